@@ -1,0 +1,167 @@
+"""May this pod run on that node at all? The scheduler's filters that need nothing but pod, node and volumes.
+
+Each verdict is a Why: NODE_FEASIBLE, or the first rule that refuses, cheapest first. Resources are not counted here.
+Invariant: a node we call feasible is refused by none of the scheduler's NodeName, NodeUnschedulable,
+TaintToleration, NodeAffinity and VolumeBinding filters (for bound volumes).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.affinity import parse_int64, selector_admits
+from webhook.core.objects import InterPodTerms, LonghornNode, Node, PersistentVolume, Pod, Taint, Toleration
+from webhook.core.reasons import Reason, Why
+from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
+
+_REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
+_DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+
+
+class ClaimVolume(Struct, frozen=True):
+    """A bound claim of the pod and its PersistentVolume."""
+
+    claim: str
+    volume: PersistentVolume
+
+
+class Verdict(Struct, frozen=True):
+    """What was found of one node for one pod. `preferable` is False where even a preference would be wrong."""
+
+    node: str
+    why: Why
+    preferable: bool = True
+
+    @property
+    def feasible(self) -> bool:
+        """Whether a hard pin to this node can't strand the pod, as far as this module sees."""
+        return self.why.reason is Reason.NODE_FEASIBLE
+
+
+def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> Verdict | Needs:
+    """The verdict on node `name`, or the references that the view has not read yet.
+
+    Longhorn refuses to attach a volume where its own node object is absent or not Ready (longhorn-manager: "node is
+    not ready, couldn't attach volume"): such a node is not even preferred. Where that could not be read, it is.
+    """
+    node = view.node(name)
+    longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
+    key = Key("", name)
+    needs = unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
+    if needs:
+        return needs
+    longhorn_refuses = _longhorn_refusal(name, longhorn_node)
+    why = (
+        _refusal(node, name, pod, volumes)
+        or longhorn_refuses
+        or _own_affinity_refusal(node, name, pod)
+        or Reason.NODE_FEASIBLE.why(node=name)
+    )
+    return Verdict(
+        name, why, preferable=not (longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY)
+    )
+
+
+def _longhorn_refusal(name: str, node: LonghornNode | Gap | None) -> Why | None:
+    if node is Gap.UNAVAILABLE:
+        return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=Kind.LONGHORN_NODE)
+    if isinstance(node, Gap):
+        return Reason.LONGHORN_NOT_READY.why(node=name, state="is absent")
+    if node is not None and not (node.status and node.status.ready):
+        return Reason.LONGHORN_NOT_READY.why(node=name, state="is not Ready")
+    return None
+
+
+def _refusal(node: Node | Gap, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) -> Why | None:
+    """Why the scheduler would refuse this node, its own affinity apart; None where it would not."""
+    if isinstance(node, Gap):
+        lost = node is Gap.UNAVAILABLE
+        return (Reason.NODE_LOOKUP_FAILED if lost else Reason.NODE_NOT_FOUND).why(node=name, kind=Kind.NODE)
+    if node.metadata.deletion_timestamp:
+        return Reason.NODE_BEING_DELETED.why(node=name)
+    if not (node.status and node.status.ready):
+        return Reason.NODE_NOT_READY.why(node=name)
+    if node.spec and node.spec.unschedulable:
+        return Reason.NODE_CORDONED.why(node=name)
+    for taint in (node.spec.taints or ()) if node.spec else ():
+        if taint.effect in _REPELLING_EFFECTS and not tolerates(pod.spec.tolerations or (), taint):
+            return Reason.TAINT_NOT_TOLERATED.why(node=name, taint=_taint_text(taint))
+    labels = node.metadata.labels or {}
+    for key, value in (pod.spec.node_selector or {}).items():
+        if labels.get(key) != value:
+            return Reason.NODE_SELECTOR_MISMATCH.why(node=name, label=f"{key}={value}")
+    for bound in volumes:
+        affinity = bound.volume.spec.node_affinity if bound.volume.spec else None
+        if affinity and not selector_admits(affinity.required, labels, None):
+            volume = bound.volume.metadata.name
+            return Reason.VOLUME_AFFINITY_MISMATCH.why(node=name, volume=volume, claim=bound.claim)
+    return None
+
+
+def _own_affinity_refusal(node: Node | Gap, name: str, pod: Pod) -> Why | None:
+    """Asked last, so that a pod which already carries our pin is refused for the reason it was refused before."""
+    labels = None if isinstance(node, Gap) else node.metadata.labels
+    if selector_admits(pod.spec.required_node_affinity, labels, name):
+        return None
+    return Reason.NODE_AFFINITY_MISMATCH.why(node=name)
+
+
+def undecidable(pod: Pod) -> Why | None:
+    """The rule of the pod that is not evaluated here and could refuse any one node; None where there is none."""
+    affinity = pod.spec.affinity
+    if affinity and _requires(affinity.pod_affinity):
+        return Reason.INTER_POD_AFFINITY.why(which="affinity")
+    if affinity and _requires(affinity.pod_anti_affinity):
+        return Reason.INTER_POD_AFFINITY.why(which="anti-affinity")
+    for constraint in pod.spec.topology_spread_constraints or ():
+        if constraint.when_unsatisfiable != "ScheduleAnyway":
+            return Reason.TOPOLOGY_SPREAD.why(key=constraint.topology_key)
+    if pod.spec.resource_claims:
+        return Reason.RESOURCE_CLAIMS.why()
+    return None
+
+
+def _requires(terms: InterPodTerms | None) -> bool:
+    return bool(terms and terms.required)
+
+
+def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+    """Whether any toleration tolerates the taint (k8s.io/api core/v1/toleration.go, ToleratesTaint)."""
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    wanted, actual = toleration.value or "", taint.value or ""
+    match toleration.operator or "Equal":
+        case "Equal":
+            return wanted == actual
+        case "Exists":
+            return True
+        case "Lt" | "Gt" as operator:
+            return _compares(actual, operator, wanted)
+    return False
+
+
+def _compares(actual: str, operator: str, wanted: str) -> bool:
+    """Numeric taints (KEP-5471): the taint's value against the toleration's, decimal integers without leading zeros.
+
+    An API server without the feature refuses such a pod itself, so one that reached us runs where it is on.
+    """
+    if not (_DECIMAL.fullmatch(actual) and _DECIMAL.fullmatch(wanted)):
+        return False
+    have, want = parse_int64(actual), parse_int64(wanted)
+    if have is None or want is None:
+        return False
+    return have < want if operator == "Lt" else have > want
+
+
+def _taint_text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"

@@ -1,0 +1,279 @@
+"""The partial Kubernetes objects that core reads, decoded straight from JSON.
+
+Only fields that some rule reads are declared; everything else is skipped by the decoder and never rebuilt, so an
+object can't lose a field by passing through here. Invariant: every field may be absent or null, as in Go's JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+LABEL_APP: Final = "kubevirt.io"
+VIRT_LAUNCHER: Final = "virt-launcher"
+METADATA_NAME: Final = "metadata.name"
+LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
+LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
+LABEL_LONGHORN_COMPONENT: Final = "longhorn.io/component"
+SHARE_MANAGER: Final = "share-manager"
+SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
+
+
+class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True):
+    """metav1.OwnerReference; `controller` marks the one that manages the object."""
+
+    kind: str | None = None
+    name: str | None = None
+    controller: bool | None = None
+
+
+class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True):
+    """metav1.ObjectMeta. A pod at CREATE has `generate_name` and no `name`, and often no `namespace`."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    deletion_timestamp: str | None = None
+
+    def label(self, key: str) -> str | None:
+        """The value of a label, None where it is absent."""
+        return self.labels.get(key) if self.labels else None
+
+    def annotation(self, key: str) -> str | None:
+        """The value of an annotation, None where it is absent."""
+        return self.annotations.get(key) if self.annotations else None
+
+
+class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeSelectorRequirement: one condition on a label (or on the field metadata.name)."""
+
+    key: str | None = None
+    operator: str | None = None
+    values: list[str] | None = None
+
+
+class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeSelectorTerm: requirements, ANDed. With none at all it is empty, and matches no node."""
+
+    match_expressions: list[NodeSelectorRequirement] | None = None
+    match_fields: list[NodeSelectorRequirement] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the scheduler skips this term (component-helpers nodeaffinity.go, isEmptyNodeSelectorTerm)."""
+        return not self.match_expressions and not self.match_fields
+
+
+class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeSelector: terms, ORed. Zero terms match no node."""
+
+    node_selector_terms: list[NodeSelectorTerm] | None = None
+
+
+class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PreferredSchedulingTerm: `weight` (1..100) is added to the score of each node that `preference` matches."""
+
+    weight: int | None = None
+    preference: NodeSelectorTerm | None = None
+
+
+class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeAffinity."""
+
+    required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: list[PreferredSchedulingTerm] | None = field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=None
+    )
+
+
+class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PodAffinity or v1.PodAntiAffinity, read only as far as whether anything in it is required."""
+
+    required: list[Any] | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+
+
+class Affinity(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.Affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: InterPodTerms | None = None
+    pod_anti_affinity: InterPodTerms | None = None
+
+
+class Toleration(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.Toleration; an absent key, effect or operator is the empty string."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.TopologySpreadConstraint, as far as whether it can refuse a node."""
+
+    topology_key: str | None = None
+    when_unsatisfiable: str | None = None
+
+
+class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolumeClaimVolumeSource."""
+
+    claim_name: str | None = None
+
+
+class Volume(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.Volume, as far as it leads to a claim."""
+
+    name: str | None = None
+    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
+    ephemeral: dict[str, Any] | None = None
+
+
+class PodSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PodSpec, without the containers."""
+
+    node_name: str | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    resource_claims: list[Any] | None = None
+    volumes: list[Volume] | None = None
+
+    @property
+    def required_node_affinity(self) -> NodeSelector | None:
+        """The pod's own required node affinity, None where it has none."""
+        node_affinity = self.affinity.node_affinity if self.affinity else None
+        return node_affinity.required if node_affinity else None
+
+
+class PodStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PodStatus."""
+
+    phase: str | None = None
+
+
+class Pod(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.Pod: the pod under admission, or a share-manager pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec
+    status: PodStatus | None = None
+
+
+class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolumeClaimSpec."""
+
+    access_modes: list[str] | None = None
+    volume_name: str | None = None
+    volume_mode: str | None = None
+
+
+class PersistentVolumeClaimStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolumeClaimStatus."""
+
+    phase: str | None = None
+
+
+class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolumeClaim."""
+
+    metadata: ObjectMeta
+    spec: PersistentVolumeClaimSpec | None = None
+    status: PersistentVolumeClaimStatus | None = None
+
+
+class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume name; the PV's own name may differ."""
+
+    driver: str | None = None
+    volume_handle: str | None = None
+    volume_attributes: dict[str, str] | None = None
+
+
+class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.VolumeNodeAffinity."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolumeSpec."""
+
+    csi: CSIPersistentVolumeSource | None = None
+    volume_mode: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+
+
+class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolume."""
+
+    metadata: ObjectMeta
+    spec: PersistentVolumeSpec | None = None
+
+
+class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """longhorn.io/v1beta2 ShareManagerStatus."""
+
+    owner_id: str | None = field(name="ownerID", default=None)
+    state: str | None = None
+
+
+class ShareManager(Struct, rename="camel", frozen=True, kw_only=True):
+    """longhorn.io/v1beta2 ShareManager; its name is Longhorn's volume name."""
+
+    metadata: ObjectMeta
+    status: ShareManagerStatus | None = None
+
+
+class Condition(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeCondition and Longhorn's Condition."""
+
+    type: str | None = None
+    status: str | None = None
+
+
+class Taint(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.Taint."""
+
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeSpec."""
+
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus."""
+
+    conditions: list[Condition] | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the condition Ready is there and True; one that was never posted is not ready."""
+        return any(c.type == "Ready" and c.status == "True" for c in self.conditions or ())
+
+
+class Node(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.Node."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+
+class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True):
+    """longhorn.io/v1beta2 Node; its name is the Kubernetes node's name."""
+
+    metadata: ObjectMeta
+    status: NodeStatus | None = None

@@ -1,0 +1,194 @@
+"""A decision as RFC 6902 operations, and the proof that they apply.
+
+Only spec.affinity.nodeAffinity and our own annotation are ever touched, by `add` and `copy` alone: what a pod
+carries is appended to, never rewritten, so no field that we don't know can be lost.
+Invariant: a decision gives no operations for a pod that already carries it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from webhook.core.affinity import pinned_nodes, prefers_only
+from webhook.core.objects import METADATA_NAME, NodeAffinity, NodeSelectorTerm, Pod
+from webhook.core.placement import Decision, Leave, Pin, WeightedNode, tell
+from webhook.core.reasons import ANNOTATION_DECISION
+
+Operation = Mapping[str, Any]
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_AFFINITY: Final = "/spec/affinity"
+_NODE_AFFINITY: Final = f"{_AFFINITY}/nodeAffinity"
+_TERMS: Final = f"{_NODE_AFFINITY}/{_REQUIRED}/nodeSelectorTerms"
+_ANNOTATIONS: Final = "/metadata/annotations"
+_ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is refused
+_TEXT_MAX_CHARS: Final = 1024  # of our annotation; names are at most 253 characters each
+
+
+def for_decision(pod: Pod, decision: Decision) -> list[Operation]:
+    """The operations that carry out `decision` on `pod`; none where there is nothing to add.
+
+    A pod that did not opt in gets none. One that did has the decision in its annotation, whatever was decided.
+    """
+    if isinstance(decision, Leave):
+        return list(_annotate(pod, decision)) if decision.opted_in else []
+    return [*_draw(pod, decision), *_annotate(pod, decision)]
+
+
+def _draw(pod: Pod, pin: Pin) -> Iterator[Operation]:
+    """Affinity and nodeAffinity are absent or null in real pods: `add` goes to the deepest parent that is there."""
+    affinity = pod.spec.affinity
+    if affinity is None:
+        yield _add(_AFFINITY, {"nodeAffinity": _node_affinity(pin)})
+    elif affinity.node_affinity is None:
+        yield _add(_NODE_AFFINITY, _node_affinity(pin))
+    else:
+        if pin.required:
+            yield from _narrow(affinity.node_affinity, pin.required)
+        yield from _prefer(affinity.node_affinity, pin.preferred)
+
+
+def _node_affinity(pin: Pin) -> dict[str, Any]:
+    required = {_REQUIRED: _selector(pin.required)} if pin.required else {}
+    return {**required, _PREFERRED: [_wish(wish) for wish in pin.preferred]}
+
+
+def _narrow(own: NodeAffinity, nodes: Sequence[str]) -> Iterator[Operation]:
+    """AND `nodes` (any of them) into every term that could match; an empty one matches nothing, and must stay so.
+
+    The terms are ORed, and a requirement names one node: with several nodes each term is copied once per further
+    node. A term that names one of `nodes` already is narrow enough. One that names only others can't match any of
+    `nodes`, and is made to match nothing at all.
+    """
+    if own.required is None:
+        yield _add(f"{_NODE_AFFINITY}/{_REQUIRED}", _selector(nodes))
+        return
+    terms = own.required.node_selector_terms or []
+    end = len(terms)
+    for index, term in enumerate(terms):
+        named = pinned_nodes(term)
+        if term.is_empty or not named.isdisjoint(nodes):
+            continue
+        for node in nodes[1:] if not named else ():
+            yield {"op": "copy", "from": f"{_TERMS}/{index}", "path": f"{_TERMS}/-"}
+            yield _and(term, end, node)
+            end += 1
+        yield _and(term, index, nodes[0])
+
+
+def _and(term: NodeSelectorTerm, index: int, node: str) -> Operation:
+    path = f"{_TERMS}/{index}/matchFields"
+    return _add(f"{path}/-", _requirement(node)) if term.match_fields else _add(path, [_requirement(node)])
+
+
+def _prefer(own: NodeAffinity, wishes: Sequence[WeightedNode]) -> Iterator[Operation]:
+    path = f"{_NODE_AFFINITY}/{_PREFERRED}"
+    there = own.preferred or []
+    lacking = [w for w in wishes if not any(prefers_only(term, w.node, w.weight) for term in there)]
+    if there:
+        yield from (_add(f"{path}/-", _wish(wish)) for wish in lacking)
+    elif lacking:
+        yield _add(path, [_wish(wish) for wish in lacking])
+
+
+def _annotate(pod: Pod, decision: Decision) -> Iterator[Operation]:
+    """Our annotation, unless it is there already or would make the API server refuse the pod for its size."""
+    text = tell(decision)[:_TEXT_MAX_CHARS]
+    annotations = pod.metadata.annotations
+    if annotations is None:
+        yield _add(_ANNOTATIONS, {ANNOTATION_DECISION: text})
+        return
+    others = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items() if k != ANNOTATION_DECISION)
+    fits = others + len(ANNOTATION_DECISION) + len(text.encode()) <= _ANNOTATIONS_MAX_BYTES
+    if fits and annotations.get(ANNOTATION_DECISION) != text:
+        yield _add(f"{_ANNOTATIONS}/{ANNOTATION_DECISION.replace('/', '~1')}", text)
+
+
+def _requirement(node: str) -> dict[str, Any]:
+    return {"key": METADATA_NAME, "operator": "In", "values": [node]}
+
+
+def _selector(nodes: Sequence[str]) -> dict[str, Any]:
+    return {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]} for node in nodes]}
+
+
+def _wish(wish: WeightedNode) -> dict[str, Any]:
+    return {"weight": wish.weight, "preference": {"matchFields": [_requirement(wish.node)]}}
+
+
+def _add(path: str, value: object) -> Operation:
+    return {"op": "add", "path": path, "value": value}
+
+
+class _Metadata(Struct):
+    annotations: Any | UnsetType = UNSET
+
+
+class _Spec(Struct):
+    affinity: Any | UnsetType = UNSET
+
+
+class _Touched(Struct):
+    """The two places of a pod that a patch of ours may touch, as they came."""
+
+    metadata: _Metadata
+    spec: _Spec
+
+
+_touched_decoder: Final = msgspec.json.Decoder(_Touched)
+
+
+def flaw(document: bytes | Raw, operations: Sequence[Operation]) -> str | None:
+    """What would keep the operations from applying to the pod in `document`; None where they apply.
+
+    This reads the document itself, not what the builder above believed of it: the API server rejects a pod whose
+    patch does not apply, whatever failurePolicy says (apiserver mutating/dispatcher.go).
+    """
+    try:
+        touched = _touched_decoder.decode(document)
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    tree = msgspec.to_builtins(touched)
+    for operation in operations:
+        try:
+            _apply(tree, operation)
+        except (KeyError, IndexError, ValueError, TypeError):
+            return f"{operation['op']} {operation['path']}"
+    return None
+
+
+def _apply(tree: Any, operation: Operation) -> None:
+    parent, key = _locate(tree, operation["path"])
+    if operation["op"] == "copy":
+        holder, source = _locate(tree, operation["from"])
+        value = copy.deepcopy(holder[_index(source) if isinstance(holder, list) else source])
+    else:
+        value = operation["value"]
+    if isinstance(parent, dict):
+        parent[key] = value
+    elif key == "-":
+        parent.append(value)
+    else:
+        parent.insert(_index(key), value)
+
+
+def _locate(tree: Any, pointer: str) -> tuple[Any, str]:
+    """(the container, the last key) of a JSON Pointer, RFC 6901."""
+    *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
+    for key in parents:
+        tree = tree[_index(key) if isinstance(tree, list) else key]
+    if not isinstance(tree, dict | list):
+        raise TypeError(pointer)
+    return tree, last
+
+
+def _index(key: str) -> int:
+    if not key.isdecimal():
+        raise ValueError(key)
+    return int(key)

@@ -1,0 +1,211 @@
+"""decide(): Pin | Leave | Needs, for one pod at its CREATE and one view of the cluster.
+
+The rules of the house in their order, cheapest first. Every outcome carries its Why. Invariants: a hard pin names
+only nodes with firm evidence that were judged feasible; nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core import claims, feasibility
+from webhook.core.affinity import MAX_TERMS, most_nodes
+from webhook.core.claims import Finding
+from webhook.core.feasibility import Verdict
+from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Pod
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.review import AdmissionRequest
+from webhook.core.view import ClusterView, Needs
+
+_NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
+_TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
+_LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"
+_ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"
+_ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"
+_VALUE_SHOWN_CHARS: Final = 63  # of an annotation that we don't understand: enough to find it, bounded in a warning
+
+
+class Mode(StrEnum):
+    """How hard a VM is bound to its share-manager's node. OFF is a cluster's default only, never a VM's choice."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    OFF = "off"
+
+
+class Policy(Struct, frozen=True):
+    """What the operator decided: the mode that the annotation value `true` stands for."""
+
+    mode: Mode = Mode.REQUIRED
+
+
+class WeightedNode(Struct, frozen=True):
+    """A node to prefer, and how much (1..100)."""
+
+    node: str
+    weight: int
+
+
+class Leave(Struct, frozen=True, kw_only=True):
+    """The pod's affinity stays as it is. `opted_in` says that the VM asked for us, and is owed an annotation."""
+
+    why: Why
+    opted_in: bool = False
+    findings: Sequence[Finding] = ()
+    verdicts: Sequence[Verdict] = ()
+
+
+class Pin(Struct, frozen=True, kw_only=True):
+    """The pod is drawn to nodes: `required` (any of them, empty for a mere preference) and `preferred`, best first."""
+
+    why: Why
+    required: tuple[str, ...]
+    preferred: tuple[WeightedNode, ...]
+    findings: Sequence[Finding] = ()
+    verdicts: Sequence[Verdict] = ()
+
+    @property
+    def strength(self) -> Mode:
+        """REQUIRED or PREFERRED."""
+        return Mode.REQUIRED if self.required else Mode.PREFERRED
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that count, best first."""
+        return self.required or tuple(wish.node for wish in self.preferred)
+
+
+Decision = Pin | Leave
+
+
+def foreign(request: AdmissionRequest) -> Why | None:
+    """Rule 1: why the request is not the creation of a pod, None where it is."""
+    if request.kind.group or request.kind.version != "v1" or request.kind.kind != "Pod":
+        return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
+    if request.operation != "CREATE":
+        return Reason.NOT_A_CREATE.why(operation=request.operation or "nothing")
+    if request.sub_resource:
+        return Reason.SUBRESOURCE.why(subresource=request.sub_resource)
+    return None
+
+
+def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | Needs:
+    """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
+    mode = _asked_mode(pod, policy)
+    if isinstance(mode, Why):
+        return Leave(why=mode)
+    return _place(pod, namespace, mode, view)
+
+
+def _asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
+    """Rules 2 to 4: the mode this pod asks for, or why it is not ours to place."""
+    meta = pod.metadata
+    if meta.label(LABEL_APP) != VIRT_LAUNCHER:
+        return Reason.NOT_VIRT_LAUNCHER.why()
+    if meta.label(_LABEL_MIGRATION_JOB_UID) is not None:
+        return Reason.MIGRATION_TARGET.why()
+    if meta.annotation(_ANNOTATION_RECEIVER) == "true":
+        return Reason.MIGRATION_RECEIVER.why()
+    if meta.annotation(_ANNOTATION_PROVISIONING) == "true":
+        return Reason.EPHEMERAL_PROVISIONING.why()
+    if pod.spec.node_name:
+        return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
+    match meta.annotation(ANNOTATION_CO_SCHEDULE):
+        case None:
+            return Reason.NOT_OPTED_IN.why()
+        case "false":
+            return Reason.OPTED_OUT.why()
+        case "true":
+            return Reason.MODE_OFF.why() if policy.mode is Mode.OFF else policy.mode
+        case "required":
+            return Mode.REQUIRED
+        case "preferred":
+            return Mode.PREFERRED
+        case other:
+            return Reason.BAD_CO_SCHEDULE.why(value=ascii(other[:_VALUE_SHOWN_CHARS]))
+
+
+def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | Needs:
+    """Rules 5 to 8 for a pod that opted in with `mode` (REQUIRED or PREFERRED)."""
+    findings = claims.resolve(pod, namespace, view)
+    if isinstance(findings, Needs):
+        return findings
+    ranked = _rank(findings)
+    if not ranked:
+        furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
+        return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
+    volumes = [finding.bound for finding in findings if finding.bound]
+    judged = [feasibility.judge(node, pod, volumes, view) for node in ranked]
+    unread = [ref for verdict in judged if isinstance(verdict, Needs) for ref in verdict.refs]
+    if unread:
+        return Needs(tuple(unread))
+    verdicts = [verdict for verdict in judged if isinstance(verdict, Verdict)]
+    wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
+    if not wished:
+        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
+    required = _required(pod, mode, findings, verdicts)
+    return Pin(
+        why=required if isinstance(required, Why) else _evidence_for(required[0], findings).why,
+        required=() if isinstance(required, Why) else required,
+        preferred=_weigh(wished),
+        findings=findings,
+        verdicts=verdicts,
+    )
+
+
+def _rank(findings: Sequence[Finding]) -> dict[str, int]:
+    """Node -> number of volumes whose share-manager it has, the most first, equals by name."""
+    served = {finding.volume_handle: finding.node for finding in findings if finding.node}
+    counted = Counter(served.values())
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
+    """100 for the node with the most volumes, the others in proportion (halves up), never under 1."""
+    most = max(ranked.values())
+    return tuple(
+        WeightedNode(node, max(1, (2 * _TOP_WEIGHT * count + most) // (2 * most))) for node, count in ranked.items()
+    )
+
+
+def _required(pod: Pod, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict]) -> tuple[str, ...] | Why:
+    """The nodes of a hard pin, best first, or why there can't be one."""
+    if mode is not Mode.REQUIRED:
+        asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
+        return Reason.PREFERRED_MODE.why(who=asker)
+    firm = {finding.node for finding in findings if finding.firm}
+    candidates = [verdict for verdict in verdicts if verdict.node in firm]
+    if not candidates:
+        return _evidence_for(verdicts[0].node, findings).why
+    blocked = feasibility.undecidable(pod) or next((finding.why for finding in findings if finding.open), None)
+    if blocked:
+        return blocked
+    feasible = tuple(verdict.node for verdict in candidates if verdict.feasible)
+    if not feasible:
+        return candidates[0].why
+    return feasible[: most_nodes(pod.spec.required_node_affinity)] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)
+
+
+def _evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
+    """The strongest finding that names this node."""
+    return max(
+        (finding for finding in findings if finding.node == node),
+        key=lambda finding: CHAIN_ORDER[finding.why.reason],
+    )
+
+
+def tell(decision: Decision) -> str:
+    """The decision and its evidence in a short sentence: what `kubectl describe pod` shows."""
+    if isinstance(decision, Leave):
+        return f"unchanged: {decision.why}"
+    shown = decision.nodes[:_NODES_TOLD]
+    names = ", ".join(shown) + (f" and {more} more" if (more := len(decision.nodes) - len(shown)) else "")
+    evidence = "; ".join(str(_evidence_for(node, decision.findings).why) for node in shown)
+    if decision.strength is Mode.REQUIRED:
+        return f"required on {names}: {evidence}"
+    return f"preferred on {names}: {evidence}; not required, because {decision.why}"

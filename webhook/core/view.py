@@ -1,0 +1,98 @@
+"""ClusterView: the questions core asks of a cluster, and the three ways an answer can be missing.
+
+A view answers from memory and never waits. What it does not hold it calls UNREAD; core then returns `Needs`
+with every such reference at once, and the caller reads them and asks again.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, StrEnum
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+
+from webhook.core.objects import (
+    LonghornNode,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ShareManager,
+)
+
+
+class Key(NamedTuple):
+    """Namespace and name of an object; the namespace of a cluster-wide one is empty."""
+
+    namespace: str
+    name: str
+
+
+class Kind(StrEnum):
+    """The kinds core reads. LONGHORN_NODE is longhorn.io's Node, NODE the core one."""
+
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    SHARE_MANAGER = "ShareManager"
+    SHARE_MANAGER_POD = "share-manager Pod"
+    NODE = "Node"
+    LONGHORN_NODE = "Longhorn Node"
+
+
+class Ref(NamedTuple):
+    """One object that core asked for. For Longhorn's kinds the view knows the namespace: it stays empty."""
+
+    kind: Kind
+    key: Key
+
+
+class Gap(Enum):
+    """Why a view gives no object."""
+
+    ABSENT = "the cluster has no such object"
+    UNREAD = "not read yet: a caller that can should read it and ask again"
+    UNAVAILABLE = "it was asked for, and no answer came in time"
+
+
+class ClusterView(Protocol):
+    """What core may ask. Every method returns at once; none raises."""
+
+    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+        """The claim of that namespace and name."""
+        ...
+
+    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+        """The volume of that name."""
+        ...
+
+    def share_manager(self, volume: str) -> ShareManager | Gap:
+        """The ShareManager of a Longhorn volume (PersistentVolume `spec.csi.volumeHandle`)."""
+        ...
+
+    def share_manager_pod(self, volume: str) -> Pod | Gap:
+        """The pod share-manager-<volume> in Longhorn's namespace."""
+        ...
+
+    def node(self, name: str) -> Node | Gap:
+        """The Kubernetes node of that name."""
+        ...
+
+    def has_longhorn_nodes(self) -> bool:
+        """Whether the cluster shows any nodes.longhorn.io at all; where not, they are not asked for."""
+        ...
+
+    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+        """Longhorn's object for the Kubernetes node of that name."""
+        ...
+
+
+class Needs(Struct, frozen=True):
+    """Core can't decide before these were read. Never empty; an answer of UNAVAILABLE counts as read."""
+
+    refs: tuple[Ref, ...]
+
+
+def unread(*asked: tuple[Ref, object]) -> Needs | None:
+    """The references among `asked` whose answer was UNREAD; None where every one was answered."""
+    refs = tuple(ref for ref, answer in asked if answer is Gap.UNREAD)
+    return Needs(refs) if refs else None

@@ -1,0 +1,166 @@
+"""Manifests: a ClusterView over YAML files, the embedded cluster of `serve --manifests`, explain and demo.
+
+Read whole before anything starts: it either holds every object that was written, or names each that it could not
+read. Nothing is ever UNREAD here: what no file describes is absent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from webhook.core.objects import (
+    LABEL_LONGHORN_COMPONENT,
+    LONGHORN_API_VERSION,
+    SHARE_MANAGER,
+    SHARE_MANAGER_POD_PREFIX,
+    LonghornNode,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ShareManager,
+)
+from webhook.core.view import Gap, Key
+from webhook.documents import BadDocument, Document, read_file
+
+_SUFFIXES: Final = (".yaml", ".yml", ".json")
+_KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
+_TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
+    ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
+    ("v1", "PersistentVolume"): PersistentVolume,
+    ("v1", "Node"): Node,
+    ("v1", "Pod"): Pod,
+    (LONGHORN_API_VERSION, "ShareManager"): ShareManager,
+    (LONGHORN_API_VERSION, "Node"): LonghornNode,
+}
+_NAMESPACED: Final = (PersistentVolumeClaim, Pod, ShareManager, LonghornNode)
+
+
+class Manifests:
+    """The cluster that some documents describe; a ClusterView (webhook.core.view).
+
+    `ignored` counts, by kind, the objects that no rule reads.
+    """
+
+    def __init__(self, documents: Iterable[Document], *, longhorn_namespace: str) -> None:
+        """Take in every document.
+
+        Raises:
+            BadDocument: fields of a wrong type, objects without a name, or two of one kind and name; all of them.
+        """
+        self.ignored: Counter[str] = Counter()
+        self._namespace = longhorn_namespace
+        self._objects: dict[type[Any], dict[Key, Any]] = {type_: {} for type_ in _TYPES.values()}
+        places: dict[tuple[type[Any], Key], str] = {}
+        problems: list[str] = []
+        for document in documents:
+            try:
+                self._take(document, places)
+            except BadDocument as error:
+                problems += error.problems
+        if problems:
+            raise BadDocument(*problems)
+
+    @classmethod
+    def load(cls, path: Path, *, longhorn_namespace: str) -> Manifests:
+        """The cluster in a file, or in a directory's .yaml, .yml and .json files (not in directories below it).
+
+        Raises:
+            BadDocument: there is nothing to read, or something could not be read; each with file and line.
+        """
+        problems: list[str] = []
+        documents: list[Document] = []
+        for file in _files(path):
+            try:
+                documents += read_file(file)
+            except BadDocument as error:
+                problems += error.problems
+        try:
+            cluster = cls(documents, longhorn_namespace=longhorn_namespace)
+        except BadDocument as error:
+            problems += error.problems
+        if problems:
+            raise BadDocument(*problems)
+        return cluster
+
+    def _take(self, document: Document, places: dict[tuple[type[Any], Key], str]) -> None:
+        type_ = _TYPES.get((document.api_version, document.kind))
+        if type_ is None or (type_ is Pod and not _is_share_manager_pod(document.value)):
+            self.ignored[document.kind if type_ else f"{document.api_version} {document.kind}"] += 1
+            return
+        found = document.read(type_)
+        name, namespace = found.metadata.name, found.metadata.namespace or "default"
+        if not name:
+            raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
+        key = Key(namespace if type_ in _NAMESPACED else "", name)
+        first = places.setdefault((type_, key), document.place)
+        if key in self._objects[type_]:
+            shown = "/".join(filter(None, key))
+            raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {first}")
+        self._objects[type_][key] = found
+
+    @property
+    def size(self) -> int:
+        """How many objects are held."""
+        return sum(map(len, self._objects.values()))
+
+    def node_names(self) -> list[str]:
+        """Every node, by name."""
+        return sorted(key.name for key in self._objects[Node])
+
+    def claims(self, namespace: str) -> list[PersistentVolumeClaim]:
+        """Every claim of a namespace, by name."""
+        return [
+            claim for key, claim in sorted(self._objects[PersistentVolumeClaim].items()) if key.namespace == namespace
+        ]
+
+    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+        """The claim of that namespace and name."""
+        return self._get(PersistentVolumeClaim, key)
+
+    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+        """The volume of that name."""
+        return self._get(PersistentVolume, Key("", name))
+
+    def share_manager(self, volume: str) -> ShareManager | Gap:
+        """The ShareManager of a Longhorn volume."""
+        return self._get(ShareManager, Key(self._namespace, volume))
+
+    def share_manager_pod(self, volume: str) -> Pod | Gap:
+        """The pod share-manager-<volume> in Longhorn's namespace."""
+        return self._get(Pod, Key(self._namespace, SHARE_MANAGER_POD_PREFIX + volume))
+
+    def node(self, name: str) -> Node | Gap:
+        """The Kubernetes node of that name."""
+        return self._get(Node, Key("", name))
+
+    def has_longhorn_nodes(self) -> bool:
+        """Whether any nodes.longhorn.io is described in Longhorn's namespace."""
+        return any(key.namespace == self._namespace for key in self._objects[LonghornNode])
+
+    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+        """Longhorn's object for the Kubernetes node of that name."""
+        return self._get(LonghornNode, Key(self._namespace, name))
+
+    def _get(self, type_: type[Any], key: Key) -> Any:
+        return self._objects[type_].get(key, Gap.ABSENT)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise BadDocument(f"{path}: no such file or directory; expected manifests of a cluster")
+    files = sorted(f for f in path.iterdir() if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
+    if not files:
+        raise BadDocument(f"{path}: no .yaml, .yml or .json file in this directory; expected manifests of a cluster")
+    return files
+
+
+def _is_share_manager_pod(value: Mapping[str, Any]) -> bool:
+    metadata = value.get("metadata")
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    return isinstance(labels, dict) and labels.get(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
