@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from webhook.core.objects import (
     LABEL_LONGHORN_COMPONENT,
@@ -26,6 +26,7 @@ from webhook.core.objects import (
 from webhook.core.view import Gap, Key
 from webhook.documents import BadDocument, Document, read_file
 
+_T = TypeVar("_T")
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
 _TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
@@ -145,8 +146,9 @@ class Manifests:
         """Longhorn's object for the Kubernetes node of that name."""
         return self._get(LonghornNode, Key(self._namespace, name))
 
-    def _get(self, type_: type[Any], key: Key) -> Any:
-        return self._objects[type_].get(key, Gap.ABSENT)
+    def _get(self, type_: type[_T], key: Key) -> _T | Gap:
+        found: _T | Gap = self._objects[type_].get(key, Gap.ABSENT)
+        return found
 
 
 def _files(path: Path) -> list[Path]:
