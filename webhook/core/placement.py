@@ -152,7 +152,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     return Pin(
         why=required if isinstance(required, Why) else _evidence_for(required[0], findings).why,
         required=() if isinstance(required, Why) else required,
-        preferred=_weigh(wished),
+        preferred=_weigh(wished)[:MAX_TERMS],
         findings=findings,
         verdicts=verdicts,
     )
