@@ -16,19 +16,14 @@ import msgspec
 import yaml
 from msgspec import Struct
 
+from webhook.errors import UserError
+
 _T = TypeVar("_T")
-_MAX_PROBLEMS_SHOWN: Final = 20
 _PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 
 
-class BadDocument(Exception):
-    """Text that can't be read as Kubernetes objects. `problems`: one sentence each, `file:line: what`."""
-
-    def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        shown = "\n".join(problems[:_MAX_PROBLEMS_SHOWN])
-        more = len(problems) - _MAX_PROBLEMS_SHOWN
-        super().__init__(f"{shown}\nand {more} more" if more > 0 else shown)
+class BadDocument(UserError):
+    """Text that can't be read as Kubernetes objects: `file:line: what`."""
 
 
 class Document(Struct, frozen=True):

@@ -1,0 +1,7 @@
+"""`python -m webhook` is the same program as `kubevirt-coschedule`."""
+
+import sys
+
+from webhook.cli import main
+
+sys.exit(main())

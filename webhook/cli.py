@@ -1,0 +1,217 @@
+"""argv -> one subcommand. Prints the help, every message a user's mistake deserves, and gives the exit code.
+
+Nothing heavy is imported before a subcommand is known, so that help and errors are instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill, indent
+from typing import Any, Final, NoReturn
+
+from msgspec import Struct
+
+from webhook import __version__, settings
+from webhook.core.placement import Policy
+from webhook.errors import UserError
+from webhook.settings import BadSettings, Option
+
+PROGRAM: Final = "kubevirt-coschedule"
+EXIT_BAD_INPUT: Final = 2
+_HELP_WIDTH: Final = 100
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One subcommand: its options, what its help says, and what runs it with the resolved values."""
+
+    name: str
+    summary: str
+    description: str
+    examples: str
+    options: tuple[Option, ...]
+    run: Callable[[Mapping[str, Any]], int]
+    exit_codes: str = "0 when all went well, 2 for bad input."
+
+
+def _serve(values: Mapping[str, Any]) -> int:
+    from webhook import app  # noqa: PLC0415 - aiohttp is for serving only
+
+    return app.serve(settings.ServeSettings(**values))
+
+
+def _explain(values: Mapping[str, Any]) -> int:
+    from webhook import explain  # noqa: PLC0415 - see the module
+    from webhook.manifests import Manifests  # noqa: PLC0415 - see the module
+
+    chosen = settings.ExplainSettings(**values)
+    cluster = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+    return explain.run(
+        chosen.filename,
+        cluster,
+        Policy(chosen.mode),
+        output=chosen.output,
+        namespace=chosen.namespace,
+        stdin=sys.stdin,
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
+    )
+
+
+def _demo(_: Mapping[str, Any]) -> int:
+    from webhook import demo  # noqa: PLC0415 - see the module
+
+    return demo.run(sys.stdout)
+
+
+def _version(_: Mapping[str, Any]) -> int:
+    print(f"{PROGRAM} {__version__}")  # noqa: T201 - what the command is for
+    return 0
+
+
+COMMANDS: Final = (
+    Command(
+        name="serve",
+        summary="Run the admission webhook",
+        description="Run the admission webhook over TLS, on the cluster that some manifests describe. The API server "
+        "posts AdmissionReviews to /mutate/virt-launcher.",
+        examples=f"""\
+# Serve the example cluster with a certificate at hand
+{PROGRAM} serve --manifests manifests/examples/cluster --tls-cert-file tls.crt --tls-private-key-file tls.key
+
+# The same from the environment, on loopback only
+{settings.ENVIRONMENT_PREFIX}LISTEN=127.0.0.1:9443 {PROGRAM} serve --manifests manifests/examples/cluster \\
+  --tls-cert-file tls.crt --tls-private-key-file tls.key""",
+        options=settings.SERVE,
+        run=_serve,
+        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, file, certificate or address that can't be used.",
+    ),
+    Command(
+        name="explain",
+        summary="Show what is decided for a VM or pod, and why",
+        description="Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance or AdmissionReview: "
+        "each claim's way to its share-manager, each node's feasibility, the decision, and the affinity before "
+        "and after. For a VM the pod that it would become is derived.",
+        examples=f"""\
+# Why does my VM start where it does?
+{PROGRAM} explain -f manifests/examples/virtual-machine.yaml --manifests manifests/examples/cluster
+
+# From a cluster at hand
+kubectl get node,pv,pvc,pod,sharemanagers.longhorn.io,nodes.longhorn.io -A -o yaml > cluster.yaml
+kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o json""",
+        options=settings.EXPLAIN,
+        run=_explain,
+        exit_codes="0 when every object is placed (required or preferred), 1 when one is left unchanged, 2 for bad "
+        "input.",
+    ),
+    Command(
+        name="demo",
+        summary="Serve the example cluster for a moment, and check its own answers",
+        description="Start the webhook on loopback with a throwaway certificate over the example cluster, send it the "
+        "example AdmissionReviews through a real TLS connection, and show what came back.",
+        examples=f"# See it work\n{PROGRAM} demo",
+        options=(),
+        run=_demo,
+        exit_codes="0 when every answer is the expected one, 1 when one is not, 2 for bad input.",
+    ),
+    Command(
+        name="version",
+        summary="Print the version",
+        description="Print the version.",
+        examples=f"{PROGRAM} version",
+        options=(),
+        run=_version,
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program. Returns its exit code: 0, 1 where a subcommand documents it, 2 for bad input."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        named = [command for command in COMMANDS if words[1:2] == [command.name]]
+        _print(_command_help(named[0]) if named else _program_help())
+        return 0
+    if words[0] in ("--version", "-v"):
+        return _version({})
+    command = next((command for command in COMMANDS if command.name == words[0]), None)
+    if command is None:
+        expected = ", ".join(command.name for command in COMMANDS)
+        return _refuse([f"unknown command {words[0]!r}: expected one of {expected}"], see=PROGRAM)
+    if {"-h", "--help"} & set(words[1:]):
+        _print(_command_help(command))
+        return 0
+    return _run(command, words[1:])
+
+
+def _run(command: Command, words: Sequence[str]) -> int:
+    """One failure scope for a whole subcommand: what a user can mend is a sentence and exit code 2."""
+    try:
+        return command.run(settings.resolve(command.options, _flags(command, words), os.environ))
+    except UserError as error:
+        see = f"{PROGRAM} {command.name}" if isinstance(error, BadSettings) else None
+        return _refuse(str(error).splitlines(), see=see)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: no error of ours, and nothing more can be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _refuse(problems: Sequence[str], see: str | None = None) -> int:
+    for problem in problems:
+        _print(f"error: {problem}", sys.stderr)
+    if see:
+        _print(f"See '{see} --help' for usage.", sys.stderr)
+    return EXIT_BAD_INPUT
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise BadSettings(message)
+
+
+def _flags(command: Command, words: Sequence[str]) -> dict[str, str | None]:
+    parser = _Parser(add_help=False, allow_abbrev=False, prog=f"{PROGRAM} {command.name}")
+    for option in command.options:
+        names = (option.short, option.flag) if option.short else (option.flag,)
+        parser.add_argument(*names, dest=option.field)
+    return vars(parser.parse_args(words))
+
+
+def _program_help() -> str:
+    listed = "\n".join(f"  {command.name:<10} {command.summary}" for command in COMMANDS)
+    return f"""\
+Starts KubeVirt VMs on the node of the Longhorn share-manager that serves their ReadWriteMany disk.
+
+Commands:
+{listed}
+
+Usage:
+  {PROGRAM} COMMAND [options]
+
+Use "{PROGRAM} COMMAND --help" for more about a command."""
+
+
+def _command_help(command: Command) -> str:
+    parts = [fill(command.description, _HELP_WIDTH), "Examples:\n" + indent(command.examples, "  ")]
+    if command.options:
+        parts.append("Options:\n" + "\n\n".join(map(_option_help, command.options)))
+    usage = f"{PROGRAM} {command.name}" + (" [options]" if command.options else "")
+    parts += [f"Usage:\n  {usage}", "Exit codes:\n" + indent(fill(command.exit_codes, _HELP_WIDTH - 2), "  ")]
+    return "\n\n".join(parts)
+
+
+def _option_help(option: Option) -> str:
+    names = f"{option.short}, {option.flag}" if option.short else option.flag
+    default = f"={option.default!r}" if option.default is not None else f" {option.placeholder}"
+    text = f"{option.help} {'Required. ' if option.default is None else ''}[${option.variable}]"
+    return f"    {names}{default}:\n" + indent(fill(text, _HELP_WIDTH - 8), "        ")
+
+
+def _print(text: str, to: Any = None) -> None:
+    print(text, file=to or sys.stdout)

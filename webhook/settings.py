@@ -1,0 +1,228 @@
+"""Settings from flags and environment: one table of options, and every problem reported at once.
+
+The table is what the parser, the help and the README are made from. A flag wins over its environment variable,
+which wins over the default. Settings are frozen: a change of settings is a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from webhook.core.placement import Mode
+from webhook.errors import UserError
+
+ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
+_MAX_PORT: Final = 65535
+
+
+class BadSettings(UserError):
+    """Flags or environment that can't be used."""
+
+
+class Address(NamedTuple):
+    """Where to listen; an empty host is every interface."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def address(text: str) -> Address:
+    """`HOST:PORT`, `:PORT` or `[IPV6]:PORT`.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    host, colon, port = text.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or (":" in host and not bracketed) or not port.isdecimal() or int(port) > _MAX_PORT:
+        raise ValueError(f"expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to {_MAX_PORT}")
+    return Address(host[1:-1] if bracketed else host, int(port))
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """A parser for one of a few words."""
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"expected {', '.join(words[:-1])} or {words[-1]}")
+        return text
+
+    return parse
+
+
+def _mode(text: str) -> Mode:
+    return Mode(one_of(*Mode)(text))
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("expected a name")
+    return text
+
+
+class Option(Struct, frozen=True, kw_only=True):
+    """One setting: its flag, how its text is read, and what the help says. A default of None makes it required."""
+
+    flag: str
+    placeholder: str
+    help: str
+    parse: Callable[[str], Any] = str
+    default: str | None = None
+    short: str | None = None
+
+    @property
+    def field(self) -> str:
+        """The attribute that holds the value."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that gives the value where the flag does not."""
+        return ENVIRONMENT_PREFIX + self.field.upper()
+
+
+_MANIFESTS: Final = Option(
+    flag="--manifests",
+    placeholder="DIR",
+    parse=Path,
+    help="File, or directory of .yaml, .yml and .json files, that describes the cluster: nodes, claims, volumes, "
+    "ShareManagers, share-manager pods. Other kinds are ignored.",
+)
+_MODE: Final = Option(
+    flag="--mode",
+    placeholder="MODE",
+    default="required",
+    parse=_mode,
+    help='What kubevirt-scheduler/co-schedule: "true" stands for: required, preferred or off. A VM that names '
+    "required or preferred itself gets that.",
+)
+_LONGHORN_NAMESPACE: Final = Option(
+    flag="--longhorn-namespace",
+    placeholder="NAMESPACE",
+    default="longhorn-system",
+    parse=_name,
+    help="Namespace of Longhorn's own objects.",
+)
+
+SERVE: Final = (
+    _MANIFESTS,
+    Option(
+        flag="--tls-cert-file",
+        placeholder="FILE",
+        parse=Path,
+        help="PEM file with the serving certificate, and after it the certificates of its issuers.",
+    ),
+    Option(
+        flag="--tls-private-key-file",
+        placeholder="FILE",
+        parse=Path,
+        help="PEM file with the certificate's private key.",
+    ),
+    Option(
+        flag="--listen",
+        placeholder="ADDRESS",
+        default=":9443",
+        parse=address,
+        help="Where the API server calls the webhook (TLS).",
+    ),
+    Option(
+        flag="--health-listen",
+        placeholder="ADDRESS",
+        default=":8080",
+        parse=address,
+        help="Where /healthz and /readyz answer (plain HTTP).",
+    ),
+    _MODE,
+    _LONGHORN_NAMESPACE,
+)
+
+EXPLAIN: Final = (
+    Option(
+        flag="--filename",
+        short="-f",
+        placeholder="FILE",
+        help="Pod, VirtualMachine, VirtualMachineInstance or AdmissionReview to explain, YAML or JSON, one or several; "
+        "- reads standard input.",
+    ),
+    _MANIFESTS,
+    Option(
+        flag="--namespace",
+        short="-n",
+        placeholder="NAMESPACE",
+        default="default",
+        parse=_name,
+        help="Namespace of objects that state none.",
+    ),
+    Option(
+        flag="--output",
+        short="-o",
+        placeholder="FORMAT",
+        default="text",
+        parse=one_of("text", "yaml", "json"),
+        help="Output format: text, yaml or json.",
+    ),
+    _MODE,
+    _LONGHORN_NAMESPACE,
+)
+
+
+class ServeSettings(Struct, frozen=True, kw_only=True):
+    """What `serve` runs with."""
+
+    manifests: Path
+    tls_cert_file: Path
+    tls_private_key_file: Path
+    listen: Address
+    health_listen: Address
+    mode: Mode
+    longhorn_namespace: str
+
+
+class ExplainSettings(Struct, frozen=True, kw_only=True):
+    """What `explain` runs with."""
+
+    filename: str
+    manifests: Path
+    namespace: str
+    output: str
+    mode: Mode
+    longhorn_namespace: str
+
+
+def resolve(
+    options: Sequence[Option], flags: Mapping[str, str | None], environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Field -> value for every option.
+
+    Args:
+        flags: field -> text given on the command line, None or absent where none was.
+        environment: the process's environment variables.
+
+    Raises:
+        BadSettings: required ones that are missing and values that can't be read, all of them.
+    """
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for option in options:
+        text, origin = flags.get(option.field), option.flag
+        if text is None and option.variable in environment:
+            text, origin = environment[option.variable], option.variable
+        if text is None:
+            text = option.default
+        if text is None:
+            problems.append(f"{option.flag}: got nothing, expected {option.placeholder} (or set {option.variable})")
+            continue
+        try:
+            values[option.field] = option.parse(text)
+        except ValueError as error:
+            problems.append(f"{origin}: got {text!r}, {error}")
+    if problems:
+        raise BadSettings(*problems)
+    return values
