@@ -68,10 +68,11 @@ def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, oper
 
 
 def audit_annotations(decision: Decision) -> dict[str, str]:
-    """What the API server writes to its audit log under our webhook's name: decision, reason, and the nodes."""
+    """What the API server writes to its audit log under our webhook's name: decision, reason, evidence, nodes."""
     told = {
         "decision": "unchanged" if isinstance(decision, Leave) else decision.strength.value,
         "reason": decision.why.reason.code,
+        "because": decision.why.sentence,
     }
     if not isinstance(decision, Leave):
         told["node"] = ",".join(decision.nodes)

@@ -1,0 +1,79 @@
+# Everything a newcomer runs. `make demo` and `make test` do all the set-up from a bare clone.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python that is there and new enough.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+.PHONY: help
+help: ## Show this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+.PHONY: venv
+venv: $(VENV)/.dev ## Set up .venv with everything, and bin/kubevirt-coschedule in it
+
+.PHONY: demo
+demo: $(VENV)/.runtime ## Serve the example cluster for a moment and check the answers
+	@$(BIN)/python -m webhook demo
+
+.PHONY: test
+test: lint ## Lint, types, import contracts and all tests, with the coverage they must reach
+	@rm -f .coverage .coverage.*
+	$(BIN)/python -m coverage run -m pytest
+	@$(BIN)/python -m coverage combine -q
+	@echo "Branch coverage of webhook/core, 100 % required:"
+	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100
+	@echo "Branch coverage of the rest, 90 % required:"
+	@$(BIN)/python -m coverage report --omit='webhook/core/*' --fail-under=90
+
+.PHONY: lint
+lint: $(VENV)/.dev ## Lint, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+.PHONY: bench
+bench: $(VENV)/.dev ## Measure the server against an aiohttp handler that does nothing
+	$(BIN)/python tests/bench/run.py
+
+.PHONY: lock
+lock: ## Renew the hash-locked requirements (needs uv)
+	uv pip compile -q --universal --generate-hashes --extra speed -o requirements.lock pyproject.toml
+	uv pip compile -q --universal --generate-hashes --extra speed --group dev -o requirements-dev.lock pyproject.toml
+
+.PHONY: clean
+clean: ## Remove what was made
+	rm -rf $(VENV) dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+# A venv from hash-locked requirements: with uv where it is there, with pip otherwise.
+define install
+	@test -n '$(PYTHON)' || { \
+		echo 'error: no Python 3.11 or newer found; install one, or name it: make PYTHON=/path/to/python' >&2; exit 2; }
+	@echo 'Setting up $(VENV) from $< (once)'
+	@if command -v uv >/dev/null; then \
+		uv venv -q --allow-existing --python '$(PYTHON)' $(VENV); \
+		uv pip install -q --python $(BIN)/python --require-hashes -r $<; \
+	else \
+		$(PYTHON) -m venv $(VENV); \
+		$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $<; \
+	fi
+endef
+
+$(VENV)/.runtime: requirements.lock
+	$(install)
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml
+	$(install)
+	@if command -v uv >/dev/null; then \
+		uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .; \
+	else \
+		$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	fi
+	@touch $@

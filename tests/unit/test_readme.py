@@ -1,0 +1,50 @@
+"""The README's tables are what the code says. `python tests/unit/test_readme.py` writes them anew."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from webhook import settings
+from webhook.core.reasons import Reason
+
+_NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
+README = Path(__file__).parents[2] / "README.md"
+
+
+def reasons() -> str:
+    """The table of reasons."""
+    rows = [f"| `{reason.code}` | {_NAME.sub(_EMPHASIS, reason.template)} |" for reason in Reason]
+    return "\n".join(["| Code | Sentence |", "|---|---|", *rows])
+
+
+def options() -> str:
+    """The table of serve's options."""
+    rows = "\n".join(
+        f"| `{o.flag}` | {f'`{o.default}`' if o.default is not None else 'required'} | {o.help} |"
+        for o in settings.SERVE
+    )
+    return (
+        f"| Flag | Default | What it is |\n|---|---|---|\n{rows}\n\nEvery flag also as an environment variable: "
+        f"`{settings.ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
+    )
+
+
+def render(text: str) -> str:
+    """The README with its generated parts made anew."""
+    for name, table in (("reasons", reasons()), ("options", options())):
+        head, _, rest = text.partition(f"<!-- {name}: ")
+        opening, _, rest = rest.partition("\n")
+        _, closing, tail = rest.partition(f"<!-- /{name} -->")
+        text = f"{head}<!-- {name}: {opening}\n\n{table}\n\n{closing}{tail}"
+    return text
+
+
+def test_the_readme_shows_the_reasons_and_options_that_the_code_has() -> None:
+    """Otherwise run `python tests/unit/test_readme.py`."""
+    text = README.read_text(encoding="utf-8")
+    assert render(text) == text
+
+
+if __name__ == "__main__":
+    README.write_text(render(README.read_text(encoding="utf-8")), encoding="utf-8")
