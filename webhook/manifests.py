@@ -53,17 +53,26 @@ class Manifests:
             BadDocument: fields of a wrong type, objects without a name, or two of one kind and name; all of them.
         """
         self.ignored: Counter[str] = Counter()
-        self._namespace = longhorn_namespace
-        self._objects: dict[type[Any], dict[Key, Any]] = {type_: {} for type_ in _TYPES.values()}
-        places: dict[tuple[type[Any], Key], str] = {}
+        taken: dict[type[Any], dict[Key, tuple[Any, str]]] = {type_: {} for type_ in _TYPES.values()}
         problems: list[str] = []
         for document in documents:
             try:
-                self._take(document, places)
+                self._take(document, taken)
             except BadDocument as error:
                 problems += error.problems
         if problems:
             raise BadDocument(*problems)
+
+        def within(type_: type[_T], namespace: str) -> dict[str, _T]:
+            return {key.name: found for key, (found, _) in taken[type_].items() if key.namespace == namespace}
+
+        self.size = sum(map(len, taken.values()))
+        self._claims = {key: found for key, (found, _) in taken[PersistentVolumeClaim].items()}
+        self._volumes = within(PersistentVolume, "")
+        self._nodes = within(Node, "")
+        self._share_managers = within(ShareManager, longhorn_namespace)
+        self._pods = within(Pod, longhorn_namespace)
+        self._longhorn_nodes = within(LonghornNode, longhorn_namespace)
 
     @classmethod
     def load(cls, path: Path, *, longhorn_namespace: str) -> Manifests:
@@ -87,68 +96,56 @@ class Manifests:
             raise BadDocument(*problems)
         return cluster
 
-    def _take(self, document: Document, places: dict[tuple[type[Any], Key], str]) -> None:
+    def _take(self, document: Document, taken: dict[type[Any], dict[Key, tuple[Any, str]]]) -> None:
         type_ = _TYPES.get((document.api_version, document.kind))
         if type_ is None or (type_ is Pod and not _is_share_manager_pod(document.value)):
-            self.ignored[document.kind if type_ else f"{document.api_version} {document.kind}"] += 1
+            self.ignored[f"{document.api_version} {document.kind}"] += 1
             return
         found = document.read(type_)
         name, namespace = found.metadata.name, found.metadata.namespace or "default"
         if not name:
             raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
         key = Key(namespace if type_ in _NAMESPACED else "", name)
-        first = places.setdefault((type_, key), document.place)
-        if key in self._objects[type_]:
-            shown = "/".join(filter(None, key))
+        if key in taken[type_]:
+            shown, first = "/".join(filter(None, key)), taken[type_][key][1]
             raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {first}")
-        self._objects[type_][key] = found
-
-    @property
-    def size(self) -> int:
-        """How many objects are held."""
-        return sum(map(len, self._objects.values()))
+        taken[type_][key] = found, document.place
 
     def node_names(self) -> list[str]:
         """Every node, by name."""
-        return sorted(key.name for key in self._objects[Node])
+        return sorted(self._nodes)
 
     def claims(self, namespace: str) -> list[PersistentVolumeClaim]:
         """Every claim of a namespace, by name."""
-        return [
-            claim for key, claim in sorted(self._objects[PersistentVolumeClaim].items()) if key.namespace == namespace
-        ]
+        return [claim for key, claim in sorted(self._claims.items()) if key.namespace == namespace]
 
     def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
         """The claim of that namespace and name."""
-        return self._get(PersistentVolumeClaim, key)
+        return self._claims.get(key, Gap.ABSENT)
 
     def persistent_volume(self, name: str) -> PersistentVolume | Gap:
         """The volume of that name."""
-        return self._get(PersistentVolume, Key("", name))
+        return self._volumes.get(name, Gap.ABSENT)
 
     def share_manager(self, volume: str) -> ShareManager | Gap:
         """The ShareManager of a Longhorn volume."""
-        return self._get(ShareManager, Key(self._namespace, volume))
+        return self._share_managers.get(volume, Gap.ABSENT)
 
     def share_manager_pod(self, volume: str) -> Pod | Gap:
         """The pod share-manager-<volume> in Longhorn's namespace."""
-        return self._get(Pod, Key(self._namespace, SHARE_MANAGER_POD_PREFIX + volume))
+        return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, Gap.ABSENT)
 
     def node(self, name: str) -> Node | Gap:
         """The Kubernetes node of that name."""
-        return self._get(Node, Key("", name))
+        return self._nodes.get(name, Gap.ABSENT)
 
     def has_longhorn_nodes(self) -> bool:
         """Whether any nodes.longhorn.io is described in Longhorn's namespace."""
-        return any(key.namespace == self._namespace for key in self._objects[LonghornNode])
+        return bool(self._longhorn_nodes)
 
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
         """Longhorn's object for the Kubernetes node of that name."""
-        return self._get(LonghornNode, Key(self._namespace, name))
-
-    def _get(self, type_: type[_T], key: Key) -> _T | Gap:
-        found: _T | Gap = self._objects[type_].get(key, Gap.ABSENT)
-        return found
+        return self._longhorn_nodes.get(name, Gap.ABSENT)
 
 
 def _files(path: Path) -> list[Path]:

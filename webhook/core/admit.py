@@ -54,7 +54,7 @@ def unchanged(request: AdmissionRequest, why: Why) -> Answer:
 def _answer(request: AdmissionRequest, pod: Pod, decision: Decision) -> Answer:
     """Carry out a decision. A patch that can't be shown to apply is not sent: the pod starts as it is."""
     operations = patch.for_decision(pod, decision)
-    problem = patch.flaw(request.object, operations) if operations else None
+    problem = patch.flaw(pod, operations) if operations else None
     if problem:
         return unchanged(request, Reason.PATCH_NOT_PROVEN.why(problem=problem))
     return _encode(request, pod, decision, operations)

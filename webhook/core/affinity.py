@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -35,6 +36,7 @@ _DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9
 _DNS_SUBDOMAIN_MAX_CHARS: Final = 253
 
 
+@lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
 def is_node_name(name: str) -> bool:
     """Whether the API server takes this as a node's name in matchFields (validation.go, ValidateNodeName).
 
@@ -58,19 +60,19 @@ def pinned_nodes(term: NodeSelectorTerm) -> frozenset[str]:
     )
 
 
-def most_nodes(selector: NodeSelector | None) -> int:
-    """How many nodes a pin may name over this selector, so that MAX_TERMS and a bound in bytes hold; 0 for none.
+def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
+    """How many of `wanted` nodes a pin may name over this selector, so that MAX_TERMS and a bound in bytes hold.
 
-    Only terms that name no node yet are multiplied, so a selector that is pinned already takes any number.
+    Only terms that name no node yet are multiplied, so a selector that is pinned already takes any number. 0 where
+    even one node is too many.
     """
     terms = (selector.node_selector_terms or ()) if selector else ()
     kept = [term for term in terms if not term.is_empty]
     free = [term for term in kept if not pinned_nodes(term)]
     if not free:
-        return MAX_TERMS
-    by_count = (MAX_TERMS - len(kept) + len(free)) // len(free)
-    by_size = _MAX_GROWTH_BYTES // len(msgspec.json.encode(free))
-    return min(by_count, max(1, by_size))
+        return min(wanted, MAX_TERMS)
+    most = min(wanted, (MAX_TERMS - len(kept) + len(free)) // len(free))
+    return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(free))))
 
 
 def prefers_only(term: PreferredSchedulingTerm, node: str, weight: int) -> bool:
@@ -150,6 +152,7 @@ def _expression_holds(expression: NodeSelectorRequirement, labels: Mapping[str, 
     return have > want if expression.operator == "Gt" else have < want
 
 
+@lru_cache(maxsize=1024)
 def _is_label_key(key: str) -> bool:
     """As apimachinery IsQualifiedName: [prefix/]name, the prefix a DNS subdomain, the name 63 characters at most."""
     prefix, slash, name = key.rpartition("/")

@@ -6,7 +6,6 @@ CSI handle, never by the PersistentVolume's name: they differ for restored and h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
@@ -28,6 +27,7 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
 _ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
+_NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
@@ -62,40 +62,27 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Needs:
-    """One finding for each claim of the pod in order of its volumes, or what the view has not read yet.
+    """One finding for each claim of the pod, its ephemeral volumes last, or what the view has not read yet.
 
     Args:
         pod: the pod under admission; claims are looked up in `namespace`, the request's.
     """
-    findings: list[Finding] = []
-    missing: list[Ref] = []
-    for claim, volume_name in _claims(pod):
-        if claim is None:
-            why = Reason.EPHEMERAL_CLAIM.why(volume=volume_name)
-            findings.append(Finding(claim=volume_name, why=why))
-            continue
-        found = _follow(claim, namespace, view)
-        if isinstance(found, Finding):
-            findings.append(found)
-        else:
-            missing += found.refs
-    return Needs(tuple(missing)) if missing else findings
-
-
-def _claims(pod: Pod) -> Iterator[tuple[str | None, str]]:
-    """(claim, volume) for each volume that stands for a claim, each claim once; the claim is None where its name
-    can't be known: a generic ephemeral volume's is <pod>-<volume>, and the pod has only a generateName yet.
-    """
-    seen = set()
+    followed: dict[str, Finding | Needs] = {}
+    ephemeral: list[Finding] = []
     for volume in pod.spec.volumes or ():
-        name = volume.name or ""
-        if volume.ephemeral is not None:
-            yield None, name
-        elif volume.persistent_volume_claim is not None:
+        if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim.claim_name or ""
-            if claim not in seen:
-                seen.add(claim)
-                yield claim, name
+            if claim not in followed:
+                followed[claim] = _follow(claim, namespace, view)
+        elif volume.ephemeral is not None:
+            # Its claim will be <pod>-<volume>, and the pod has only a generateName yet.
+            why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
+            ephemeral.append(Finding(claim=volume.name or "", why=why))
+    findings = [found for found in followed.values() if isinstance(found, Finding)]
+    if len(findings) < len(followed):
+        needs = (found for found in followed.values() if isinstance(found, Needs))
+        return Needs(tuple(ref for need in needs for ref in need.refs))
+    return findings + ephemeral
 
 
 def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
@@ -111,7 +98,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
     name = pvc.spec.volume_name if pvc.spec else None
     phase = pvc.status.phase if pvc.status else None
     if not name or phase not in (None, "Bound"):
-        return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "Pending"))
+        return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
     volume = view.persistent_volume(name)
     if volume is Gap.UNREAD:
         return Needs((Ref(Kind.PERSISTENT_VOLUME, Key("", name)),))
@@ -127,32 +114,25 @@ def _share_manager(
 ) -> Finding | Needs:
     """The bound claim to its share-manager, where it can have one, and on to the evidence."""
     csi = volume.spec.csi if volume.spec else None
-    modes = (pvc.spec.access_modes if pvc.spec else None) or []
+    modes = (pvc.spec.access_modes if pvc.spec else None) or ()
     handle = csi.volume_handle if csi and csi.driver == LONGHORN_CSI_DRIVER else None
-
-    def finding(why: Why, node: str | None = None, *, firm: bool = False) -> Finding:
-        return Finding(claim=claim, why=why, persistent_volume=volume, volume_handle=handle, node=node, firm=firm)
-
+    node, firm = None, False
     if "ReadWriteMany" not in modes:
-        return finding(Reason.CLAIM_NOT_READ_WRITE_MANY.why(claim=claim, modes=", ".join(modes) or "none"))
-    if csi is None or not handle:
-        return finding(Reason.VOLUME_NOT_LONGHORN.why(claim=claim, volume=volume.metadata.name))
-    block = _block_kind(pvc, volume, csi)
-    if block:
-        return finding(Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block))
-    manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
-    needs = unread(
-        (Ref(Kind.SHARE_MANAGER, Key("", handle)), manager),
-        (Ref(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + handle)), pod),
-    )
-    if needs:
-        return needs
-    if manager is Gap.ABSENT:
-        return finding(Reason.SHARE_MANAGER_NOT_FOUND.why(claim=claim, volume=handle))
-    why, node, firm = _evidence(claim, handle, manager, pod)
-    if node is not None and not is_node_name(node):
-        return finding(Reason.NODE_NAME_INVALID.why(claim=claim, volume=handle, node=repr(node[:80])))
-    return finding(why, node, firm=firm)
+        why = Reason.CLAIM_NOT_READ_WRITE_MANY.why(claim=claim, modes=", ".join(modes) or "none")
+    elif csi is None or not handle:
+        why = Reason.VOLUME_NOT_LONGHORN.why(claim=claim, volume=volume.metadata.name)
+    elif block := _block_kind(pvc, volume, csi):
+        why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
+    else:
+        manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
+        if manager is Gap.UNREAD or pod is Gap.UNREAD:
+            pod_ref = Ref(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + handle))
+            return unread((Ref(Kind.SHARE_MANAGER, Key("", handle)), manager), (pod_ref, pod))
+        why, node, firm = _evidence(claim, handle, manager, pod)
+        if node is not None and not is_node_name(node):
+            shown = ascii(node[:_NAME_SHOWN_CHARS])
+            why, node, firm = Reason.NODE_NAME_INVALID.why(claim=claim, volume=handle, node=shown), None, False
+    return Finding(claim=claim, why=why, persistent_volume=volume, volume_handle=handle, node=node, firm=firm)
 
 
 def _evidence(claim: str, handle: str, manager: ShareManager | Gap, pod: Pod | Gap) -> tuple[Why, str | None, bool]:
@@ -161,16 +141,18 @@ def _evidence(claim: str, handle: str, manager: ShareManager | Gap, pod: Pod | G
     ownerID is the node whose Longhorn manager reconciles the object. It follows the pod, but flips away from a
     cordoned node while the pod stays (longhorn-manager share_manager_controller.go, isResponsibleFor), so the pod wins.
     """
-    live = not isinstance(pod, Gap) and _is_live(pod)
+    if manager is Gap.ABSENT:
+        return Reason.SHARE_MANAGER_NOT_FOUND.why(claim=claim, volume=handle), None, False
+    live = None if isinstance(pod, Gap) or not _is_live(pod) else pod
     status = None if isinstance(manager, Gap) else manager.status
     owner = (status and status.owner_id) or None
-    if not isinstance(pod, Gap) and live and pod.spec.node_name:
-        node = pod.spec.node_name
+    state = (status and status.state) or "absent"
+    if live and live.spec.node_name:
+        node = live.spec.node_name
         besides = f", which outweighs ShareManager ownerID {owner}" if owner and owner != node else ""
         return Reason.SHARE_MANAGER_POD.why(claim=claim, volume=handle, node=node, besides=besides), node, True
     if isinstance(manager, Gap):
         return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=Kind.SHARE_MANAGER), None, False
-    state = (status and status.state) or "absent"
     if owner is None or state not in _ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
     if pod is Gap.UNAVAILABLE:

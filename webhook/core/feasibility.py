@@ -50,10 +50,9 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     """
     node = view.node(name)
     longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
-    key = Key("", name)
-    needs = unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
-    if needs:
-        return needs
+    if node is Gap.UNREAD or longhorn_node is Gap.UNREAD:
+        key = Key("", name)
+        return unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
     longhorn_refuses = _longhorn_refusal(name, longhorn_node)
     why = (
         _refusal(node, name, pod, volumes)

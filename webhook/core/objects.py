@@ -2,6 +2,7 @@
 
 Only fields that some rule reads are declared; everything else is skipped by the decoder and never rebuilt, so an
 object can't lose a field by passing through here. Invariant: every field may be absent or null, as in Go's JSON.
+They are trees, so the cycle collector need not know them (gc=False): a large cluster costs it nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SHARE_MANAGER: Final = "share-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 
 
-class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True):
+class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """metav1.OwnerReference; `controller` marks the one that manages the object."""
 
     kind: str | None = None
@@ -28,7 +29,7 @@ class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True):
     controller: bool | None = None
 
 
-class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True):
+class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """metav1.ObjectMeta. A pod at CREATE has `generate_name` and no `name`, and often no `namespace`."""
 
     name: str | None = None
@@ -48,7 +49,7 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True):
         return self.annotations.get(key) if self.annotations else None
 
 
-class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeSelectorRequirement: one condition on a label (or on the field metadata.name)."""
 
     key: str | None = None
@@ -56,7 +57,7 @@ class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True)
     values: list[str] | None = None
 
 
-class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeSelectorTerm: requirements, ANDed. With none at all it is empty, and matches no node."""
 
     match_expressions: list[NodeSelectorRequirement] | None = None
@@ -68,20 +69,20 @@ class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True):
         return not self.match_expressions and not self.match_fields
 
 
-class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeSelector: terms, ORed. Zero terms match no node."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True):
+class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PreferredSchedulingTerm: `weight` (1..100) is added to the score of each node that `preference` matches."""
 
     weight: int | None = None
     preference: NodeSelectorTerm | None = None
 
 
-class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeAffinity."""
 
     required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
@@ -90,13 +91,13 @@ class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True):
     )
 
 
-class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True):
+class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodAffinity or v1.PodAntiAffinity, read only as far as whether anything in it is required."""
 
     required: list[Any] | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
 
 
-class Affinity(Struct, rename="camel", frozen=True, kw_only=True):
+class Affinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Affinity."""
 
     node_affinity: NodeAffinity | None = None
@@ -104,7 +105,7 @@ class Affinity(Struct, rename="camel", frozen=True, kw_only=True):
     pod_anti_affinity: InterPodTerms | None = None
 
 
-class Toleration(Struct, rename="camel", frozen=True, kw_only=True):
+class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Toleration; an absent key, effect or operator is the empty string."""
 
     key: str | None = None
@@ -113,20 +114,20 @@ class Toleration(Struct, rename="camel", frozen=True, kw_only=True):
     effect: str | None = None
 
 
-class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True):
+class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.TopologySpreadConstraint, as far as whether it can refuse a node."""
 
     topology_key: str | None = None
     when_unsatisfiable: str | None = None
 
 
-class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
+class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeClaimVolumeSource."""
 
     claim_name: str | None = None
 
 
-class Volume(Struct, rename="camel", frozen=True, kw_only=True):
+class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Volume, as far as it leads to a claim."""
 
     name: str | None = None
@@ -134,7 +135,7 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
     ephemeral: dict[str, Any] | None = None
 
 
-class PodSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class PodSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodSpec, without the containers."""
 
     node_name: str | None = None
@@ -152,13 +153,13 @@ class PodSpec(Struct, rename="camel", frozen=True, kw_only=True):
         return node_affinity.required if node_affinity else None
 
 
-class PodStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodStatus."""
 
     phase: str | None = None
 
 
-class Pod(Struct, rename="camel", frozen=True, kw_only=True):
+class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Pod: the pod under admission, or a share-manager pod."""
 
     metadata: ObjectMeta
@@ -166,7 +167,7 @@ class Pod(Struct, rename="camel", frozen=True, kw_only=True):
     status: PodStatus | None = None
 
 
-class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeClaimSpec."""
 
     access_modes: list[str] | None = None
@@ -174,13 +175,13 @@ class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=Tru
     volume_mode: str | None = None
 
 
-class PersistentVolumeClaimStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class PersistentVolumeClaimStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeClaimStatus."""
 
     phase: str | None = None
 
 
-class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True):
+class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeClaim."""
 
     metadata: ObjectMeta
@@ -188,7 +189,7 @@ class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True):
     status: PersistentVolumeClaimStatus | None = None
 
 
-class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
+class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume name; the PV's own name may differ."""
 
     driver: str | None = None
@@ -196,13 +197,13 @@ class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=Tru
     volume_attributes: dict[str, str] | None = None
 
 
-class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True):
+class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.VolumeNodeAffinity."""
 
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeSpec."""
 
     csi: CSIPersistentVolumeSource | None = None
@@ -210,35 +211,35 @@ class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
     node_affinity: VolumeNodeAffinity | None = None
 
 
-class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True):
+class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolume."""
 
     metadata: ObjectMeta
     spec: PersistentVolumeSpec | None = None
 
 
-class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class ShareManagerStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """longhorn.io/v1beta2 ShareManagerStatus."""
 
     owner_id: str | None = field(name="ownerID", default=None)
     state: str | None = None
 
 
-class ShareManager(Struct, rename="camel", frozen=True, kw_only=True):
+class ShareManager(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """longhorn.io/v1beta2 ShareManager; its name is Longhorn's volume name."""
 
     metadata: ObjectMeta
     status: ShareManagerStatus | None = None
 
 
-class Condition(Struct, rename="camel", frozen=True, kw_only=True):
+class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeCondition and Longhorn's Condition."""
 
     type: str | None = None
     status: str | None = None
 
 
-class Taint(Struct, rename="camel", frozen=True, kw_only=True):
+class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Taint."""
 
     key: str | None = None
@@ -246,14 +247,14 @@ class Taint(Struct, rename="camel", frozen=True, kw_only=True):
     effect: str | None = None
 
 
-class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeSpec."""
 
     unschedulable: bool | None = None
     taints: list[Taint] | None = None
 
 
-class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus."""
 
     conditions: list[Condition] | None = None
@@ -264,7 +265,7 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True):
         return any(c.type == "Ready" and c.status == "True" for c in self.conditions or ())
 
 
-class Node(Struct, rename="camel", frozen=True, kw_only=True):
+class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Node."""
 
     metadata: ObjectMeta
@@ -272,7 +273,7 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True):
     status: NodeStatus | None = None
 
 
-class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True):
+class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """longhorn.io/v1beta2 Node; its name is the Kubernetes node's name."""
 
     metadata: ObjectMeta

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
 
 from webhook.core.affinity import pinned_nodes, prefers_only
 from webhook.core.objects import METADATA_NAME, NodeAffinity, NodeSelectorTerm, Pod
@@ -28,6 +27,7 @@ _NODE_AFFINITY: Final = f"{_AFFINITY}/nodeAffinity"
 _TERMS: Final = f"{_NODE_AFFINITY}/{_REQUIRED}/nodeSelectorTerms"
 _ANNOTATIONS: Final = "/metadata/annotations"
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is refused
+_UTF8_MAX_BYTES: Final = 4  # of one character
 _TEXT_MAX_CHARS: Final = 1024  # of our annotation; names are at most 253 characters each
 
 
@@ -104,10 +104,16 @@ def _annotate(pod: Pod, decision: Decision) -> Iterator[Operation]:
     if annotations is None:
         yield _add(_ANNOTATIONS, {ANNOTATION_DECISION: text})
         return
-    others = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items() if k != ANNOTATION_DECISION)
-    fits = others + len(ANNOTATION_DECISION) + len(text.encode()) <= _ANNOTATIONS_MAX_BYTES
-    if fits and annotations.get(ANNOTATION_DECISION) != text:
+    if annotations.get(ANNOTATION_DECISION) != text and _fits({**annotations, ANNOTATION_DECISION: text}):
         yield _add(f"{_ANNOTATIONS}/{ANNOTATION_DECISION.replace('/', '~1')}", text)
+
+
+def _fits(annotations: Mapping[str, str]) -> bool:
+    """Whether the API server takes as many bytes of annotations. Few characters need no counting of their bytes."""
+    chars = sum(map(len, annotations)) + sum(map(len, annotations.values()))
+    if chars * _UTF8_MAX_BYTES <= _ANNOTATIONS_MAX_BYTES:
+        return True
+    return sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items()) <= _ANNOTATIONS_MAX_BYTES
 
 
 def _requirement(node: str) -> dict[str, Any]:
@@ -126,35 +132,18 @@ def _add(path: str, value: object) -> Operation:
     return {"op": "add", "path": path, "value": value}
 
 
-class _Metadata(Struct):
-    annotations: Any | UnsetType = UNSET
+def flaw(pod: Pod, operations: Sequence[Operation]) -> str | None:
+    """What would keep the operations from applying to `pod`; None where they apply.
 
-
-class _Spec(Struct):
-    affinity: Any | UnsetType = UNSET
-
-
-class _Touched(Struct):
-    """The two places of a pod that a patch of ours may touch, as they came."""
-
-    metadata: _Metadata
-    spec: _Spec
-
-
-_touched_decoder: Final = msgspec.json.Decoder(_Touched)
-
-
-def flaw(document: bytes | Raw, operations: Sequence[Operation]) -> str | None:
-    """What would keep the operations from applying to the pod in `document`; None where they apply.
-
-    This reads the document itself, not what the builder above believed of it: the API server rejects a pod whose
-    patch does not apply, whatever failurePolicy says (apiserver mutating/dispatcher.go).
+    The API server rejects a pod whose patch does not apply, whatever failurePolicy says (apiserver
+    mutating/dispatcher.go), so they are carried out on a copy of the two places they may touch before they are sent.
+    Absent and null are the same there: neither can be the parent of anything.
     """
-    try:
-        touched = _touched_decoder.decode(document)
-    except (ValueError, RecursionError) as error:
-        return str(error)
-    tree = msgspec.to_builtins(touched)
+    annotations, affinity = pod.metadata.annotations, pod.spec.affinity
+    tree = {
+        "metadata": {"annotations": None if annotations is None else dict(annotations)},
+        "spec": {"affinity": msgspec.to_builtins(affinity)},
+    }
     for operation in operations:
         try:
             _apply(tree, operation)

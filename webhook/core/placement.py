@@ -6,7 +6,6 @@ only nodes with firm evidence that were judged feasible; nothing here raises.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
@@ -19,7 +18,7 @@ from webhook.core.claims import Finding
 from webhook.core.feasibility import Verdict
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
-from webhook.core.review import AdmissionRequest
+from webhook.core.review import RequestHead
 from webhook.core.view import ClusterView, Needs
 
 _NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
@@ -83,7 +82,7 @@ class Pin(Struct, frozen=True, kw_only=True):
 Decision = Pin | Leave
 
 
-def foreign(request: AdmissionRequest) -> Why | None:
+def foreign(request: RequestHead) -> Why | None:
     """Rule 1: why the request is not the creation of a pod, None where it is."""
     if request.kind.group or request.kind.version != "v1" or request.kind.kind != "Pod":
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
@@ -161,8 +160,10 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:
     """Node -> number of volumes whose share-manager it has, the most first, equals by name."""
     served = {finding.volume_handle: finding.node for finding in findings if finding.node}
-    counted = Counter(served.values())
-    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
+    counted: dict[str, int] = {}
+    for node in served.values():
+        counted[node] = counted.get(node, 0) + 1
+    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))) if len(counted) > 1 else counted
 
 
 def _weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
@@ -188,7 +189,8 @@ def _required(pod: Pod, mode: Mode, findings: Sequence[Finding], verdicts: Seque
     feasible = tuple(verdict.node for verdict in candidates if verdict.feasible)
     if not feasible:
         return candidates[0].why
-    return feasible[: most_nodes(pod.spec.required_node_affinity)] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)
+    most = most_nodes(pod.spec.required_node_affinity, len(feasible))
+    return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)
 
 
 def _evidence_for(node: str, findings: Sequence[Finding]) -> Finding:

@@ -5,6 +5,7 @@ Codes are stable and bounded (they become metric labels); sentences carry the na
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum, unique
 from typing import Final
 
@@ -15,10 +16,15 @@ ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
 
 
 class Why(Struct, frozen=True):
-    """A reason and the sentence that names its evidence."""
+    """A reason, and the names that its sentence tells; the sentence is made when somebody reads it."""
 
     reason: Reason
-    sentence: str
+    names: Mapping[str, object]
+
+    @property
+    def sentence(self) -> str:
+        """The reason as a sentence that names its evidence."""
+        return self.reason.template.format_map(self.names)
 
     def __str__(self) -> str:
         return f"{self.reason.code}: {self.sentence}"
@@ -33,8 +39,8 @@ class Reason(Enum):
         self.template = template
 
     def why(self, **names: object) -> Why:
-        """This reason, its sentence filled with the names that the template asks for."""
-        return Why(self, self.template.format(**names))
+        """This reason for these names: those that the template asks for."""
+        return Why(self, names)
 
     # Rules 1-4: is this pod ours, and does it want us?
     NOT_A_POD = "NotAPod", "the object is {kind}, not a v1 Pod"

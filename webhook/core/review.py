@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from webhook.core.objects import Pod
 
@@ -34,33 +34,46 @@ class GroupVersionKind(Struct, frozen=True):
         return f"{self.group}/{self.version} {self.kind}".lstrip("/")
 
 
-class AdmissionRequest(Struct, rename="camel", frozen=True, kw_only=True):
-    """admission/v1 AdmissionRequest, the fields that are read. `object` stays undecoded until it is known as a Pod."""
+class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
+    """admission/v1 AdmissionRequest without its object: the fields that are read."""
 
     uid: str
     kind: GroupVersionKind = GroupVersionKind()
     sub_resource: str | None = None
     namespace: str | None = None
     operation: str | None = None
-    object: Raw = Raw(b"null")
     dry_run: bool | None = None
 
+    @property
+    def creates_pod(self) -> bool:
+        """Whether the object is a v1 Pod that is being created."""
+        return self.operation == "CREATE" and self.kind == _POD
+
+
+class AdmissionRequest(RequestHead, rename="camel", frozen=True, kw_only=True):
+    """admission/v1 AdmissionRequest. `object` is None where there is none, or none that a Pod can be read from."""
+
+    object: Pod | None = None
+
     def pod(self) -> Pod:
-        """The object, read as a Pod.
+        """The pod that is created.
 
         Raises:
-            BadReview: it is absent, or a field has the wrong type.
+            BadReview: the request has no object.
         """
-        try:
-            return _pod_decoder.decode(self.object)
-        except (ValueError, RecursionError) as error:
-            raise BadReview(f"request.object: {explain(error)}; expected a v1 Pod") from None
+        if self.object is None:
+            raise BadReview("request.object: got nothing, expected a v1 Pod")
+        return self.object
 
 
-class _Review(Struct, rename="camel", frozen=True):
+_POD: Final = GroupVersionKind(version="v1", kind="Pod")
+_Request = TypeVar("_Request")
+
+
+class _Review(Struct, Generic[_Request], rename="camel", frozen=True):
     api_version: str | None = None
     kind: str | None = None
-    request: AdmissionRequest | None = None
+    request: _Request | None = None
 
 
 class _Response(Struct, rename="camel", frozen=True, kw_only=True):
@@ -78,19 +91,9 @@ class _Answer(Struct, rename="camel", frozen=True, kw_only=True):
     response: _Response
 
 
-_review_decoder: Final = msgspec.json.Decoder(_Review)
-_pod_decoder: Final = msgspec.json.Decoder(Pod)
+_decoder: Final = msgspec.json.Decoder(_Review[AdmissionRequest])
+_head_decoder: Final = msgspec.json.Decoder(_Review[RequestHead])
 _encoder: Final = msgspec.json.Encoder()
-
-
-def explain(error: Exception) -> str:
-    """A decoder's error as part of a sentence, without the decoder's own path notation."""
-    if isinstance(error, RecursionError):
-        return "nested too deeply"
-    if isinstance(error, UnicodeDecodeError):
-        return "not valid UTF-8"
-    text = str(error).replace(" - at `$.", " at `").replace(" - at `$", " at `")
-    return text[:1].lower() + text[1:]
 
 
 def decode(body: bytes) -> AdmissionRequest:
@@ -103,9 +106,11 @@ def decode(body: bytes) -> AdmissionRequest:
         BadReview: no JSON, another kind or version, no request, no uid, or a field of the wrong type.
     """
     try:
-        review = _review_decoder.decode(body)
+        review = _decoder.decode(body)
+    except msgspec.ValidationError as error:
+        review = _foreign(body, error)
     except (ValueError, RecursionError) as error:
-        raise BadReview(f"the body is no AdmissionReview: {explain(error)}") from None
+        raise BadReview(f"the body is no AdmissionReview: {_explain(error)}") from None
     if review.kind != KIND:
         raise BadReview(f"kind: got {_quoted(review.kind)}, expected {KIND}")
     if review.api_version != API_VERSION:
@@ -118,6 +123,30 @@ def decode(body: bytes) -> AdmissionRequest:
     if not review.request.uid:
         raise BadReview("request.uid: got nothing, expected the uid to answer with")
     return review.request
+
+
+def _foreign(body: bytes, error: msgspec.ValidationError) -> _Review[AdmissionRequest]:
+    """The review of an object that can't be read as a Pod, and need not be: it is another kind, or no CREATE."""
+    try:
+        review = _head_decoder.decode(body)
+    except msgspec.ValidationError:
+        raise BadReview(_explain(error)) from None
+    head = review.request
+    if head is None or head.creates_pod:
+        raise BadReview(_explain(error))
+    return _Review(review.api_version, review.kind, AdmissionRequest(**msgspec.structs.asdict(head)))
+
+
+def _explain(error: Exception) -> str:
+    """A decoder's error as a sentence: the field first where it names one."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return "not valid UTF-8"
+    what, _, path = str(error).partition(" - at `$")
+    what = what[:1].lower() + what[1:]
+    field = path.strip(".`")
+    return f"{field}: {what}" if field else what
 
 
 def encode(

@@ -92,7 +92,6 @@ class Needs(Struct, frozen=True):
     refs: tuple[Ref, ...]
 
 
-def unread(*asked: tuple[Ref, object]) -> Needs | None:
-    """The references among `asked` whose answer was UNREAD; None where every one was answered."""
-    refs = tuple(ref for ref, answer in asked if answer is Gap.UNREAD)
-    return Needs(refs) if refs else None
+def unread(*asked: tuple[Ref, object]) -> Needs:
+    """Those references among `asked` whose answer was UNREAD; at least one must be."""
+    return Needs(tuple(ref for ref, answer in asked if answer is Gap.UNREAD))
