@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -191,7 +191,7 @@ class ExplainSettings(Struct, frozen=True, kw_only=True):
     filename: str
     manifests: Path
     namespace: str
-    output: str
+    output: Literal["text", "yaml", "json"]
     mode: Mode
     longhorn_namespace: str
 

@@ -54,15 +54,10 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
         key = Key("", name)
         return unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
     longhorn_refuses = _longhorn_refusal(name, longhorn_node)
-    why = (
-        _refusal(node, name, pod, volumes)
-        or longhorn_refuses
-        or _own_affinity_refusal(node, name, pod)
-        or Reason.NODE_FEASIBLE.why(node=name)
-    )
-    return Verdict(
-        name, why, preferable=not (longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY)
-    )
+    if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
+        return Verdict(name, longhorn_refuses, preferable=False)
+    why = _refusal(node, name, pod, volumes) or longhorn_refuses or _own_affinity_refusal(node, name, pod)
+    return Verdict(name, why or Reason.NODE_FEASIBLE.why(node=name))
 
 
 def _longhorn_refusal(name: str, node: LonghornNode | Gap | None) -> Why | None:

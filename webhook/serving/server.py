@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
+from msgspec import Struct
 
 from webhook.core.review import BadReview
 from webhook.errors import UserError
@@ -24,21 +25,29 @@ WEBHOOK_PATH: Final = "/mutate/virt-launcher"
 MAX_BODY_BYTES: Final = 7 * 1024 * 1024
 """An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""
 
-BODY_TIMEOUT_SECONDS: Final = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
-KEEPALIVE_SECONDS: Final = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
-HANDSHAKE_TIMEOUT_SECONDS: Final = 10.0  # Go's client gives up after that
-MAX_CONNECTIONS: Final = 1024  # a few per API server are in use; the rest is room for scans and mistakes
 _BACKLOG: Final = 512
 _SERVER_NAME: Final = "kubevirt-coschedule"
 
 _HTTP_SERVER_ERROR: Final = 500
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What callers may take of time and connections."""
+
+    body_seconds: float = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
+    keepalive_seconds: float = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
+    handshake_seconds: float = 10.0  # Go's client gives up after that
+    connections: int = 1024  # a few per API server are in use; the rest is room for scans and mistakes
+
+
+DEFAULT_LIMITS: Final = Limits()
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 Admit = Callable[[bytes], Awaitable[bytes]]
 """The body of an AdmissionReview to the body that answers it; raises BadReview, and nothing else."""
 
 
-def webhook_handler(admit: Admit) -> Handler:
+def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
     """The HTTP side of the webhook around `admit`."""
 
     async def handle(request: web.BaseRequest) -> web.Response:
@@ -46,9 +55,9 @@ def webhook_handler(admit: Admit) -> Handler:
         if refusal is not None:
             return refusal
         try:
-            body = await _body(request)
+            body = await _body(request, limits.body_seconds)
         except TimeoutError:
-            return _refuse(408, f"the body did not come within {BODY_TIMEOUT_SECONDS:g} s")
+            return _refuse(408, f"the body did not come within {limits.body_seconds:g} s")
         try:
             answer = await admit(body)
         except BadReview as error:
@@ -77,12 +86,12 @@ def _refusal(request: web.BaseRequest) -> web.Response | None:
     return None
 
 
-async def _body(request: web.BaseRequest) -> bytes:
+async def _body(request: web.BaseRequest, seconds: float) -> bytes:
     if request.content.is_eof():
         return await request.read()
     if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    async with asyncio.timeout(BODY_TIMEOUT_SECONDS):
+    async with asyncio.timeout(seconds):
         return await request.read()
 
 
@@ -148,19 +157,19 @@ class BadAddress(UserError):
 class Listener:
     """One listening address with its HTTP server. Start it once, stop it once."""
 
-    def __init__(self, handler: Handler, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, handler: Handler, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         loop = asyncio.get_running_loop()
 
         def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
         def connection() -> asyncio.Protocol:
-            if len(self._http.connections) >= MAX_CONNECTIONS:
+            if len(self._http.connections) >= limits.connections:
                 return _Full()
             return _Protocol(
                 self._http,
                 loop=loop,
-                keepalive_timeout=KEEPALIVE_SECONDS,
+                keepalive_timeout=limits.keepalive_seconds,
                 access_log=None,  # type: ignore[arg-type] # aiohttp takes None, its annotation does not say so
                 auto_decompress=False,
             )
@@ -168,6 +177,7 @@ class Listener:
         self._http = web.Server(handler, request_factory=request)
         self._connection = connection
         self._tls = tls
+        self._limits = limits
         self._server: asyncio.Server | None = None
 
     async def start(self, address: Address) -> Address:
@@ -182,7 +192,7 @@ class Listener:
                 address.host or None,
                 address.port,
                 ssl=self._tls,
-                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_SECONDS if self._tls else None,
+                ssl_handshake_timeout=self._limits.handshake_seconds if self._tls else None,
                 backlog=_BACKLOG,
             )
         except OSError as error:

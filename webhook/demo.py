@@ -1,0 +1,174 @@
+"""demo: the whole server on loopback over the example cluster, asked through real TLS connections, and checked.
+
+Nothing is stubbed: a throwaway certificate, a listener of its own, AdmissionReviews as the API server posts them.
+What must come back stands in expected.yaml, beside the examples.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+import sys
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import aiohttp
+import jsonpatch
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from msgspec import Struct
+
+from webhook.app import admitter
+from webhook.core.placement import Policy
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.documents import BadDocument, read_file
+from webhook.explain.text import affinity_diff, columns
+from webhook.manifests import Manifests
+from webhook.serving.server import WEBHOOK_PATH, Listener, webhook_handler
+from webhook.serving.tls import server_context
+from webhook.settings import Address
+
+_LIFETIME: Final = timedelta(hours=1)
+_TIMEOUT_SECONDS: Final = 10.0
+_HTTP_OK: Final = 200
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """One review, what came back over the socket, and what should have."""
+
+    name: str
+    review: Mapping[str, Any]
+    status: int
+    response: Mapping[str, Any]
+    expected: Mapping[str, Any]
+
+    @property
+    def vm(self) -> str:
+        """The VM that the pod belongs to."""
+        return str(self.review["request"]["object"]["metadata"]["labels"]["vm.kubevirt.io/name"])
+
+    @property
+    def got(self) -> dict[str, Any]:
+        """Decision, reason and nodes, worded as in expected.yaml."""
+        audit = self.response.get("auditAnnotations", {})
+        nodes = [node for node in audit.get("node", "").split(",") if node]
+        return {"decision": audit.get("decision"), "reason": audit.get("reason"), "nodes": nodes}
+
+    @property
+    def patched(self) -> Any:
+        """The pod with the patch applied; raises jsonpatch.JsonPatchException where it does not apply."""
+        operations = json.loads(base64.b64decode(self.response["patch"])) if "patch" in self.response else []
+        return jsonpatch.apply_patch(self.review["request"]["object"], operations)
+
+    def flaw(self) -> str | None:
+        """What is not as it must be; None where everything is."""
+        if self.status != _HTTP_OK or self.response.get("allowed") is not True:
+            return f"HTTP {self.status}, allowed: {self.response.get('allowed')}"
+        if self.response.get("uid") != self.review["request"]["uid"]:
+            return "the answer is for another uid"
+        if self.got != self.expected:
+            return f"got {self.got}, expected {self.expected}"
+        try:
+            affinity = json.dumps(self.patched["spec"]["affinity"])
+        except jsonpatch.JsonPatchException as error:
+            return f"the patch does not apply: {error}"
+        missing = [node for node in self.expected["nodes"] if f'"{node}"' not in affinity]
+        return f"the patched pod's affinity does not name {', '.join(missing)}" if missing else None
+
+
+def run(out: TextIO) -> int:
+    """Run the demo. Returns 0 where every answer was the expected one, 1 where one was not.
+
+    Raises:
+        UserError: the examples can't be read.
+    """
+    exchanges = asyncio.run(_serve_and_ask(_examples()))
+    rows = [("VM", "DECISION", "NODE", "WHY")]
+    for exchange in exchanges:
+        got, audit = exchange.got, exchange.response.get("auditAnnotations", {})
+        rows.append((exchange.vm, str(got["decision"]), ",".join(got["nodes"]) or "-", audit.get("because", "-")))
+    print(*columns(rows), sep="\n", file=out)
+    _print_change(exchanges[0], out)
+    flaws = [(exchange.name, flaw) for exchange in exchanges if (flaw := exchange.flaw())]
+    for name, flaw in flaws:
+        print(f"WRONG {name}: {flaw}", file=out)
+    print(f"\n{len(exchanges) - len(flaws)} of {len(exchanges)} answers, over TLS, are as expected.", file=out)
+    return 1 if flaws else 0
+
+
+def _examples() -> Path:
+    """manifests/examples of the checkout, or the copy that an installed distribution carries."""
+    checkout = Path(__file__).parents[1] / "manifests" / "examples"
+    return checkout if checkout.is_dir() else Path(sys.prefix) / "share" / "kubevirt-coschedule" / "examples"
+
+
+async def _serve_and_ask(examples: Path) -> list[Exchange]:
+    cluster = Manifests.load(examples / "cluster", longhorn_namespace="longhorn-system")
+    expected = _expected(examples / "expected.yaml")
+    reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in expected}
+    with tempfile.TemporaryDirectory() as directory:
+        cert_file, key_file = _throwaway_certificate(Path(directory))
+        listener = Listener(webhook_handler(admitter(cluster, Policy())), tls=server_context(cert_file, key_file))
+        trust = ssl.create_default_context(cafile=str(cert_file))
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
+        async with aiohttp.ClientSession(f"https://{address}", timeout=timeout) as session:
+            exchanges = []
+            for name, review in reviews.items():
+                async with session.post(WEBHOOK_PATH, params={"timeout": "3s"}, json=review, ssl=trust) as reply:
+                    response = (await reply.json())["response"] if reply.status == _HTTP_OK else {}
+                exchanges.append(
+                    Exchange(name=name, review=review, status=reply.status, response=response, expected=expected[name])
+                )
+            return exchanges
+    finally:
+        await listener.stop(0)
+
+
+def _expected(file: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise BadDocument(f"{file}: {error}") from None
+    return dict(found)
+
+
+def _throwaway_certificate(directory: Path) -> tuple[Path, Path]:
+    """(certificate file, key file) of a self-signed certificate for 127.0.0.1, good for an hour."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kubevirt-coschedule demo")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(
+            issuer_name=name,
+            subject_name=name,
+            public_key=key.public_key(),
+            serial_number=x509.random_serial_number(),
+            not_valid_before=now - _LIFETIME,
+            not_valid_after=now + _LIFETIME,
+        )
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    cert_file, key_file = directory / "tls.crt", directory / "tls.key"
+    cert_file.write_bytes(certificate.public_bytes(Encoding.PEM))
+    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return cert_file, key_file
+
+
+def _print_change(exchange: Exchange, out: TextIO) -> None:
+    before, after = exchange.review["request"]["object"], exchange.patched
+    diff = affinity_diff(before["spec"].get("affinity"), after["spec"].get("affinity"))
+    print(f"\n{exchange.vm}, the affinity before and after:\n", *diff, sep="\n  ", file=out)
+    print(f"\n{ANNOTATION_DECISION}, as kubectl describe pod shows it:\n", file=out)
+    print(f"  {after['metadata']['annotations'].get(ANNOTATION_DECISION, '-')}", file=out)

@@ -1,0 +1,86 @@
+"""ClaimChain: the objects between a claim and its share-manager, and what core found at their end.
+
+Looked up to be shown, by the names that core's finding gives; which of them counts was decided there.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from webhook.core.claims import Finding
+from webhook.core.reasons import Reason
+from webhook.core.view import Gap, Key
+from webhook.manifests import Manifests
+
+
+class ShareManagerLink(Struct, rename="camel", frozen=True, kw_only=True):
+    """The ShareManager of a volume."""
+
+    state: str | None
+    owner_id: str | None = field(name="ownerID")
+
+
+class PodLink(Struct, rename="camel", frozen=True, kw_only=True):
+    """The share-manager pod of a volume."""
+
+    name: str
+    phase: str | None
+    node: str | None
+    terminating: bool
+
+
+class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
+    """One claim as far as it leads, and what core found at the end. `node` is the evidence, if there is any."""
+
+    claim: str
+    phase: str | None
+    access_modes: list[str]
+    persistent_volume: str | None
+    volume_handle: str | None
+    share_manager: ShareManagerLink | None
+    pod: PodLink | None
+    reason: str
+    sentence: str
+    node: str | None
+    firm: bool
+
+
+def of(finding: Finding, namespace: str, cluster: Manifests) -> ClaimChain:
+    """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
+    ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
+    pvc = Gap.ABSENT if ephemeral else cluster.persistent_volume_claim(Key(namespace, finding.claim))
+    there = None if isinstance(pvc, Gap) else pvc
+    handle = finding.volume_handle
+    return ClaimChain(
+        claim=finding.claim,
+        phase=there.status.phase if there and there.status else None,
+        access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
+        persistent_volume=there.spec.volume_name if there and there.spec else None,
+        volume_handle=handle,
+        share_manager=_share_manager(handle, cluster) if handle else None,
+        pod=_share_manager_pod(handle, cluster) if handle else None,
+        reason=finding.why.reason.code,
+        sentence=finding.why.sentence,
+        node=finding.node,
+        firm=finding.firm,
+    )
+
+
+def _share_manager(handle: str, cluster: Manifests) -> ShareManagerLink | None:
+    manager = cluster.share_manager(handle)
+    if isinstance(manager, Gap):
+        return None
+    status = manager.status
+    return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
+
+
+def _share_manager_pod(handle: str, cluster: Manifests) -> PodLink | None:
+    pod = cluster.share_manager_pod(handle)
+    if isinstance(pod, Gap):
+        return None
+    return PodLink(
+        name=pod.metadata.name or "",
+        phase=pod.status.phase if pod.status else None,
+        node=pod.spec.node_name,
+        terminating=bool(pod.metadata.deletion_timestamp),
+    )

@@ -1,0 +1,189 @@
+"""Explanation: all that was found and decided for one object, as one value.
+
+It is put together from core's own functions, over the same bytes that the server would be sent, so it can't say
+anything else than what is served. No rule may live here; the form that `-o yaml` and `-o json` print is this value's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import jsonpatch
+from msgspec import Struct
+
+from webhook.core import admit, claims, feasibility
+from webhook.core.admit import Answer
+from webhook.core.claims import Finding
+from webhook.core.objects import Pod
+from webhook.core.placement import Decision, Leave, Policy, WeightedNode
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
+from webhook.core.review import BadReview
+from webhook.core.view import Needs
+from webhook.documents import BadDocument
+from webhook.explain import claim_chain
+from webhook.explain.claim_chain import ClaimChain
+from webhook.manifests import Manifests
+
+_T = TypeVar("_T")
+_RUNNING_HINT: Final = (
+    "this pod has its node already; explain its VirtualMachine instead to see what the next start would get"
+)
+
+
+class Subject(Struct, rename="camel", frozen=True, kw_only=True):
+    """The object as it was written; `source` is file:line. A pod without a name shows its generateName."""
+
+    kind: str
+    namespace: str
+    name: str
+    source: str
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What to explain: the AdmissionReview that the API server would send for `subject`."""
+
+    subject: Subject
+    review: dict[str, Any]
+    notes: Sequence[str] = ()
+    hints: Sequence[str] = ()
+
+
+class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
+    """`mode` is what the pod asked for, None where it is left out; `annotation` is the value that says so."""
+
+    annotation: str | None
+    cluster_mode: str
+    opted_in: bool
+    mode: str | None
+
+
+class NodeVerdict(Struct, rename="camel", frozen=True, kw_only=True):
+    """Whether the pod may run on a node. A candidate is one that some claim leads to."""
+
+    name: str
+    candidate: bool
+    feasible: bool
+    reason: str
+    sentence: str
+
+
+class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
+    """The pod's spec.affinity."""
+
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
+    """One object explained. Every key is always there; what does not apply is null or empty."""
+
+    object: Subject
+    notes: Sequence[str]
+    hints: Sequence[str]
+    opt_in: OptIn
+    claims: Sequence[ClaimChain]
+    nodes: Sequence[NodeVerdict]
+    decision: str
+    reason: str
+    sentence: str
+    required: Sequence[str]
+    preferred: Sequence[WeightedNode]
+    annotation: str | None
+    patch: Sequence[Any]
+    affinity: AffinityChange
+
+    @property
+    def placed(self) -> bool:
+        """Whether the pod is drawn to any node."""
+        return bool(self.required or self.preferred)
+
+
+def explain(question: Question, cluster: Manifests, policy: Policy) -> Explanation:
+    """Ask core, and tell all of it.
+
+    Raises:
+        BadDocument: core can't read the review.
+    """
+    subject = question.subject
+    try:
+        body = json.dumps(question.review, default=str).encode()
+        answer = settled(admit.admit(body, cluster, policy))
+    except (BadReview, ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
+    decision, pod = answer.decision, answer.pod
+    findings = settled(claims.resolve(pod, subject.namespace, cluster)) if pod else []
+    before, after = _before_and_after(answer, body)
+    running = [_RUNNING_HINT] if decision.why.reason is Reason.NODE_ALREADY_SET else []
+    return Explanation(
+        object=subject,
+        notes=question.notes,
+        hints=[*question.hints, *running],
+        opt_in=_opt_in(pod, decision, policy),
+        claims=[claim_chain.of(finding, subject.namespace, cluster) for finding in findings],
+        nodes=_verdicts(pod, findings, cluster) if pod else [],
+        decision=admit.audit_annotations(decision)["decision"],
+        reason=decision.why.reason.code,
+        sentence=decision.why.sentence,
+        required=() if isinstance(decision, Leave) else decision.required,
+        preferred=() if isinstance(decision, Leave) else decision.preferred,
+        annotation=_dig(after, "metadata", "annotations", ANNOTATION_DECISION),
+        patch=answer.operations,
+        affinity=AffinityChange(before=_dig(before, "spec", "affinity"), after=_dig(after, "spec", "affinity")),
+    )
+
+
+def settled(answer: _T | Needs) -> _T:
+    """An answer of core that needs nothing read any more; manifests are read whole before anything is asked."""
+    if isinstance(answer, Needs):
+        asked = ", ".join(f"{ref.kind} {ref.key.name}" for ref in answer.refs)
+        raise AssertionError(f"core asked to read {asked}, which manifests never leave unread; please report this")  # noqa: TRY004 - not a caller's wrong type: a broken invariant
+    return answer
+
+
+def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
+    """The pod that was sent and the pod that the API server makes of it; nothing at all for what is no new pod."""
+    if answer.pod is None:
+        return None, None
+    pod = json.loads(body)["request"]["object"]
+    return pod, jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(pod)
+
+
+def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
+    """A pod that core took for opted in asked for its annotation's mode, true standing for the cluster's."""
+    annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) if pod else None
+    opted_in = not isinstance(decision, Leave) or decision.opted_in
+    asked = policy.mode.value if annotation == "true" else annotation
+    return OptIn(
+        annotation=annotation,
+        cluster_mode=policy.mode.value,
+        opted_in=opted_in,
+        mode=asked if opted_in else None,
+    )
+
+
+def _verdicts(pod: Pod, findings: Sequence[Finding], cluster: Manifests) -> list[NodeVerdict]:
+    """Every node of the cluster and every candidate, there or not; the candidates first."""
+    candidates = {finding.node for finding in findings if finding.node}
+    volumes = [finding.bound for finding in findings if finding.bound]
+    names = sorted(candidates | set(cluster.node_names()), key=lambda name: (name not in candidates, name))
+    verdicts = [settled(feasibility.judge(name, pod, volumes, cluster)) for name in names]
+    return [
+        NodeVerdict(
+            name=verdict.node,
+            candidate=verdict.node in candidates,
+            feasible=verdict.feasible,
+            reason=verdict.why.reason.code,
+            sentence=verdict.why.sentence,
+        )
+        for verdict in verdicts
+    ]
+
+
+def _dig(value: Any, *path: str) -> Any:
+    """The field at `path`, None where any step of it is absent or null."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,190 @@
+"""An Explanation as text for a terminal: sections with aligned columns as `kubectl describe` has, then a diff.
+
+Everything shown is in the Explanation; nothing is decided or looked up here. Names come from files, so control
+characters are shown, never sent to the terminal.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import yaml
+
+from webhook.core.placement import Mode
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
+from webhook.explain.claim_chain import ClaimChain
+from webhook.explain.explanation import Explanation, NodeVerdict
+
+MAX_NODES_LISTED: Final = 40
+"""More are counted by reason: a screen holds about this many lines, and the candidates are what matters."""
+
+_NEVER_FOLDED: Final = 1 << 20  # characters: a sentence stays one line, to be found by grep
+_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_INDENT: Final = "  "
+_GAP: Final = "  "
+_RESET: Final = "\x1b[0m"
+_RED: Final = "\x1b[31m"
+_GREEN: Final = "\x1b[32m"
+_YELLOW: Final = "\x1b[33m"
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: _GREEN, Mode.PREFERRED.value: _YELLOW}
+_LINK_WIDTH: Final = len("PersistentVolumeClaim")  # so that the claims stand in line, however far each leads
+_OUTCOME: Final = "Outcome:"
+_DIFF_COLOR: Final = {"+": _GREEN, "-": _RED}
+
+
+def render(explained: Explanation, *, color: bool) -> str:
+    """The whole text of one explanation, ending in a newline."""
+    outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
+    diff = _DIFF_COLOR if color else {}
+    lines = [
+        *map(_printable, _header(explained)),
+        *_section("Opt-in", _opt_in(explained)),
+        *(_evidence_sections(explained) if _looked_at(explained) else ()),
+        *_section("Decision", _decision(explained), outcome),
+        *_section("Affinity", affinity_diff(explained.affinity.before, explained.affinity.after), diff),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def to_yaml(*values: object) -> str:
+    """The values as YAML; several of them as several documents."""
+    text: str = yaml.dump_all(
+        values,
+        Dumper=_DUMPER,
+        sort_keys=False,
+        allow_unicode=True,
+        explicit_start=len(values) > 1,
+        width=_NEVER_FOLDED,
+    )
+    return text
+
+
+def _header(explained: Explanation) -> Iterator[str]:
+    subject = explained.object
+    yield f"{subject.kind} {subject.namespace}/{subject.name} ({subject.source})"
+    for hint in explained.hints:
+        yield f"{_INDENT}Hint: {hint}"
+    for note in explained.notes:
+        yield f"{_INDENT}Note: {note}"
+
+
+def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A title and its lines; a line that starts with a key of `colors` is painted."""
+    yield ""
+    yield f"{title}:"
+    for line in map(_printable, lines):
+        color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
+        yield f"{_INDENT}{color}{line}{_RESET if color else ''}"
+
+
+def _counted(title: str, items: Sequence[object]) -> str:
+    return f"{title} ({len(items)})" if items else title
+
+
+def _looked_at(explained: Explanation) -> bool:
+    """False for what is no new pod: it has no claims that could lead anywhere."""
+    return bool(explained.opt_in.opted_in or explained.claims or explained.nodes)
+
+
+def _evidence_sections(explained: Explanation) -> Iterator[str]:
+    yield from _section(_counted("Claims", explained.claims), _claims(explained))
+    yield from _section(_counted("Nodes", explained.nodes), _nodes(explained))
+
+
+def _opt_in(explained: Explanation) -> list[str]:
+    opt_in = explained.opt_in
+    besides = ", so claims and nodes are shown for information only" if _looked_at(explained) else ""
+    said = "none" if opt_in.annotation is None else f'{ANNOTATION_CO_SCHEDULE}: "{opt_in.annotation}"'
+    mode = opt_in.mode or f"none: the rules stop here{besides}"
+    return columns([("Annotation:", said), ("Mode:", mode), ("Cluster's mode:", opt_in.cluster_mode)])
+
+
+def _claims(explained: Explanation) -> Iterator[str]:
+    if not explained.claims:
+        yield "none"
+    for chain in explained.claims:
+        yield chain.claim
+        found = f"{chain.reason}: {chain.sentence.removeprefix(f'claim {chain.claim}: ')}"
+        rows = [("->", what, value) for what, value in _links(chain)]
+        yield from (f"{_INDENT}{line}" for line in columns([*rows, ("= ", _evidence(chain).ljust(_LINK_WIDTH), found)]))
+
+
+def _links(chain: ClaimChain) -> Iterator[tuple[str, str]]:
+    """What stands behind a claim, one link a line, as far as it goes."""
+    if chain.phase or chain.access_modes:
+        modes = ", ".join(chain.access_modes) or "no access mode"
+        yield "PersistentVolumeClaim", f"{chain.phase or 'no phase'}, {modes}"
+    if chain.persistent_volume:
+        yield "PersistentVolume", chain.persistent_volume
+    if chain.volume_handle:
+        yield "Longhorn volume", chain.volume_handle
+    if chain.share_manager:
+        manager = chain.share_manager
+        yield "ShareManager", f"{manager.state or 'no state'}, ownerID {manager.owner_id or 'none'}"
+    if chain.pod:
+        pod = chain.pod
+        state = f"{pod.phase or 'no phase'}{', terminating' if pod.terminating else ''}"
+        yield "Pod", f"{pod.name}, {state}, {f'on {pod.node}' if pod.node else 'not scheduled'}"
+
+
+def _evidence(chain: ClaimChain) -> str:
+    if chain.node is None:
+        return "no node"
+    return f"node {chain.node}{'' if chain.firm else ' (a hint)'}"
+
+
+def _nodes(explained: Explanation) -> Iterator[str]:
+    if not explained.nodes:
+        yield "none"
+        return
+    listed, others = list(explained.nodes), Counter[str]()
+    if len(listed) > MAX_NODES_LISTED:
+        listed = [node for node in explained.nodes if node.candidate][:MAX_NODES_LISTED]
+        shown = {node.name for node in listed}
+        others = Counter(node.reason for node in explained.nodes if node.name not in shown)
+    if listed:
+        yield from columns([("NODE", "CANDIDATE", "FEASIBLE", "REASON"), *map(_node_row, listed)])
+    if others:
+        yield "others, by reason:" if listed else "no candidate; by reason:"
+        yield from columns([(f"{count:>6}", reason) for reason, count in others.most_common()])
+
+
+def _node_row(node: NodeVerdict) -> tuple[str, str, str, str]:
+    candidate, feasible = ("yes" if node.candidate else "-"), ("yes" if node.feasible else "no")
+    return node.name, candidate, feasible, node.reason if node.feasible else f"{node.reason}: {node.sentence}"
+
+
+def _decision(explained: Explanation) -> list[str]:
+    nodes = explained.required or [wish.node for wish in explained.preferred]
+    where = f" on {', '.join(nodes)}" if nodes else ""
+    because = "Not required:" if explained.preferred and not explained.required else "Because:"
+    rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
+    if explained.preferred:
+        rows.append(("Preferred:", ", ".join(f"{wish.node} (weight {wish.weight})" for wish in explained.preferred)))
+    if explained.annotation is not None:
+        rows.append(("Annotation:", f"{ANNOTATION_DECISION}: {explained.annotation}"))
+    return columns(rows)
+
+
+def affinity_diff(before: object, after: object) -> list[str]:
+    """The lines of a unified diff of two affinities, as YAML. No affinity at all is shown as no line."""
+    if before == after:
+        return ["unchanged"]
+    old, new = (to_yaml({"affinity": side}).splitlines() if side else [] for side in (before, after))
+    return list(difflib.unified_diff(old, new, "before", "after", n=len(old) + len(new), lineterm=""))
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows with their cells aligned; the last cell of a row is as long as it is."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]) - 1)]
+    return [
+        _GAP.join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]) for row in rows
+    ]
+
+
+def _printable(line: str) -> str:
+    return line.translate(_CONTROL)
