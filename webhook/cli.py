@@ -80,7 +80,8 @@ COMMANDS: Final = (
         "posts AdmissionReviews to /mutate/virt-launcher.",
         examples=f"""\
 # Serve the example cluster with a certificate at hand
-{PROGRAM} serve --manifests manifests/examples/cluster --tls-cert-file tls.crt --tls-private-key-file tls.key
+{PROGRAM} serve --manifests manifests/examples/cluster \\
+  --tls-cert-file tls.crt --tls-private-key-file tls.key
 
 # The same from the environment, on loopback only
 {settings.ENVIRONMENT_PREFIX}LISTEN=127.0.0.1:9443 {PROGRAM} serve --manifests manifests/examples/cluster \\

@@ -66,8 +66,9 @@ class Manifests:
         def within(type_: type[_T], namespace: str) -> dict[str, _T]:
             return {key.name: found for key, (found, _) in taken[type_].items() if key.namespace == namespace}
 
+        claims: dict[Key, PersistentVolumeClaim] = {k: found for k, (found, _) in taken[PersistentVolumeClaim].items()}
         self.size = sum(map(len, taken.values()))
-        self._claims = {key: found for key, (found, _) in taken[PersistentVolumeClaim].items()}
+        self._claims = claims
         self._volumes = within(PersistentVolume, "")
         self._nodes = within(Node, "")
         self._share_managers = within(ShareManager, longhorn_namespace)

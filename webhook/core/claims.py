@@ -81,7 +81,7 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
     findings = [found for found in followed.values() if isinstance(found, Finding)]
     if len(findings) < len(followed):
         needs = (found for found in followed.values() if isinstance(found, Needs))
-        return Needs(tuple(ref for need in needs for ref in need.refs))
+        return Needs(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
     return findings + ephemeral
 
 

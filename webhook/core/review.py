@@ -131,6 +131,8 @@ def _foreign(body: bytes, error: msgspec.ValidationError) -> _Review[AdmissionRe
         review = _head_decoder.decode(body)
     except msgspec.ValidationError:
         raise BadReview(_explain(error)) from None
+    except (ValueError, RecursionError) as worse:
+        raise BadReview(f"the body is no AdmissionReview: {_explain(worse)}") from None
     head = review.request
     if head is None or head.creates_pod:
         raise BadReview(_explain(error))
@@ -144,9 +146,8 @@ def _explain(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "not valid UTF-8"
     what, _, path = str(error).partition(" - at `$")
-    what = what[:1].lower() + what[1:]
     field = path.strip(".`")
-    return f"{field}: {what}" if field else what
+    return f"{field}: {what[:1].lower()}{what[1:]}" if field else what
 
 
 def encode(

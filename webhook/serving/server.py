@@ -26,7 +26,12 @@ MAX_BODY_BYTES: Final = 7 * 1024 * 1024
 """An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""
 
 _BACKLOG: Final = 512
-_SERVER_NAME: Final = "kubevirt-coschedule"
+_SHOWN_CHARS: Final = 200
+_JSON: Final = "application/json"
+_SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
+_ANSWER_HEADERS: Final = {**_SERVER_HEADER, "Content-Type": _JSON}
+_CLOSE_SECONDS: Final = 1.0  # for an answer to leave, once it is made
+_NO_SECONDS: Final = 0.001  # aiohttp takes 0 for no limit at all
 
 _HTTP_SERVER_ERROR: Final = 500
 
@@ -58,32 +63,42 @@ def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
             body = await _body(request, limits.body_seconds)
         except TimeoutError:
             return _refuse(408, f"the body did not come within {limits.body_seconds:g} s")
+        except (ConnectionError, web.RequestPayloadError):
+            return _refuse(400, "the body ended before its Content-Length")
         try:
             answer = await admit(body)
         except BadReview as error:
             LOGGER.warning("bad review", extra={"fields": {"because": str(error)}})
             return _reply(400, str(error))
-        return web.Response(body=answer, content_type="application/json", headers={"Server": _SERVER_NAME})
+        return web.Response(body=answer, headers=_ANSWER_HEADERS)
 
     return handle
 
 
 def _refusal(request: web.BaseRequest) -> web.Response | None:
     """What is wrong with a request before a byte of its body is read; None where nothing is."""
-    if request.path != WEBHOOK_PATH:
-        return _refuse(404, f"got path {request.path[:200]!r}, expected {WEBHOOK_PATH}")
+    headers = request.headers
+    if request.raw_path.partition("?")[0] != WEBHOOK_PATH and request.path != WEBHOOK_PATH:
+        return _refuse(404, f"got path '{_shown(request.path)}', expected {WEBHOOK_PATH}")
     if request.method != "POST":
-        return _refuse(405, f"got {request.method[:20]}, expected POST", {"Allow": "POST"})
-    if request.content_type != "application/json":
-        return _refuse(415, f"got Content-Type {request.content_type[:200]}, expected application/json")
-    encoding = request.headers.get("Content-Encoding", "identity")
+        return _refuse(405, f"got {_shown(request.method)}, expected POST", {"Allow": "POST"})
+    content_type = headers.get("Content-Type", "")
+    if content_type != _JSON and content_type.partition(";")[0].strip().lower() != _JSON:
+        return _refuse(415, f"got Content-Type {_shown(content_type)}, expected {_JSON}")
+    encoding = headers.get("Content-Encoding", "identity")
     if encoding != "identity":
-        return _refuse(415, f"got Content-Encoding {encoding[:200]}, expected none", {"Accept-Encoding": "identity"})
-    if request.content_length is None:
+        return _refuse(415, f"got Content-Encoding {_shown(encoding)}, expected none", {"Accept-Encoding": "identity"})
+    length = request.content_length
+    if length is None:
         return _refuse(411, "got no Content-Length, expected the body's length in bytes")
-    if request.content_length > MAX_BODY_BYTES:
-        return _refuse(413, f"got {request.content_length} bytes, expected at most {MAX_BODY_BYTES}")
+    if length > MAX_BODY_BYTES:
+        return _refuse(413, f"got {length} bytes, expected at most {MAX_BODY_BYTES}")
     return None
+
+
+def _shown(text: str) -> str:
+    """What a caller sent, fit for a sentence: short, printable, ASCII."""
+    return ascii(text[:_SHOWN_CHARS])[1:-1]
 
 
 async def _body(request: web.BaseRequest, seconds: float) -> bytes:
@@ -96,7 +111,7 @@ async def _body(request: web.BaseRequest, seconds: float) -> bytes:
 
 
 def _reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(status=status, text=f"{sentence}\n", headers={"Server": _SERVER_NAME, **(headers or {})})
+    return web.Response(status=status, text=f"{sentence}\n", headers={**_SERVER_HEADER, **(headers or {})})
 
 
 def _refuse(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
@@ -111,9 +126,9 @@ def health_handler(ready: Callable[[], bool]) -> Handler:
 
     async def handle(request: web.BaseRequest) -> web.Response:
         if request.path not in ("/healthz", "/readyz"):
-            return _refuse(404, f"got path {request.path[:200]!r}, expected /healthz or /readyz")
+            return _refuse(404, f"got path '{_shown(request.path)}', expected /healthz or /readyz")
         if request.method not in ("GET", "HEAD"):
-            return _refuse(405, f"got {request.method[:20]}, expected GET", {"Allow": "GET, HEAD"})
+            return _refuse(405, f"got {_shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         if request.path == "/readyz" and not ready():
             return _reply(503, "shutting down")
         return _reply(200, "ok")
@@ -174,7 +189,11 @@ class Listener:
                 auto_decompress=False,
             )
 
-        self._http = web.Server(handler, request_factory=request)
+        self._http = web.Server(self._tracked, request_factory=request)
+        self._handler = handler
+        self._in_flight: set[object] = set()
+        self._idle = asyncio.Event()
+        self._stopping = False
         self._connection = connection
         self._tls = tls
         self._limits = limits
@@ -202,9 +221,35 @@ class Listener:
         host, port = self._server.sockets[0].getsockname()[:2]
         return Address(address.host or host, port)
 
+    async def _tracked(self, request: web.BaseRequest) -> web.Response:
+        connection = request.protocol
+        self._in_flight.add(connection)
+        try:
+            response = await self._handler(request)
+        finally:
+            self._in_flight.discard(connection)
+            if self._stopping and not self._in_flight:
+                self._idle.set()
+        if self._stopping:
+            response.force_close()
+        return response
+
     async def stop(self, grace_seconds: float) -> None:
-        """Take no new connection, let calls in flight finish for up to `grace_seconds`, then close what is left."""
+        """Take no new connection, let calls in flight finish for up to `grace_seconds`, then close what is left.
+
+        Each answer from now on says `Connection: close`. aiohttp's own shutdown would stop reading the bodies that
+        are still on their way.
+        """
+        self._stopping = True
         if self._server is not None:
             self._server.close()
-        self._http.pre_shutdown()
-        await self._http.shutdown(grace_seconds)
+        for connection in self._http.connections:
+            if connection not in self._in_flight:
+                connection.force_close()
+        try:
+            if self._in_flight:
+                async with asyncio.timeout(grace_seconds):
+                    await self._idle.wait()
+            await self._http.shutdown(_CLOSE_SECONDS)
+        except TimeoutError:
+            await self._http.shutdown(_NO_SECONDS)

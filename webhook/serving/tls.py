@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from webhook.errors import UserError
@@ -57,7 +58,7 @@ def _check_key(file: Path, certificate: x509.Certificate, cert_file: Path) -> No
         key = load_pem_private_key(_read(file, "the certificate's private key"), password=None)
     except TypeError:
         raise BadCertificate(f"{file}: the private key is encrypted; expected one without a passphrase") from None
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise BadCertificate(f"{file}: no private key in it; expected PEM with the certificate's key") from None
     if key.public_key() != certificate.public_key():
         raise BadCertificate(f"{file}: not the private key of {cert_file}; expected the two to be issued together")
