@@ -15,10 +15,15 @@ from typing import Any, Final, TypeVar
 import msgspec
 import yaml
 from msgspec import Struct
+from yaml.composer import Composer
+from yaml.constructor import SafeConstructor
+from yaml.cyaml import CParser  # type: ignore[attr-defined] # its stub imports it
+from yaml.resolver import Resolver
 
 from webhook.errors import UserError
 
 _T = TypeVar("_T")
+_SURROGATE_PAIR: Final = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -89,10 +94,11 @@ def read(text: str, source: str) -> Iterator[Document]:
     Raises:
         BadDocument: a syntax error, a duplicate key, or a document that is no Kubernetes object.
     """
-    loader = _Loader(_without_tabs(text))
+    loader = None
     try:
+        loader = _Loader(_as_yaml(text))
         while loader.check_node():
-            node = loader.get_node()
+            node: yaml.Node = loader.get_node()  # type: ignore[assignment] # there is one: check_node said so
             value = loader.construct_document(node)
             if value is not None:
                 yield from _objects(Document(source, value, node))
@@ -100,10 +106,14 @@ def read(text: str, source: str) -> Iterator[Document]:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
         raise BadDocument(f"{source}{line}: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadDocument(f"{source}: {str(error).splitlines()[0] or type(error).__name__}") from None
+    except RecursionError:
+        raise BadDocument(f"{source}: nested too deeply") from None
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
+        # Beside its own errors PyYAML lets those of int(), dict and re through, for a tag that its text does not fit.
+        raise BadDocument(f"{source}: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from None
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def read_file(path: Path) -> Iterator[Document]:
@@ -141,15 +151,19 @@ def _objects(document: Document) -> Iterator[Document]:
         yield from _objects(Document(document.source, inner, item_node))
 
 
-def _without_tabs(text: str) -> str:
-    """JSON may have tabs between its tokens, where YAML refuses them; in nothing else do the two differ here."""
-    if "\t" not in text or text.lstrip()[:1] not in ("{", "["):
+def _as_yaml(text: str) -> str:
+    """JSON is YAML but for surrogate pairs, and for a tab before the first bracket."""
+    body = text.lstrip()
+    if body[:1] not in ("{", "["):
         return text
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return text.replace("\t", " ")
+    return text[: -len(body)].replace("\t", " ") + _SURROGATE_PAIR.sub(_pair, body)
+
+
+def _pair(escape: re.Match[str]) -> str:
+    """JSON writes a character beyond 16 bits as two escapes, which YAML does not know. Others stay as they are."""
+    if escape.group(1) is None:
+        return escape.group(0)
+    return str(json.loads(f'"{escape.group(0)}"'))
 
 
 def _kind_of(value: object) -> str:
@@ -161,21 +175,37 @@ def _place(source: str, node: yaml.Node) -> str:
     return f"{source}:{node.start_mark.line + 1}"
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """Safe YAML without timestamps, and with an error where a key stands twice or is no string."""
+class _Loader(Composer, CParser, SafeConstructor, Resolver):
+    """Safe YAML without timestamps, and with an error where a key stands twice or is no string.
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        seen: dict[str, yaml.Node] = {}
+    libyaml parses, Python composes: libyaml's own composer recurses on the C stack, and a deep text crashes it.
+    """
+
+    def __init__(self, text: str) -> None:
+        CParser.__init__(self, text)
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """The mapping, before anything is merged into it."""
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key.start_mark)
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
+            if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key.value} stands twice", key.start_mark)
-            seen[key.value] = key
-        return {str(key): value for key, value in super().construct_mapping(node, deep=deep).items()}
+            seen.add(key.value)
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
+        """The mapping with its keys as they were written: JSON has no others than strings."""
+        self.flatten_mapping(node)
+        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+    for first, resolvers in Resolver.yaml_implicit_resolvers.items()
 }

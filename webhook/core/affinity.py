@@ -71,7 +71,7 @@ def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
     free = [term for term in kept if not pinned_nodes(term)]
     if not free:
         return min(wanted, MAX_TERMS)
-    most = min(wanted, (MAX_TERMS - len(kept) + len(free)) // len(free))
+    most = max(0, min(wanted, (MAX_TERMS - len(kept) + len(free)) // len(free)))
     return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(free))))
 
 
