@@ -1,0 +1,184 @@
+"""The corpus, row by row, over the whole of `webhook.core` on an embedded cluster."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import functools
+import json
+from typing import Any
+
+import corpus
+import jsonpatch
+import oracle
+import pytest
+import yaml
+from builders import DECISION, LONGHORN_NAMESPACE
+from corpus import UNCHANGED, Case
+
+from webhook import documents
+from webhook.core.admit import Answer, admit
+from webhook.core.placement import Mode, Policy
+from webhook.core.reasons import Reason
+from webhook.manifests import Manifests
+
+CASES = corpus.load()
+ROWS_AT_LEAST = 150
+
+NEEDS_A_LIVE_CLUSTER = {"ClaimLookupFailed", "NodeLookupFailed", "ShareManagerPodUnread"}
+NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
+IS_NO_DECISION = {"NodeFeasible"}  # a verdict on a node; a decision that follows it is told by its evidence
+BEFORE_OPT_IN = {  # rules 1 to 4: the pod did not ask for us, and gets no annotation
+    "NotAPod",
+    "NotACreate",
+    "Subresource",
+    "NotVirtLauncher",
+    "MigrationTarget",
+    "MigrationReceiver",
+    "EphemeralProvisioning",
+    "NodeAlreadySet",
+    "NotOptedIn",
+    "OptedOut",
+    "ModeOff",
+    "BadCoSchedule",
+}
+OTHER_PODS_DECIDE = {"InterPodAffinity", "TopologySpread", "ResourceClaims"}  # rules that the oracle does not model
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_case_with_a_place = pytest.mark.parametrize(
+    "case", [case for case in CASES if case.expect.binds or case.expect.pending], ids=lambda case: case.name
+)
+
+
+@functools.cache
+def cluster(case: Case) -> Manifests:
+    """The embedded cluster of a case, by way of YAML as a user would write it."""
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    read = documents.read(yaml.dump_all(case.objects, Dumper=dumper), "cluster.yaml")
+    return Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
+
+
+def ask(case: Case, body: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:
+    """(the answer, its response) to a review on the case's cluster."""
+    answer = admit(json.dumps(body).encode(), cluster(case), Policy(Mode(case.mode)))
+    assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
+    return answer, json.loads(answer.body)["response"]
+
+
+def patched(pod: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
+    """The pod after the response's patch."""
+    patch = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
+    after: dict[str, Any] = jsonpatch.apply_patch(copy.deepcopy(pod), patch)
+    return after
+
+
+def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
+    """The pod without the two places that we may write; what holds only them goes too."""
+    rest = copy.deepcopy(pod)
+    (rest["metadata"].get("annotations") or {}).pop(DECISION, None)
+    (rest["spec"].get("affinity") or {}).pop("nodeAffinity", None)
+    if not rest["spec"].get("affinity"):
+        rest["spec"].pop("affinity", None)
+    return rest
+
+
+@every_case
+def test_the_decision_is_the_expected_one(case: Case) -> None:
+    """Decision, reason, nodes and warning are the row's, told to the API server's audit log in the same words."""
+    _, response = ask(case, case.review)
+    expect = case.expect
+    audit = response["auditAnnotations"]
+    assert audit.pop("because"), "the reason's sentence"
+    told = {"decision": expect.decision, "reason": expect.reason}
+    assert audit == told | ({"node": ",".join(expect.nodes)} if expect.nodes else {})
+    warnings = response.get("warnings", [])
+    assert len(warnings) == (0 if expect.warning is None else 1)
+    assert all(expect.warning in warning for warning in warnings)
+
+
+@every_case
+def test_the_envelope_always_admits(case: Case) -> None:
+    """The response is allowed, echoes the uid, and has patch and patchType together or neither."""
+    answer, response = ask(case, case.review)
+    assert json.loads(answer.body).keys() == {"apiVersion", "kind", "response"}
+    assert response["allowed"] is True
+    assert response["uid"] == case.review["request"]["uid"]
+    assert response.get("patchType") == ("JSONPatch" if "patch" in response else None)
+
+
+@every_case
+def test_the_pod_afterwards_is_the_expected_one(case: Case) -> None:
+    """spec.affinity is exactly the row's, and nothing but node affinity and our annotation has changed."""
+    _, response = ask(case, case.review)
+    after = patched(case.pod, response)
+    if case.expect.affinity == UNCHANGED:
+        absent = object()
+        assert after["spec"].get("affinity", absent) == case.pod["spec"].get("affinity", absent)
+    else:
+        assert after["spec"]["affinity"] == case.expect.affinity
+    assert without_ours(after) == without_ours(case.pod)
+
+
+@every_case
+def test_the_annotation_tells_the_decision(case: Case) -> None:
+    """A pod that opted in carries decision, reason and nodes in our annotation; any other pod gets no patch."""
+    _, response = ask(case, case.review)
+    if case.expect.reason in BEFORE_OPT_IN:
+        assert "patch" not in response
+        return
+    assert ("patch" in response) is case.expect.patched
+    told = patched(case.pod, response)["metadata"]["annotations"][DECISION]
+    first_nodes = ", ".join(case.expect.nodes[:3])
+    assert told.startswith(f"{case.expect.decision} on {first_nodes}" if first_nodes else "unchanged: ")
+    assert f"{case.expect.reason}: " in told
+    for part in case.expect.annotation:
+        assert part in told
+
+
+@every_case
+def test_a_second_admission_changes_nothing(case: Case) -> None:
+    """The patched pod, asked about again, gets no patch and the same decision."""
+    _, first = ask(case, case.review)
+    again = copy.deepcopy(case.review)
+    if case.creates_pod:
+        again["request"]["object"] = patched(case.pod, first)
+    _, second = ask(case, again)
+    assert "patch" not in second
+    assert second["auditAnnotations"]["decision"] == case.expect.decision
+    assert second["auditAnnotations"].get("node") == first["auditAnnotations"].get("node")
+
+
+@every_case_with_a_place
+def test_what_the_scheduler_may_do_is_what_the_row_says(case: Case) -> None:
+    """`binds` and `pending` are what an independent model of kube-scheduler gives for the patched pod."""
+    expect = case.expect
+    names = {node["metadata"]["name"] for node in case.nodes}
+    binds = expect.binds or frozenset()
+    assert binds <= names
+    if expect.decision == "required":
+        assert binds, "a hard pin never strands a VM"
+        assert binds <= set(expect.nodes)
+    if expect.reason in OTHER_PODS_DECIDE or case.pod["spec"].get("nodeName"):
+        return
+    _, response = ask(case, case.review)
+    after = patched(case.pod, response)
+    assert {n["metadata"]["name"] for n in case.nodes if oracle.admits(after, n)} == binds
+
+
+def test_the_corpus_is_large_enough() -> None:
+    """A corpus that silently lost its rows would pass everything."""
+    assert len(CASES) >= ROWS_AT_LEAST
+
+
+def test_every_reason_occurs_in_the_corpus() -> None:
+    """Each reason that core can give on an embedded cluster has a row, and the corpus names no other."""
+    possible = {reason.code for reason in Reason} - NEEDS_A_LIVE_CLUSTER - NEEDS_A_BUG - IS_NO_DECISION
+    assert {case.expect.reason for case in CASES} == possible
+
+
+def test_every_rendered_pod_occurs_in_the_corpus() -> None:
+    """Each pod that KubeVirt rendered for us is asked about."""
+    rendered = {path.stem for path in (corpus.DIRECTORY / "pods").glob("*.json")}
+    rows = (corpus.DIRECTORY / "fixtures.yaml").read_text(encoding="utf-8")
+    assert rendered
+    assert [name for name in sorted(rendered) if f"fixture: {name}" not in rows] == []

@@ -1,0 +1,178 @@
+"""The command line in-process: help, what is wrong with what was typed, environment variables, exit codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from serving import cluster, issue, write_cluster
+
+from webhook import __version__, app, cli, settings
+
+_NAMES: Final = [command.name for command in cli.COMMANDS]
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have settings of their own."""
+    for option in (*settings.SERVE, *settings.EXPLAIN):
+        monkeypatch.delenv(option.variable, raising=False)
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)
+def test_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command the program says what there is."""
+    assert cli.main(words) == 0
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.split("Commands:\n")[1].split("\n\n")[0].splitlines()] == _NAMES
+    assert err == ""
+
+
+@pytest.mark.parametrize("words", ["{} --help", "{} -h", "help {}", "{} --manifests x --help"], ids=str)
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_help_of_a_command_says_all_of_it(command: cli.Command, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every flag with its variable and its default, examples, usage, exit codes; in lines that fit a terminal."""
+    assert cli.main(words.format(command.name).split()) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert f"Usage:\n  kubevirt-coschedule {command.name}" in out
+    assert "Examples:" in out
+    assert "Exit codes:" in out
+    for option in command.options:
+        expected = f" {option.placeholder}:" if option.default is None else f"={option.default!r}:"
+        assert f"{option.flag}{expected}" in out
+        assert f"${option.variable}" in out
+    assert max(map(len, out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("words", [["version"], ["--version"], ["-v"]], ids=" ".join)
+def test_version(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The program's name and version on one line."""
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out == f"kubevirt-coschedule {__version__}\n"
+
+
+SERVE: Final = "serve --manifests m --tls-cert-file c --tls-private-key-file k "
+TYPED: Final = {
+    "unknown command": ("serv", ["unknown command 'serv': expected one of serve, explain, demo, version"]),
+    "nothing for serve": (
+        "serve",
+        [
+            "--manifests: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_MANIFESTS)",
+            "--tls-cert-file: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_TLS_CERT_FILE)",
+            "--tls-private-key-file: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_TLS_PRIVATE_KEY_FILE)",
+        ],
+    ),
+    "nothing for explain": (
+        "explain",
+        [
+            "--filename: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_FILENAME)",
+            "--manifests: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_MANIFESTS)",
+        ],
+    ),
+    "several at once": (
+        SERVE + "--listen 9443 --health-listen :99999 --mode hard --longhorn-namespace=",
+        [
+            "--listen: got '9443', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
+            "--health-listen: got ':99999', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
+            "--mode: got 'hard', expected required, preferred or off",
+            "--longhorn-namespace: got '', expected a name",
+        ],
+    ),
+    "unknown flag": (SERVE + "--lisen :1", ["unrecognized arguments: --lisen :1"]),
+    "shortened flag": (SERVE + "--long x", ["unrecognized arguments: --long x"]),
+    "flag without value": (SERVE + "--mode", ["argument --mode: expected one argument"]),
+    "bad output": (
+        "explain -f f --manifests m -o xml",
+        ["--output: got 'xml', expected text, yaml or json"],
+    ),
+    "a word too many": ("version now", ["unrecognized arguments: now"]),
+}
+
+
+@pytest.mark.parametrize(("words", "problems"), TYPED.values(), ids=TYPED.keys())
+def test_what_is_typed_wrongly_is_told_at_once(
+    words: str, problems: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every problem in a sentence of its own, where to read on, exit code 2, and nothing on standard output."""
+    assert cli.main(words.split()) == 2
+    out, err = capsys.readouterr()
+    *told, see = err.splitlines()
+    assert out == ""
+    assert told == [f"error: {problem}" for problem in problems]
+    assert see.startswith("See 'kubevirt-coschedule")
+
+
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What came from the environment is called by its variable's name."""
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_MODE", "hard")
+    assert cli.main(SERVE.split()) == 2
+    assert "error: KUBEVIRT_COSCHEDULE_MODE: got 'hard', expected" in capsys.readouterr().err
+
+
+def test_a_flag_wins_over_its_variable() -> None:
+    """Flag, then variable, then default; an empty variable counts as one that was set."""
+    given = {"KUBEVIRT_COSCHEDULE_MODE": "off", "KUBEVIRT_COSCHEDULE_LISTEN": "[::1]:1"}
+    flags = dict.fromkeys(("manifests", "tls_cert_file", "tls_private_key_file"), "x") | {"mode": "preferred"}
+    found = settings.resolve(settings.SERVE, flags, given)
+    assert (found["mode"], str(found["listen"]), str(found["health_listen"])) == ("preferred", "[::1]:1", ":8080")
+    with pytest.raises(settings.BadSettings, match="KUBEVIRT_COSCHEDULE_MODE: got ''"):
+        settings.resolve(settings.SERVE, {**flags, "mode": None}, {"KUBEVIRT_COSCHEDULE_MODE": ""})
+
+
+ADDRESSES: Final = {
+    ":9443": ("", 9443),
+    "127.0.0.1:0": ("127.0.0.1", 0),
+    "[::1]:65535": ("::1", 65535),
+    "localhost:80": ("localhost", 80),
+    "9443": None,
+    "::1:80": None,
+    "a:": None,
+    "a:-1": None,
+    "a:65536": None,
+    "a:http": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ADDRESSES.items(), ids=ascii)
+def test_an_address_is_host_and_port(text: str, expected: tuple[str, int] | None) -> None:
+    """HOST:PORT, :PORT or [IPV6]:PORT, and it is written as it is read."""
+    if expected is None:
+        with pytest.raises(ValueError, match="expected HOST:PORT"):
+            settings.address(text)
+        return
+    assert settings.address(text) == expected
+    assert str(settings.address(text)) == text
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])
+def test_an_interrupt_is_no_traceback(
+    failure: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C ends with the shell's own code for it; what is meant to end the process does."""
+
+    def fail(_: object) -> int:
+        raise failure
+
+    monkeypatch.setattr(app, "serve", fail)
+    try:
+        code = cli.main(SERVE.split())
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    assert code == (130 if isinstance(failure, KeyboardInterrupt) else 3)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_many_problems_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A directory full of mistakes shows the first twenty and how many more there are."""
+    pair = issue(tmp_path)
+    claims = [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": 1}}] * 25
+    manifests = write_cluster(tmp_path / "cluster.json", [*cluster(), *claims])
+    flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
+    assert cli.main(["serve", *map(str, flags)]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 21
+    assert told[0].endswith("PersistentVolumeClaim: metadata.name: Expected `str | null`, got `int`")
+    assert told[-1] == "error: and 5 more"

@@ -1,0 +1,88 @@
+"""What reads the corpus: a row is read as it is described, or is an error that says where."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import corpus
+import pytest
+from builders import review
+
+GOOD_ROW = """
+  - name: A good row
+    pod: {optIn: "false"}
+    cluster: {nodes: [node-a]}
+    expect: {decision: unchanged, reason: OptedOut, affinity: unchanged, binds: [node-a]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        pytest.param("pod:", "pods:", "'A good row': the row: unknown key pods", id="unknown key of a row"),
+        pytest.param("optIn:", "optin:", "'A good row': pod: unknown key optin", id="unknown key of a pod"),
+        pytest.param("nodes:", "node:", "'A good row': cluster: unknown key node", id="unknown key of a cluster"),
+        pytest.param(
+            "[node-a]}\n    e", "{node-a: {up: 1}}}\n    e", "cluster.nodes.node-a: unknown key up", id="of a node"
+        ),
+        pytest.param("reason:", "because:", "'A good row': expect: unknown key because", id="unknown key of expect"),
+        pytest.param('"false"', "false", "pod.optIn: got False, expected a quoted string", id="unquoted boolean"),
+        pytest.param("A good row", "row", "'row': name: got 'row', expected a sentence", id="name that is no sentence"),
+        pytest.param("name:", "nome:", "row 1: the row: unknown key nome", id="no name"),
+        pytest.param("pod:", "mode: off\n    pod:", "mode: got False", id="unquoted off"),
+        pytest.param(
+            "pod:", "name: Another\n    pod:", "key name: no string, or here twice", id="key that stands twice"
+        ),
+        pytest.param("unchanged, r", "pinned, r", "expect.decision: got 'pinned'", id="unknown decision"),
+        pytest.param("affinity: unchanged, ", "", "expect.affinity: got nothing", id="no affinity"),
+        pytest.param("unchanged, r", "required, r", "expect.nodes: expected names", id="required without nodes"),
+        pytest.param(", binds: [node-a]", "", "one of binds and pending", id="neither binds nor pending"),
+        pytest.param("binds: [node-a]", "binds: []", "expect.binds: got no node", id="binds to nothing"),
+        pytest.param("pod:", "replay: false\n    pod:", "replay: false and why", id="no reason against a replay"),
+        pytest.param('{optIn: "false"}', "{fixture: none}", "no file pods/none.json", id="unknown fixture"),
+        pytest.param('{optIn: "false"}', "{without: [[spec, x]]}", "there is no spec.x", id="nothing to take away"),
+    ],
+)
+def test_a_malformed_row_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+    """A row with a mistake is an error that names the file and what is wrong, and the row where it has a name."""
+    assert old in GOOD_ROW
+    (tmp_path / "bad.yaml").write_text("rows:" + GOOD_ROW.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(corpus.BadCorpus, match=f"^bad.yaml: .*{re.escape(told)}"):
+        corpus.load(tmp_path)
+
+
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """Rows are told apart by name, in whatever file they stand."""
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text("rows:" + GOOD_ROW, encoding="utf-8")
+    with pytest.raises(corpus.BadCorpus, match=r"b\.yaml: row 'A good row': the name stands already in a\.yaml"):
+        corpus.load(tmp_path)
+
+
+def test_a_good_row_is_read(tmp_path: Path) -> None:
+    """The row that the mistakes above are made in is without one."""
+    (tmp_path / "good.yaml").write_text("rows:" + GOOD_ROW, encoding="utf-8")
+    assert [case.name for case in corpus.load(tmp_path)] == ["A good row"]
+
+
+def holds_null(value: Any) -> bool:
+    """Whether there is a null anywhere inside."""
+    if isinstance(value, dict | list):
+        return any(map(holds_null, value.values() if isinstance(value, dict) else value))
+    return value is None
+
+
+def test_a_pod_that_holds_a_null_is_not_replayed() -> None:
+    """The API server drops nulls before it asks a webhook, so such a row would not be replayed as it stands."""
+    nulls = [case for case in corpus.load() if holds_null(case.pod)]
+    assert nulls
+    assert [case.name for case in nulls if case.replay] == []
+
+
+def test_a_review_is_what_the_api_server_sends() -> None:
+    """The builder's envelope names the version, and DELETE carries the pod as oldObject."""
+    deleted = review({"kind": "Pod"}, operation="DELETE")
+    assert deleted["apiVersion"] == "admission.k8s.io/v1"
+    assert (deleted["request"]["object"], deleted["request"]["oldObject"]) == (None, {"kind": "Pod"})

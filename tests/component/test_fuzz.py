@@ -1,0 +1,158 @@
+"""Tens of thousands of broken reviews over real TLS connections: each is answered well, and the server stays well.
+
+FUZZ_REVIEWS says how many, FUZZ_SEED repeats a run: case N of a seed is always the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import builders
+import jsonpatch
+from fuzzing import Case, cases
+from serving import Client, Pair, Reply, Serving, cluster, issue, request, resident_mib, serving, write_cluster
+
+REVIEWS: Final = int(os.environ.get("FUZZ_REVIEWS", "20000"))
+SEED: Final = int(os.environ.get("FUZZ_SEED", secrets.randbelow(2**32)))
+_WARM_UP: Final = REVIEWS // 2  # measured: the heap settles in the first ten thousand, bodies of 8 MiB among them
+_IN_FLIGHT: Final = 16  # so that the server works while the next ones are made
+_AGAIN_EVERY: Final = 8  # patched pods: one in so many is sent again
+_HANG_UP_SECONDS: Final = 0.1  # what is wrong as HTTP may ask for more bytes, and none will come
+_GROWTH_MIB: Final = 8.0  # measured: 1 to 5, and none over the next 40,000
+_OURS: Final = (("spec", "affinity", "nodeAffinity"), ("metadata", "annotations", builders.DECISION))
+
+
+def test_no_review_breaks_the_server(tmp_path: Path) -> None:
+    """No 5xx, never `allowed: false`, no patch that does not apply or touches more, no traceback, memory flat."""
+    sys.stdout.write(f"FUZZ_SEED={SEED} FUZZ_REVIEWS={REVIEWS}\n")
+    pair = issue(tmp_path)
+    manifests = write_cluster(tmp_path / "cluster.json", cluster())
+    flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
+    stream = cases(SEED, REVIEWS)
+    with serving(*flags, log=tmp_path / "log") as server:
+        seen = drive(server, pair, islice(stream, _WARM_UP))
+        warm = resident_mib(server.process.pid)
+        seen += drive(server, pair, stream)
+        growth = resident_mib(server.process.pid) - warm
+        assert server.process.poll() is None
+        reasons = read_log(server)
+    sys.stdout.write(f"{dict(seen)}\n{dict(reasons)}\n{warm:.1f} MiB warm, {growth:+.1f} MiB after\n")
+    assert seen["patched"] > REVIEWS / 20, "too few reviews got far enough to be patched"
+    assert growth < _GROWTH_MIB
+
+
+def drive(server: Serving, pair: Pair, stream: Iterable[Case]) -> Counter[str]:
+    """Send every case and judge every answer. Returns how many ended how."""
+    seen: Counter[str] = Counter()
+    again: list[bytes] = []
+    with Client(server.port, pair.trust) as client:
+        for body, reply in answered(client, bodies(stream, server, pair, seen)):
+            seen[str(reply.status)] += 1
+            patched = judge(body, reply)
+            if patched is not None:
+                seen["patched"] += 1
+                if seen["patched"] % _AGAIN_EVERY == 0:
+                    again.append(patched)
+        for body, reply in answered(client, iter(again)):
+            assert "patch" not in reply.response, told("patched twice", body, reply)
+    return seen
+
+
+def bodies(stream: Iterable[Case], server: Serving, pair: Pair, seen: Counter[str]) -> Iterator[bytes]:
+    """The bodies to send; a case that is wrong as HTTP is sent at once, on a connection of its own."""
+    for case in stream:
+        if case.raw is None:
+            yield case.body
+            continue
+        seen["as HTTP"] += 1
+        for reply in talk(server, pair, case.raw):
+            seen[f"{reply.status} as HTTP"] += 1
+            assert reply.status < 500, told("5xx", case.raw, reply)
+            assert reply.status in (100, 200) or reply.sentence
+
+
+def answered(client: Client, stream: Iterator[bytes]) -> Iterator[tuple[bytes, Reply]]:
+    """Each body with its answer, some of them always in flight."""
+    sent: list[bytes] = []
+    while sent or stream:
+        batch = list(islice(stream, _IN_FLIGHT))
+        client.send(b"".join(map(request, batch)))
+        for body in sent:
+            yield body, client.reply()
+        if not batch:
+            return
+        sent = batch
+
+
+def talk(server: Serving, pair: Pair, data: bytes) -> Iterator[Reply]:
+    """Say these bytes; the answers until the server hangs up or waits for more."""
+    with Client(server.port, pair.trust) as client:
+        try:
+            client.send(data)
+            client.socket.settimeout(_HANG_UP_SECONDS)
+            while True:
+                yield client.reply()
+        except (OSError, EOFError):
+            return
+
+
+def judge(body: bytes, reply: Reply) -> bytes | None:
+    """Fail where an answer is not as it must be. Returns the review of the patched pod where there is a patch."""
+    assert reply.status in (200, 400), told("status", body, reply)
+    if reply.status == 400:
+        assert reply.sentence, told("no sentence", body, reply)
+        return None
+    answer = json.loads(reply.body)
+    response = answer["response"]
+    assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    assert response["allowed"] is True, told("not allowed", body, reply)
+    assert ("patch" in response) == ("patchType" in response)
+    assert response["auditAnnotations"]["reason"] not in ("InternalError", "PatchNotProven"), told("ours", body, reply)
+    review = json.loads(body.decode(errors="replace"), strict=False)
+    assert response["uid"] == review["request"]["uid"], told("uid", body, reply)
+    if "patch" not in response:
+        return None
+    assert response["patchType"] == "JSONPatch"
+    pod = review["request"]["object"]
+    operations = json.loads(base64.b64decode(response["patch"]))
+    patched = jsonpatch.apply_patch(pod, operations)
+    assert without_ours(patched) == without_ours(pod), told("touches more", body, reply)
+    review["request"]["object"] = patched
+    return json.dumps(review).encode()
+
+
+def without_ours(pod: Any) -> Any:
+    """The pod without what we may write: null, empty and absent parents of it are one."""
+    pod = dict(pod)
+    for parent, holder, field in _OURS:
+        pod[parent] = dict(pod[parent])
+        kept = {key: value for key, value in (pod[parent].pop(holder, None) or {}).items() if key != field}
+        if kept:
+            pod[parent][holder] = kept
+    return pod
+
+
+def read_log(server: Serving) -> Counter[str]:
+    """How many admissions had which reason; fails on a line that is no JSON, an error, or a traceback."""
+    reasons: Counter[str] = Counter()
+    with server.log.open(encoding="utf-8") as lines:
+        for text in lines:
+            assert "Traceback" not in text, text
+            line = json.loads(text)
+            assert line["level"] != "error", text
+            reasons[line.get("reason", line["message"])] += 1
+    return reasons
+
+
+def told(what: str, data: bytes, reply: Reply) -> str:
+    """What to say of a failure: how to repeat it, and what it was."""
+    return f"{what}: FUZZ_SEED={SEED}\nsent {data[:4000]!r} ({len(data)} bytes)\ngot {reply}"

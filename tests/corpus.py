@@ -1,0 +1,203 @@
+"""The corpus `cases/*.yaml`: rows in a short form, read and expanded to full API objects.
+
+`cases/README.md` describes the form. Nothing here knows the program under test: a row is a pod, a cluster and what is
+expected, whoever replays it. Invariant: a row that does not read as described is an error, never skipped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import builders
+import yaml
+from short import Object, Text, Trouble, cluster, copied, deep_merge, names, only, pod, spelled
+
+DIRECTORY: Final = Path(__file__).parent / "cases"
+UNCHANGED: Final = "unchanged"
+
+_FILE_KEYS: Final = frozenset({"rule", "let", "given", "rows"})
+_ROW_KEYS: Final = frozenset({"name", "pod", "cluster", "mode", "request", "expect", "replay", "why"})
+_GIVEN_KEYS: Final = frozenset({"pod", "cluster", "mode", "request"})
+_EXPECT_KEYS: Final = frozenset(
+    {"decision", "reason", "nodes", "affinity", "warning", "annotation", "patched", "binds", "pending"}
+)
+_REQUEST_KEYS: Final = frozenset({"operation", "kind", "subResource", "namespace", "object"})
+_DECISIONS: Final = ("required", "preferred", UNCHANGED)
+_MODES: Final = ("required", "preferred", "off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expect:
+    """What a row expects. `binds` is None where it does not say; `pending` says that no node may take the pod.
+
+    `affinity` is the whole spec.affinity of the pod afterwards, or UNCHANGED. `patched` is False where the pod has
+    everything already, our annotation too.
+    """
+
+    decision: str
+    reason: str
+    nodes: tuple[str, ...]
+    affinity: Object | str
+    warning: str | None
+    annotation: tuple[str, ...]
+    patched: bool
+    binds: frozenset[str] | None
+    pending: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # two rows are never one
+class Case:
+    """One row: an AdmissionReview, the objects of a cluster, the cluster's mode, and what is expected.
+
+    `replay` is False where no API server could store what the row has; `why` then says so.
+    """
+
+    name: str
+    source: str
+    pod: Object
+    objects: tuple[Object, ...]
+    mode: str
+    review: Object
+    expect: Expect
+    replay: bool
+    why: str | None
+
+    @property
+    def creates_pod(self) -> bool:
+        """Whether the review is about the creation of a pod, so that a scheduler could be asked afterwards."""
+        request = self.review["request"]
+        pods = request["kind"] == {"group": "", "version": "v1", "kind": "Pod"}
+        return pods and request["operation"] == "CREATE" and not request.get("subResource")
+
+    @property
+    def nodes(self) -> tuple[Object, ...]:
+        """The Kubernetes nodes of the cluster."""
+        return tuple(o for o in self.objects if (o["apiVersion"], o["kind"]) == ("v1", "Node"))
+
+
+def load(directory: Path = DIRECTORY) -> list[Case]:
+    """Every row of every file, by file name.
+
+    Raises:
+        BadCorpus: a file or row that does not read as described, or a name that stands twice.
+    """
+    cases: list[Case] = []
+    places: dict[str, str] = {}
+    for path in sorted(directory.glob("*.yaml")):
+        for case in load_file(path):
+            if case.name in places:
+                raise BadCorpus(f"{path.name}: row {case.name!r}: the name stands already in {places[case.name]}")
+            places[case.name] = path.name
+            cases.append(case)
+    return cases
+
+
+class BadCorpus(Exception):
+    """A row that can't be read; the message says file, row, field, got and expected."""
+
+
+def load_file(path: Path) -> Iterator[Case]:
+    """The rows of one file, expanded.
+
+    Raises:
+        BadCorpus: as `load`.
+    """
+    try:
+        content = copied(yaml.load(path.read_text(encoding="utf-8"), Loader=Text))  # noqa: S506 - a SafeLoader
+        only(content, _FILE_KEYS, "the file")
+        given = only(content.get("given", {}), _GIVEN_KEYS, "given")
+        rows = _rows(content)
+    except (Trouble, yaml.YAMLError) as error:
+        raise BadCorpus(f"{path.name}: {error}") from error
+    for index, row in enumerate(rows):
+        name = row.get("name") if isinstance(row, dict) else None
+        place = f"{path.name}: row {name!r}" if isinstance(name, str) else f"{path.name}: row {index + 1}"
+        try:
+            yield _case(deep_merge(given, only(row, _ROW_KEYS, "the row")), path)
+        except Trouble as error:
+            raise BadCorpus(f"{place}: {error}") from error
+        except (TypeError, KeyError, AttributeError, ValueError) as error:  # from deep inside an expander
+            raise BadCorpus(f"{place}: {type(error).__name__}: {error}") from error
+
+
+def _rows(content: Mapping[str, Any]) -> list[Any]:
+    rows = content.get("rows")
+    if not isinstance(rows, list) or not rows:
+        raise Trouble("rows: expected a list of rows")
+    return rows
+
+
+def _case(row: Mapping[str, Any], path: Path) -> Case:
+    name = row.get("name")
+    if not isinstance(name, str) or " " not in name:
+        raise Trouble(f"name: got {name!r}, expected a sentence")
+    mode = row.get("mode", "required")
+    if mode not in _MODES:
+        raise Trouble(f"mode: got {mode!r}, expected one of {', '.join(_MODES)} (quoted)")
+    if not isinstance(row.get("pod"), dict):
+        raise Trouble("pod: expected a mapping")
+    replay, why = row.get("replay", True), row.get("why")
+    if not isinstance(replay, bool) or replay is (why is not None):
+        raise Trouble("replay: false and why: a sentence, go together")
+    asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
+    full_pod = pod(row["pod"], lambda fixture: _fixture(path, fixture))
+    case = Case(
+        name=name,
+        source=path.name,
+        pod=full_pod,
+        objects=tuple(cluster(row.get("cluster", {}))),
+        mode=mode,
+        review=builders.review(full_pod, **asked),
+        expect=_expect(only(row.get("expect", {}), _EXPECT_KEYS, "expect")),
+        replay=replay,
+        why=why,
+    )
+    _check_scheduling(case)
+    return case
+
+
+def _expect(expect: Mapping[str, Any]) -> Expect:
+    for key in ("decision", "reason", "affinity"):
+        if key not in expect:
+            raise Trouble(f"expect.{key}: got nothing")
+    if expect["decision"] not in _DECISIONS:
+        raise Trouble(f"expect.decision: got {expect['decision']!r}, expected one of {', '.join(_DECISIONS)}")
+    nodes = tuple(names(expect.get("nodes", []), "expect.nodes"))
+    if (expect["decision"] == UNCHANGED) is bool(nodes):
+        raise Trouble("expect.nodes: expected names where the decision is not unchanged, and only there")
+    affinity = spelled(expect["affinity"])
+    if affinity != UNCHANGED and not isinstance(affinity, dict):
+        raise Trouble(f"expect.affinity: got {affinity!r}, expected a v1.Affinity or {UNCHANGED}")
+    annotation = expect.get("annotation", [])
+    return Expect(
+        decision=expect["decision"],
+        reason=expect["reason"],
+        nodes=nodes,
+        affinity=affinity,
+        warning=expect.get("warning"),
+        annotation=(annotation,) if isinstance(annotation, str) else tuple(annotation),
+        patched=expect.get("patched", True),
+        binds=frozenset(names(expect["binds"], "expect.binds")) if "binds" in expect else None,
+        pending=expect.get("pending", False),
+    )
+
+
+def _check_scheduling(case: Case) -> None:
+    """`binds` or `pending` says what a scheduler does with the pod; one of them, where there is one to ask about."""
+    told = (case.expect.binds is not None) + case.expect.pending
+    if told != (1 if case.creates_pod and case.replay else 0) and not (told == 1 and not case.replay):
+        raise Trouble("expect: one of binds and pending for the creation of a pod (optional without replay), else none")
+    if case.expect.binds is not None and not case.expect.binds:
+        raise Trouble("expect.binds: got no node, expected some, or pending: true")
+
+
+def _fixture(path: Path, name: str) -> Object:
+    file = path.parent / "pods" / f"{name}.json"
+    if not file.is_file():
+        raise Trouble(f"pod.fixture: no file pods/{name}.json")
+    found: Object = json.loads(file.read_text(encoding="utf-8"))
+    return found

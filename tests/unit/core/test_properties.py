@@ -1,0 +1,259 @@
+"""What holds for every pod on every cluster; design.md's habit 14, with an oracle of the scheduler written apart."""
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import hypothesis
+import jsonpatch
+import oracle
+import pytest
+from affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
+from cluster_model import ClusterModel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import convert
+from strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
+from views import Patchy, cluster
+
+from webhook.core.admit import Answer, admit
+from webhook.core.affinity import MAX_TERMS, selector_admits
+from webhook.core.feasibility import tolerates
+from webhook.core.objects import NodeSelector, Taint, Toleration
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An answer as the API server reads it: the response, its patch, and the pod with the patch applied."""
+
+    response: dict[str, Any]
+    patch: list[dict[str, Any]]
+    pod: dict[str, Any]
+
+    @property
+    def hard_pin(self) -> set[str]:
+        """The nodes that the answer says are required."""
+        told = self.response["auditAnnotations"]
+        return set(told["node"].split(",")) if told["decision"] == "required" else set()
+
+
+def outcome(pod: dict[str, Any], scenario: Scenario, view: ClusterView | None = None) -> Outcome:
+    """Admit `pod` in a scenario and apply the patch as kube-apiserver does."""
+    answer = admit(review_of(pod), view or cluster(*scenario.objects), scenario.policy)
+    assert isinstance(answer, Answer)
+    return read(answer, pod)
+
+
+def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
+    """The answer, from its bytes alone."""
+    response = json.loads(answer.body)["response"]
+    patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
+    apart = json.loads(json.dumps(pod))  # two terms that are one object here would both be patched
+    return Outcome(response, patch, jsonpatch.apply_patch(apart, patch))
+
+
+def node_affinity(pod: dict[str, Any]) -> dict[str, Any]:
+    """The pod's node affinity, empty where it has none."""
+    return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+
+
+def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    """Every node of the cluster, and beside each a twin with the same labels under another name."""
+    for node in ClusterModel(scenario.objects).nodes:
+        yield node
+        yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
+
+
+_INDEXES = range(4)
+_MANAGERS = {Ref(Kind.SHARE_MANAGER, Key("", f"h{i}")) for i in _INDEXES}
+_REFERENCES = [
+    *sorted(_MANAGERS),
+    *(Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key(NAMESPACE, f"c{i}")) for i in _INDEXES),
+    *(Ref(Kind.PERSISTENT_VOLUME, Key("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
+    *(Ref(Kind.SHARE_MANAGER_POD, Key("", f"share-manager-h{i}")) for i in _INDEXES),
+    *(Ref(kind, Key("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in (*NODES, "ghost")),
+]
+REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
+"""All, or some, of the objects that core could ask for in a scenario."""
+
+
+@given(scenarios())
+def test_a_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) -> None:
+    """The response is allowed, answers the uid, and has patch and patchType together or neither."""
+    found = outcome(scenario.pod, scenario)
+    assert found.response["allowed"] is True
+    assert found.response["uid"] == "uid-1"
+    assert found.response.get("patchType") == ("JSONPatch" if found.patch else None)
+
+
+@given(scenarios())
+def test_nothing_changes_beside_node_affinity_and_the_decision_annotation(scenario: Scenario) -> None:
+    """Whatever else a pod carries, unknown fields included, comes out as it went in; terms are only added to."""
+    before, after = scenario.pod, outcome(scenario.pod, scenario).pod
+    assert _without_ours(after) == _without_ours(before)
+    old, new = node_affinity(before), node_affinity(after)
+    assert {k: v for k, v in new.items() if k not in (REQUIRED, PREFERRED)} == {
+        k: v for k, v in old.items() if k not in (REQUIRED, PREFERRED)
+    }
+    wishes = old.get(PREFERRED) or []
+    assert (new.get(PREFERRED) or [])[: len(wishes)] == wishes
+    terms, narrowed = _terms(old), _terms(new)
+    for term, now in zip(terms, narrowed, strict=False):
+        fields = term.get("matchFields") or []
+        assert {**now, "matchFields": 0} == {**term, "matchFields": 0}
+        assert (now.get("matchFields") or [])[: len(fields)] == fields
+    assert len(narrowed) >= len(terms)
+
+
+def _without_ours(pod: dict[str, Any]) -> dict[str, Any]:
+    """The pod without what may change; an absent, null or empty parent of that is the same thing to Kubernetes."""
+    metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != ANNOTATION_DECISION}
+    affinity = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
+    return {**pod, "metadata": metadata, "spec": spec, "annotations": annotations, "affinity": affinity}
+
+
+def _terms(affinity: dict[str, Any]) -> list[dict[str, Any]]:
+    return (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+
+
+@given(scenarios())
+def test_a_second_admission_changes_nothing(scenario: Scenario) -> None:
+    """A pod that was patched comes back as it is, and for the same decision."""
+    first = outcome(scenario.pod, scenario)
+    second = outcome(first.pod, scenario)
+    assert second.patch == []
+    assert second.response["auditAnnotations"] == first.response["auditAnnotations"]
+
+
+@given(scenarios())
+def test_the_new_affinity_admits_exactly_the_required_nodes_of_those_the_old_one_did(scenario: Scenario) -> None:
+    """A hard pin is the intersection of the old affinity with the required nodes; anything less changes no node."""
+    found = outcome(scenario.pod, scenario)
+    for node in places(scenario):
+        wanted = not found.hard_pin or oracle.name_of(node) in found.hard_pin
+        before, after = oracle.affinity_admits(scenario.pod, node), oracle.affinity_admits(found.pod, node)
+        assert after == (before and wanted), node
+
+
+@given(scenarios())
+def test_a_hard_pin_never_strands_the_pod_and_rests_on_firm_evidence(scenario: Scenario) -> None:
+    """Each required node runs a share-manager of the pod, and the patched pod can start on it."""
+    found, model = outcome(scenario.pod, scenario), ClusterModel(scenario.objects)
+    assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE)
+    for node in found.hard_pin:
+        assert model.can_start(found.pod, NAMESPACE, node), node
+
+
+@given(scenarios())
+def test_what_is_added_is_valid_to_the_api_server(scenario: Scenario) -> None:
+    """A valid affinity stays valid; wishes weigh 1 to 100, every node named is a possible one, terms are bounded."""
+    found = outcome(scenario.pod, scenario)
+    old, new = node_affinity(scenario.pod), node_affinity(found.pod)
+    if not oracle.affinity_problems(old):
+        assert oracle.affinity_problems(new) == []
+    wishes = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
+    assert oracle.affinity_problems({PREFERRED: wishes}) == []
+    assert all(map(oracle.is_subdomain, found.hard_pin))
+    assert len(_terms(new)) <= max(MAX_TERMS, len(_terms(old)))
+
+
+@given(scenarios(), REFERENCES)
+def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
+    """Reading what Needs asks for and asking again comes to an end, asks for nothing twice, and decides alike."""
+    whole = cluster(*scenario.objects)
+    gaps, body = dict.fromkeys(unread, Gap.UNREAD), review_of(scenario.pod)
+    while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), Needs):
+        assert answer.refs
+        assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
+        for ref in answer.refs:
+            del gaps[ref]  # a KeyError would be a reference that was read before
+    at_once = admit(body, whole, scenario.policy)
+    assert isinstance(at_once, Answer)
+    assert answer.body == at_once.body
+
+
+@given(scenarios(), REFERENCES)
+def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: set[Ref]) -> None:
+    """With answers missing, each required node was itself read, and still has firm evidence and takes the pod."""
+    model = ClusterModel(scenario.objects)
+    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, Gap.UNAVAILABLE))
+    found = outcome(scenario.pod, scenario, view)
+    for node in found.hard_pin:
+        assert not {Ref(Kind.NODE, Key("", node)), *_claims_of(found.pod)} & lost
+        assert model.can_start(found.pod, NAMESPACE, node)
+    # A ShareManager that could not be read may be absent: then its pod alone was the evidence.
+    assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE) or lost & _MANAGERS
+
+
+def _claims_of(pod: dict[str, Any]) -> set[Ref]:
+    sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or []]
+    return {Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key(NAMESPACE, source["claimName"])) for source in sources if source}
+
+
+ONE_EXPRESSION = WILD_EXPRESSIONS.map(lambda one: {"nodeSelectorTerms": [{"matchExpressions": [one]}]})
+ONE_FIELD = WILD_FIELDS.map(lambda one: {"nodeSelectorTerms": [{"matchFields": [one]}]})
+
+
+@given(ONE_EXPRESSION | ONE_FIELD, LABELS, st.sampled_from(NODES))
+def test_a_requirement_holds_where_the_scheduler_says(
+    selector: dict[str, Any], labels: dict[str, str], name: str
+) -> None:
+    """One requirement of any form, parsed or refused as apimachinery does."""
+    assert selector_admits(convert(selector, NodeSelector), labels, name) == oracle.selector_matches(
+        selector, labels, name
+    )
+
+
+@given(SELECTORS, LABELS, st.sampled_from(NODES))
+def test_a_selector_admits_what_the_scheduler_admits(
+    selector: dict[str, Any], labels: dict[str, str], name: str
+) -> None:
+    """Required node affinity and PersistentVolume affinity are read as kube-scheduler reads them."""
+    read_selector = convert(selector, NodeSelector)
+    assert selector_admits(read_selector, labels, name) == oracle.selector_matches(selector, labels, name)
+    assert selector_admits(read_selector, labels, None) == oracle.selector_matches(selector, labels, "")
+
+
+@given(st.lists(TOLERATIONS, max_size=3), TAINTS)
+def test_a_taint_is_tolerated_as_by_the_scheduler(tolerations: list[dict[str, Any]], taint: dict[str, Any]) -> None:
+    """All operators, absent and empty fields, and numbers in other than canonical form."""
+    ours = tolerates(convert(tolerations, list[Toleration]), convert(taint, Taint))
+    assert ours == oracle.tolerated(tolerations, taint)
+
+
+def _multiplied(scenario: Scenario) -> bool:
+    found = outcome(scenario.pod, scenario)
+    before, after = (len(_terms(node_affinity(pod))) for pod in (scenario.pod, found.pod))
+    return len(found.hard_pin) > 1 and after > before > 1
+
+
+def _softened(scenario: Scenario) -> bool:
+    told = outcome(scenario.pod, scenario).response["auditAnnotations"]
+    return told["decision"] == "preferred" and told["reason"] == "TaintNotTolerated"
+
+
+def _narrowed_with_a_foreign_pin(scenario: Scenario) -> bool:
+    found = outcome(scenario.pod, scenario)
+    return bool(found.hard_pin) and any(len(t.get("matchFields") or []) > 1 for t in _terms(node_affinity(found.pod)))
+
+
+@pytest.mark.parametrize(
+    "interesting",
+    [
+        pytest.param(_multiplied, id="several nodes multiply several terms"),
+        pytest.param(_softened, id="an infeasible node is only preferred"),
+        pytest.param(_narrowed_with_a_foreign_pin, id="a term that has matchFields is narrowed"),
+    ],
+)
+def test_the_scenarios_reach_the_hard_cases(interesting: Any) -> None:
+    """The properties above would hold of pods that nothing is ever done to: these are found among the examples."""
+    search = settings(max_examples=20_000, derandomize=True, phases=[hypothesis.Phase.generate])
+    assert interesting(hypothesis.find(scenarios(), interesting, settings=search))

@@ -1,0 +1,83 @@
+import re
+import string
+
+import pytest
+
+from webhook.core.reasons import CHAIN_ORDER, Reason
+
+NAMES = {
+    "besides",
+    "claim",
+    "key",
+    "kind",
+    "label",
+    "limit",
+    "modes",
+    "namespace",
+    "node",
+    "operation",
+    "phase",
+    "problem",
+    "state",
+    "subresource",
+    "taint",
+    "value",
+    "volume",
+    "what",
+    "which",
+    "who",
+}
+
+
+def names_of(reason: Reason) -> set[str]:
+    """The placeholders of a reason's template."""
+    return {name for _, name, _, _ in string.Formatter().parse(reason.template) if name is not None}
+
+
+@pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
+def test_a_reason_makes_a_sentence(reason: Reason) -> None:
+    """The template takes known names only; what comes out has no braces and reads on from `code: `."""
+    assert names_of(reason) <= NAMES
+    why = reason.why(**{name: f"<{name}>" for name in names_of(reason)})
+    assert not set("{}") & set(why.sentence)
+    assert all(f"<{name}>" in why.sentence for name in names_of(reason))
+    assert str(why) == f"{reason.code}: {why.sentence}"
+    assert why.sentence == why.sentence.strip().rstrip(".")
+
+
+@pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
+def test_a_code_is_camel_case(reason: Reason) -> None:
+    """As Kubernetes writes reasons: fit for a metric label and an audit annotation. It is the name of the member."""
+    assert re.fullmatch(r"([A-Z][a-z]+|A)+", reason.code)
+    assert reason.code == "".join(word.capitalize() for word in reason.name.split("_"))
+
+
+def test_codes_and_sentences_are_unique() -> None:
+    """No two reasons share a code or a template."""
+    assert len({reason.code for reason in Reason}) == len(Reason)
+    assert len({reason.template for reason in Reason}) == len(Reason)
+
+
+def test_the_chain_ranks_every_reason_in_its_order() -> None:
+    """The further a claim came, and the stronger its evidence, the higher its reason ranks."""
+    assert set(CHAIN_ORDER) == set(Reason)
+    chain = [
+        Reason.EPHEMERAL_CLAIM,
+        Reason.CLAIM_NOT_FOUND,
+        Reason.CLAIM_NOT_BOUND,
+        Reason.VOLUME_NOT_FOUND,
+        Reason.CLAIM_NOT_READ_WRITE_MANY,
+        Reason.VOLUME_NOT_LONGHORN,
+        Reason.VOLUME_IS_BLOCK,
+        Reason.SHARE_MANAGER_NOT_FOUND,
+        Reason.SHARE_MANAGER_NO_NODE,
+        Reason.SHARE_MANAGER_UNSCHEDULED,
+        Reason.SHARE_MANAGER_OWNER,
+        Reason.SHARE_MANAGER_POD,
+    ]
+    assert sorted(chain, key=CHAIN_ORDER.__getitem__) == chain
+
+
+def test_a_name_with_braces_is_told_as_it_is() -> None:
+    """What the cluster or the pod says is never read as a template."""
+    assert Reason.NODE_NOT_FOUND.why(node="{node}{0}").sentence == "node {node}{0} does not exist"

@@ -1,0 +1,69 @@
+"""Clusters for core, made of plain dicts: whole ones, and ones that answer UNREAD or UNAVAILABLE here and there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from webhook.core.objects import (
+    SHARE_MANAGER_POD_PREFIX,
+    LonghornNode,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ShareManager,
+)
+from webhook.core.view import Gap, Key, Kind, Ref
+from webhook.documents import Document
+from webhook.manifests import Manifests
+
+LONGHORN_NAMESPACE = "longhorn-system"
+_NOWHERE = yaml.compose("{}")
+
+
+def cluster(*objects: dict[str, Any]) -> Manifests:
+    """The cluster that has just these objects."""
+    return Manifests((Document("-", value, _NOWHERE) for value in objects), longhorn_namespace=LONGHORN_NAMESPACE)
+
+
+class Patchy:
+    """A view of a whole cluster that answers with a Gap wherever `gaps` has one for the reference asked for."""
+
+    def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap]) -> None:
+        self._whole = whole
+        self._gaps = gaps
+
+    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.PERSISTENT_VOLUME_CLAIM, key) or self._whole.persistent_volume_claim(key)
+
+    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.PERSISTENT_VOLUME, Key("", name)) or self._whole.persistent_volume(name)
+
+    def share_manager(self, volume: str) -> ShareManager | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.SHARE_MANAGER, Key("", volume)) or self._whole.share_manager(volume)
+
+    def share_manager_pod(self, volume: str) -> Pod | Gap:
+        """As ClusterView says."""
+        key = Key("", SHARE_MANAGER_POD_PREFIX + volume)
+        return self._gap(Kind.SHARE_MANAGER_POD, key) or self._whole.share_manager_pod(volume)
+
+    def node(self, name: str) -> Node | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.NODE, Key("", name)) or self._whole.node(name)
+
+    def has_longhorn_nodes(self) -> bool:
+        """As ClusterView says."""
+        return self._whole.has_longhorn_nodes()
+
+    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.LONGHORN_NODE, Key("", name)) or self._whole.longhorn_node(name)
+
+    def _gap(self, kind: Kind, key: Key) -> Gap | None:
+        return self._gaps.get(Ref(kind, key))
