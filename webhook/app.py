@@ -19,7 +19,7 @@ from webhook.core.reasons import Reason
 from webhook.core.review import BadReview
 from webhook.core.view import ClusterView
 from webhook.manifests import Manifests
-from webhook.record import LOGGER
+from webhook.record import LOGGER, AdmissionRecord
 from webhook.serving.server import Admit, Listener, health_handler, webhook_handler
 from webhook.serving.tls import server_context
 from webhook.settings import ServeSettings
@@ -78,8 +78,8 @@ async def _signalled(stopping: asyncio.Event) -> None:
     await stopping.wait()
 
 
-def admitter(view: ClusterView, policy: Policy) -> Admit:
-    """The function that answers AdmissionReviews from `view`, and leaves one record of each.
+def admitter(view: ClusterView, policy: Policy, note: Callable[[AdmissionRecord], None] = record.log) -> Admit:
+    """The function that answers AdmissionReviews from `view`, and hands one record of each to `note`.
 
     It raises BadReview for what can't be answered. Any other failure of ours is answered too: the pod is admitted
     unchanged, the reason says so, and the log has the error.
@@ -97,7 +97,7 @@ def admitter(view: ClusterView, policy: Policy) -> Admit:
             LOGGER.exception("admission failed")
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
             answer = core.unchanged(review.decode(body), why)
-        record.log(record.of(answer, (perf_counter_ns() - started) // 1000))
+        note(record.of(answer, (perf_counter_ns() - started) // 1000))
         return answer.body
 
     return admit

@@ -117,7 +117,9 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in expected}
     with tempfile.TemporaryDirectory() as directory:
         cert_file, key_file = _throwaway_certificate(Path(directory))
-        listener = Listener(webhook_handler(admitter(cluster, Policy())), tls=server_context(cert_file, key_file))
+        listener = Listener(
+            webhook_handler(admitter(cluster, Policy(), note=lambda _: None)), tls=server_context(cert_file, key_file)
+        )
         trust = ssl.create_default_context(cafile=str(cert_file))
     address = await listener.start(Address("127.0.0.1", 0))
     try:

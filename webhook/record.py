@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core.admit import Answer, audit_annotations
+from webhook.core.admit import Answer
 from webhook.core.placement import Leave
 
 LOGGER: Final = logging.getLogger("webhook")
@@ -26,6 +26,9 @@ _encoder: Final = msgspec.json.Encoder()
 class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one call asked and was answered. `duration_us`: microseconds from the whole body to the answer."""
 
+    time: datetime
+    level: str
+    message: str
     uid: str
     decision: str
     reason: str
@@ -40,16 +43,18 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def of(answer: Answer, duration_us: int) -> AdmissionRecord:
-    """The record of an answer."""
-    request, pod, decision = answer.request, answer.pod, answer.decision
-    audit = audit_annotations(decision)
+    """The record of an answer, as of now."""
+    request, pod, decision, audit = answer.request, answer.pod, answer.decision, answer.audit_annotations
     meta = pod.metadata if pod else None
     owners = (meta.owner_references or ()) if meta else ()
     return AdmissionRecord(
+        time=datetime.now(UTC),
+        level="info",
+        message="admission",
         uid=request.uid,
         decision=audit["decision"],
         reason=audit["reason"],
-        because=decision.why.sentence,
+        because=audit["because"],
         duration_us=duration_us,
         namespace=request.namespace,
         pod=(meta.name or meta.generate_name) if meta else None,
@@ -61,11 +66,8 @@ def of(answer: Answer, duration_us: int) -> AdmissionRecord:
 
 
 def log(record: AdmissionRecord) -> None:
-    """Write the one line of this call: as LOGGER.info does, without its search for the caller's file and line."""
-    if LOGGER.isEnabledFor(logging.INFO):
-        line = logging.LogRecord(LOGGER.name, logging.INFO, __file__, 0, "admission", None, None)
-        line.fields = record
-        LOGGER.handle(line)
+    """Write the one line of this call to standard error, past `logging`: that costs three times as much."""
+    sys.stderr.write(_encoder.encode(record).decode() + "\n")
 
 
 class JSONFormatter(logging.Formatter):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-import logging
 from collections.abc import Callable, Iterator
 from timeit import Timer
 from typing import Any, Final
@@ -22,8 +22,8 @@ def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, 
     pod = request.pod()
     decision = placement.decide(pod, request.namespace or "", view, Policy())
     operations = patch.for_decision(pod, decision)
-    audit = admit.audit_annotations(decision)
     answer = admit.admit(body, view, Policy())
+    audit = answer.audit_annotations
     measured: dict[str, Callable[[], Any]] = {
         "decode the review": lambda: review.decode(body),
         "decide": lambda: placement.decide(pod, request.namespace or "", view, Policy()),
@@ -39,8 +39,10 @@ def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, 
 
 def _log_line(answer: Any) -> Callable[[], None]:
     """What a call writes to the log, to a stream in memory: the write itself is the system's."""
-    record.LOGGER.handlers = [logging.StreamHandler(io.StringIO())]
-    record.LOGGER.handlers[0].setFormatter(record.JSONFormatter())
-    record.LOGGER.setLevel(logging.INFO)
-    record.LOGGER.propagate = False
-    return lambda: record.log(record.of(answer, 100))
+
+    def note() -> None:
+        with contextlib.redirect_stderr(stream):
+            record.log(record.of(answer, 100))
+
+    stream = io.StringIO()
+    return note

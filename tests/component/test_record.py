@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import logging
-import sys
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import builders
@@ -43,6 +41,9 @@ def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
     pod = builders.virt_launcher_pod(claims=["disk"])
     found = record.of(answer(view, pod, uid="u-1", dryRun=True), 123)
     assert found == record.AdmissionRecord(
+        time=found.time,
+        level="info",
+        message="admission",
         uid="u-1",
         decision="required",
         reason="ShareManagerPod",
@@ -55,6 +56,7 @@ def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
         operations=2,
         dry_run=True,
     )
+    assert abs(datetime.now(UTC) - found.time) < timedelta(minutes=1)
 
 
 LEFT: Final = {
@@ -83,14 +85,13 @@ def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
 
 
 @pytest.fixture
-def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
     """A function that gives the lines that this process has logged, as `serve` sets logging up."""
-    root, stderr = logging.getLogger(), io.StringIO()
+    root = logging.getLogger()
     before, level = root.handlers[:], root.level
-    monkeypatch.setattr(sys, "stderr", stderr)
     root.handlers[:] = []  # pytest's own: they must not be closed
     record.start_logging()
-    yield lambda: [json.loads(line) for line in stderr.getvalue().removesuffix("\n").split("\n")]
+    yield lambda: [json.loads(line) for line in capsys.readouterr().err.removesuffix("\n").split("\n")]
     root.handlers[:] = before
     root.setLevel(level)
 

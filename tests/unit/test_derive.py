@@ -8,8 +8,8 @@ import pytest
 from deriving import a_claim, a_cluster, a_vm, a_vmi, claims_of, derived
 
 from webhook import documents
-from webhook.explain.derive import derive
 from webhook.documents import BadDocument
+from webhook.explain.derive import derive
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 

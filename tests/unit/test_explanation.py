@@ -9,10 +9,10 @@ import jsonpatch
 import pytest
 from explaining import a_pod, a_review, as_yaml, explained, run, the_cluster
 
-from webhook.explain import explanation
 from webhook.core.placement import Mode, Policy
 from webhook.core.view import Key, Kind, Needs, Ref
 from webhook.documents import BadDocument
+from webhook.explain import explanation
 
 KEYS = [
     "object",

@@ -5,7 +5,7 @@ Three lanes and no fourth: BadReview (we could not read the question), admitted 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ class Answer(Struct, frozen=True):
     pod: Pod | None
     decision: Decision
     operations: Sequence[Operation]
+    audit_annotations: Mapping[str, str]
 
 
 def admit(body: bytes, view: ClusterView, policy: Policy) -> Answer | Needs:
@@ -61,13 +62,12 @@ def _answer(request: AdmissionRequest, pod: Pod, decision: Decision) -> Answer:
 
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:
-    body = review.encode(
-        request.uid, operations, audit_annotations=audit_annotations(decision), warnings=_warnings(decision)
-    )
-    return Answer(body, request, pod, decision, operations)
+    audit_annotations = _audit_annotations(decision)
+    body = review.encode(request.uid, operations, audit_annotations=audit_annotations, warnings=_warnings(decision))
+    return Answer(body, request, pod, decision, operations, audit_annotations)
 
 
-def audit_annotations(decision: Decision) -> dict[str, str]:
+def _audit_annotations(decision: Decision) -> dict[str, str]:
     """What the API server writes to its audit log under our webhook's name: decision, reason, evidence, nodes."""
     told = {
         "decision": "unchanged" if isinstance(decision, Leave) else decision.strength.value,

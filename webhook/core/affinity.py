@@ -102,12 +102,15 @@ def selector_admits(selector: NodeSelector | None, labels: Mapping[str, str] | N
 
 def _term_admits(term: NodeSelectorTerm, labels: Mapping[str, str], name: str | None) -> bool:
     """An empty term matches nothing; one with a requirement that does not parse never matches either."""
-    expressions, fields = term.match_expressions or (), term.match_fields or ()
-    if term.is_empty or not all(map(_expression_parses, expressions)) or not all(map(_field_parses, fields)):
+    if term.is_empty:
         return False
-    return all(_expression_holds(e, labels) for e in expressions) and (
-        name is None or all(_field_holds(f, name) for f in fields)
-    )
+    for expression in term.match_expressions or ():
+        if not _expression_parses(expression) or not _expression_holds(expression, labels):
+            return False
+    for field in term.match_fields or ():
+        if not _field_parses(field) or not (name is None or _field_holds(field, name)):
+            return False
+    return True
 
 
 def _field_parses(field: NodeSelectorRequirement) -> bool:

@@ -262,7 +262,10 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     @property
     def ready(self) -> bool:
         """Whether the condition Ready is there and True; one that was never posted is not ready."""
-        return any(c.type == "Ready" and c.status == "True" for c in self.conditions or ())
+        for condition in self.conditions or ():
+            if condition.type == "Ready":
+                return condition.status == "True"
+        return False
 
 
 class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

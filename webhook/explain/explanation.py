@@ -124,7 +124,7 @@ def explain(question: Question, cluster: Manifests, policy: Policy) -> Explanati
         opt_in=_opt_in(pod, decision, policy),
         claims=[claim_chain.of(finding, subject.namespace, cluster) for finding in findings],
         nodes=_verdicts(pod, findings, cluster) if pod else [],
-        decision=admit.audit_annotations(decision)["decision"],
+        decision=answer.audit_annotations["decision"],
         reason=decision.why.reason.code,
         sentence=decision.why.sentence,
         required=() if isinstance(decision, Leave) else decision.required,
