@@ -90,7 +90,6 @@ def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     root.handlers[:] = []  # pytest's own: they must not be closed
-    record.start_logging()
     yield lambda: [json.loads(line) for line in capsys.readouterr().err.removesuffix("\n").split("\n")]
     root.handlers[:] = before
     root.setLevel(level)
@@ -124,6 +123,7 @@ def test_no_content_of_a_pod_gets_into_the_log(view: Manifests, logged: Any) -> 
 
 def test_an_error_is_one_line_with_its_places(logged: Any) -> None:
     """The exception, and file and line of each frame, without a traceback's text."""
+    record.start_logging()
     try:
         json.loads("{")
     except ValueError:
@@ -136,6 +136,7 @@ def test_an_error_is_one_line_with_its_places(logged: Any) -> None:
 
 def test_what_a_library_logs_is_json_too(logged: Any) -> None:
     """Warnings of aiohttp or asyncio come in the same form; what they tell at lower levels stays out."""
+    record.start_logging()
     logging.getLogger("asyncio").warning("slow %s", "callback")
     logging.getLogger("asyncio").debug("chatter")
     assert [(line["level"], line["message"]) for line in logged()] == [("warning", "slow callback")]
