@@ -97,7 +97,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
     name = pvc.spec.volume_name if pvc.spec else None
     phase = pvc.status.phase if pvc.status else None
-    if not name or phase not in (None, "Bound"):
+    if not name or (phase or "Bound") != "Bound":
         return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
     volume = view.persistent_volume(name)
     if volume is Gap.UNREAD:
