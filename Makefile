@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The first Python that is there and new enough.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
-	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+	$$p -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)' 2>/dev/null && break; done)
 
 .PHONY: help
 help: ## Show this help

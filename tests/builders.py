@@ -149,6 +149,7 @@ def persistent_volume(
     access_modes: Sequence[str] = ("ReadWriteMany",),
     volume_mode: str = "Filesystem",
     terms: Sequence[Object] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Object:
     """A bound PersistentVolume; `driver` None makes it an NFS one, `terms` is its required node affinity."""
     source: Object = {"nfs": {"server": "nas.example.com", "path": "/vms"}}
@@ -158,7 +159,7 @@ def persistent_volume(
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "labels": dict(labels or {})},
         "spec": {
             "accessModes": list(access_modes),
             "capacity": {"storage": "10Gi"},

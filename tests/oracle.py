@@ -17,6 +17,12 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 INT64_MAX_DIGITS = 19
 SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 TAINT_UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+TOPOLOGY_LABELS = {
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "",
+    "topology.kubernetes.io/region": "",
+}
 DO_NOT_SCHEDULE = ("NoSchedule", "NoExecute")
 
 # apimachinery pkg/api/validate/content. Go's `$` is the end of the text, so these are used with fullmatch only.
@@ -27,14 +33,14 @@ LABEL_MAX_CHARS = 63
 
 
 def admits(pod: Json, node: Json, pvs: Iterable[Json] = ()) -> bool:
-    """Whether the filters NodeAffinity, TaintToleration, NodeUnschedulable and VolumeBinding all let the pod in."""
+    """Whether NodeAffinity, TaintToleration, NodeUnschedulable, VolumeBinding and VolumeZone all let the pod in."""
     spec = pod.get("spec") or {}
     tolerations = spec.get("tolerations") or []
     return (
         affinity_admits(pod, node)
         and all(tolerated(tolerations, taint) for taint in _blocking_taints(node))
         and (not (node.get("spec") or {}).get("unschedulable") or tolerated(tolerations, TAINT_UNSCHEDULABLE))
-        and all(volume_admits(pv, node) for pv in pvs)
+        and all(volume_admits(pv, node) and zone_admits(pv, node) for pv in pvs)
     )
 
 
@@ -55,6 +61,20 @@ def volume_admits(pv: Json, node: Json) -> bool:
     """storage/volume/helpers.go, CheckNodeAffinity: it is given the node's labels only, so no field ever refuses."""
     required = ((pv.get("spec") or {}).get("nodeAffinity") or {}).get("required")
     return required is None or selector_matches(required, labels_of(node), "")
+
+
+def zone_admits(pv: Json, node: Json) -> bool:
+    """volumezone/volume_zone.go, getPVbyPod and Filter: a node with no topology label is let through unasked."""
+    has, wanted = labels_of(node), labels_of(pv)
+    if not any(label in has for label in TOPOLOGY_LABELS):
+        return True
+    for label, newer in TOPOLOGY_LABELS.items():
+        if label in wanted:
+            zones = [zone.strip() for zone in wanted[label].split("__")]
+            here = has[label] if label in has else has.get(newer)
+            if all(zones) and (here is None or here not in zones):
+                return False
+    return True
 
 
 def selector_matches(selector: Json, labels: Mapping[str, str], name: str) -> bool:

@@ -29,6 +29,7 @@ _VOLUME_KEYS: Final = frozenset(
         "handle",
         "driver",
         "attributes",
+        "pvLabels",
         "pvTerms",
         "servedFrom",
         "shareManager",
@@ -213,6 +214,7 @@ def _volume(claim: str, state: Object) -> Iterator[Object]:
             driver=state.get("driver", builders.LONGHORN_DRIVER),
             attributes=state.get("attributes"),
             terms=state.get("pvTerms"),
+            labels=state.get("pvLabels"),
             **common,
         )
     yield from _server(handle, state)

@@ -132,6 +132,7 @@ OBJECT_QUIRKS: dict[str, dict[str, list[Any]]] = {
         "spec.csi.volumeHandle": ["", None, "h0", "h0"],
         "spec.csi.volumeAttributes": [None, {"migratable": "true"}, {"migratable": "T"}, {"migratable": "false"}],
         "spec.volumeMode": ["Filesystem", "Block"],
+        "metadata.labels": [None, {}, {"topology.kubernetes.io/zone": "north__south"}],
         "spec.nodeAffinity": [None, {}, {"required": None}, {"required": {"nodeSelectorTerms": [OPEN_TERM]}}],
     },
     "manager": {

@@ -72,13 +72,11 @@ class Document(Struct, frozen=True):
         """The deepest node on the path that is really there."""
         node = self.node
         for step in steps:
-            key, index = step.group(1), step.group(2)
-            if isinstance(node, yaml.MappingNode):
-                inner = next((value for name, value in node.value if name.value == key), None)
-            elif isinstance(node, yaml.SequenceNode) and index and index.isdecimal():
+            key, index = step.groups()
+            if isinstance(node, yaml.SequenceNode):
                 inner = node.value[int(index)]
             else:
-                inner = None
+                inner = next((value for name, value in node.value if name.value == key), None)
             if inner is None:
                 break
             node = inner

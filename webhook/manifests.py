@@ -154,7 +154,10 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise BadDocument(f"{path}: no such file or directory; expected manifests of a cluster")
-    files = sorted(f for f in path.iterdir() if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
+    try:
+        files = sorted(f for f in path.iterdir() if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
+    except OSError as error:
+        raise BadDocument(f"{path}: {error.strerror}; expected a directory of manifests") from None
     if not files:
         raise BadDocument(f"{path}: no .yaml, .yml or .json file in this directory; expected manifests of a cluster")
     return files

@@ -44,7 +44,9 @@ def admit(body: bytes, view: ClusterView, policy: Policy) -> Answer | Needs:
         return unchanged(request, foreign)
     pod = request.pod()
     decision = placement.decide(pod, request.namespace or pod.metadata.namespace or "", view, policy)
-    return decision if isinstance(decision, Needs) else _answer(request, pod, decision)
+    if isinstance(decision, Needs):
+        return decision
+    return _proven(request, pod, decision, patch.for_decision(pod, decision))
 
 
 def unchanged(request: AdmissionRequest, why: Why) -> Answer:
@@ -52,9 +54,8 @@ def unchanged(request: AdmissionRequest, why: Why) -> Answer:
     return _encode(request, None, Leave(why=why), [])
 
 
-def _answer(request: AdmissionRequest, pod: Pod, decision: Decision) -> Answer:
-    """Carry out a decision. A patch that can't be shown to apply is not sent: the pod starts as it is."""
-    operations = patch.for_decision(pod, decision)
+def _proven(request: AdmissionRequest, pod: Pod, decision: Decision, operations: Sequence[Operation]) -> Answer:
+    """The answer with the operations. Those that can't be shown to apply are not sent: the pod starts as it is."""
     problem = patch.flaw(pod, operations) if operations else None
     if problem:
         return unchanged(request, Reason.PATCH_NOT_PROVEN.why(problem=problem))

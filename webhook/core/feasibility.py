@@ -2,13 +2,13 @@
 
 Each verdict is a Why: NODE_FEASIBLE, or the first rule that refuses, cheapest first. Resources are not counted here.
 Invariant: a node we call feasible is refused by none of the scheduler's NodeName, NodeUnschedulable,
-TaintToleration, NodeAffinity and VolumeBinding filters (for bound volumes).
+TaintToleration, NodeAffinity, VolumeBinding and VolumeZone filters (for bound volumes).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -19,6 +19,12 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
+_TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "topology.kubernetes.io/region",
+}
 _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
@@ -90,10 +96,27 @@ def _refusal(node: Node | Gap, name: str, pod: Pod, volumes: Iterable[ClaimVolum
             return Reason.NODE_SELECTOR_MISMATCH.why(node=name, label=f"{key}={value}")
     for bound in volumes:
         affinity = bound.volume.spec.node_affinity if bound.volume.spec else None
+        volume = bound.volume.metadata.name
         if affinity and not selector_admits(affinity.required, labels, None):
-            volume = bound.volume.metadata.name
             return Reason.VOLUME_AFFINITY_MISMATCH.why(node=name, volume=volume, claim=bound.claim)
+        if bound.volume.metadata.labels and _is_elsewhere(bound.volume.metadata.labels, labels):
+            return Reason.VOLUME_ZONE_MISMATCH.why(node=name, volume=volume, claim=bound.claim)
     return None
+
+
+def _is_elsewhere(volume_labels: Mapping[str, str], node_labels: Mapping[str, str]) -> bool:
+    """The scheduler's VolumeZone filter (plugins/volumezone/volume_zone.go): topology labels of a PersistentVolume.
+
+    A node without any topology label is refused nowhere. Several zones stand in one value, `a__b`; one that does not
+    split into names is passed over.
+    """
+    if node_labels.keys().isdisjoint(_TOPOLOGY_LABELS):
+        return False
+    for label, current in _TOPOLOGY_LABELS.items():
+        places = [place.strip() for place in volume_labels.get(label, "").split("__")]
+        if "" not in places and node_labels.get(label, node_labels.get(current)) not in places:
+            return True
+    return False
 
 
 def _own_affinity_refusal(node: Node | Gap, name: str, pod: Pod) -> Why | None:

@@ -169,12 +169,14 @@ def _apply(tree: Any, operation: Operation) -> None:
 
 def _locate(tree: Any, pointer: str) -> tuple[Any, str]:
     """(the container, the last key) of a JSON Pointer, RFC 6901."""
-    *parents, last = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-    for key in parents:
+    keys = pointer.split("/")
+    if "~" in pointer:
+        keys = [key.replace("~1", "/").replace("~0", "~") for key in keys]
+    for key in keys[1:-1]:
         tree = tree[_index(key) if isinstance(tree, list) else key]
     if not isinstance(tree, dict | list):
         raise TypeError(pointer)
-    return tree, last
+    return tree, keys[-1]
 
 
 def _index(key: str) -> int:

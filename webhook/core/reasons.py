@@ -142,6 +142,10 @@ class Reason(Enum):
         "VolumeAffinityMismatch",
         "PersistentVolume {volume} of claim {claim} can't be used on node {node}",
     )
+    VOLUME_ZONE_MISMATCH = (
+        "VolumeZoneMismatch",
+        "PersistentVolume {volume} of claim {claim} is labelled for another zone or region than node {node}",
+    )
     NODE_AFFINITY_MISMATCH = (
         "NodeAffinityMismatch",
         "the pod's own required node affinity excludes node {node}",

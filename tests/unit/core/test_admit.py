@@ -16,7 +16,7 @@ from builders import (
 )
 from views import Patchy, cluster
 
-from webhook.core.admit import Answer, admit, unchanged
+from webhook.core.admit import Answer, _proven, admit, unchanged
 from webhook.core.placement import Mode, Policy
 from webhook.core.reasons import Reason
 from webhook.core.review import BadReview
@@ -139,6 +139,17 @@ def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:
         answer(review({"metadata": {}}))
     with pytest.raises(BadReview):
         answer(review(None))
+
+
+def test_operations_that_do_not_apply_are_not_sent() -> None:
+    """The pod is admitted as it is, and the reason names the operation: the API server would refuse the pod."""
+    found = answer(review(POD))
+    assert found.pod is not None
+    broken = [{"op": "add", "path": "/spec/affinity/podAffinity/x", "value": 1}]
+    sent = response(_proven(found.request, found.pod, found.decision, broken))
+    assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchNotProven")
+    assert "add /spec/affinity/podAffinity/x" in sent["auditAnnotations"]["because"]
+    assert sent.keys().isdisjoint({"patch", "patchType"})
 
 
 def test_a_request_can_be_answered_without_a_decision() -> None:
