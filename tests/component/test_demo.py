@@ -1,0 +1,94 @@
+"""The demo: everything is as expected, and it would say so if anything were not."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from typing import Any, Final
+
+import builders
+import pytest
+
+from webhook import cli, demo
+
+
+@pytest.fixture
+def exchange() -> demo.Exchange:
+    """An exchange in which all is as it must be."""
+    review = builders.review(builders.virt_launcher_pod(), uid="u-1")
+    value = {"nodeAffinity": {"x": "node-a"}}
+    patch = json.dumps([{"op": "add", "path": "/spec/affinity", "value": value}]).encode()
+    audit = {"decision": "required", "reason": "ShareManagerPod", "node": "node-a", "because": "it is so"}
+    response = {"uid": "u-1", "allowed": True, "patch": base64.b64encode(patch).decode(), "auditAnnotations": audit}
+    expected = {"decision": "required", "reason": "ShareManagerPod", "nodes": ["node-a"]}
+    return demo.Exchange(name="x", review=review, status=200, response=response, expected=expected)
+
+
+def changed(exchange: demo.Exchange, **fields: Any) -> demo.Exchange:
+    """The exchange with other fields; those of `response` are merged into it."""
+    whole = {name: getattr(exchange, name) for name in exchange.__struct_fields__}
+    response = {**exchange.response, **fields.pop("response", {})}
+    return demo.Exchange(**(whole | fields | {"response": response}))
+
+
+def encoded(*operations: dict[str, Any]) -> str:
+    """Operations as a response carries them."""
+    return base64.b64encode(json.dumps(operations).encode()).decode()
+
+
+def test_every_answer_over_tls_is_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    """A row for each review, the change of one, and a count; nothing on standard error."""
+    assert cli.main(["demo"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.splitlines()[0].split() == ["VM", "DECISION", "NODE", "WHY"]
+    assert re.search(r"^db01 +required +node-a +claim db01-rootdisk", out, re.MULTILINE)
+    assert "+        - key: metadata.name" in out
+    counted = re.search(r"(\d+) of (\d+) answers", out)
+    assert counted is not None
+    assert counted.group(1) == counted.group(2)
+    assert "WRONG" not in out
+
+
+def test_a_wrong_answer_is_told_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 1, with what was got and what was expected."""
+    right = demo._expected
+    monkeypatch.setattr(demo, "_expected", lambda file: right(file) | {"5-cold-start": {"decision": "required"}})
+    out = io.StringIO()
+    assert demo.run(out) == 1
+    assert "WRONG 5-cold-start: got" in out.getvalue()
+    assert "expected {'decision': 'required'}" in out.getvalue()
+
+
+def test_an_exchange_without_flaw_has_none(exchange: demo.Exchange) -> None:
+    """The rows below differ from it in one thing each."""
+    assert exchange.flaw() is None
+
+
+ELSEWHERE: Final = encoded({"op": "add", "path": "/spec/affinity", "value": {}})
+BROKEN: Final = encoded({"op": "remove", "path": "/spec/nothing"})
+FLAWS: Final = {
+    "refused": ({"response": {"allowed": False}}, "allowed: False"),
+    "no answer": ({"status": 500}, "HTTP 500"),
+    "another uid": ({"response": {"uid": "u-2"}}, "another uid"),
+    "another node": ({"response": {"auditAnnotations": {"node": "node-b"}}}, "expected"),
+    "a patch that does not apply": ({"response": {"patch": BROKEN}}, "does not apply"),
+    "a patch that does not pin": ({"response": {"patch": ELSEWHERE}}, "does not name node-a"),
+}
+
+
+@pytest.mark.parametrize(("fields", "flaw"), FLAWS.values(), ids=FLAWS.keys())
+def test_a_flaw_is_found(exchange: demo.Exchange, fields: dict[str, Any], flaw: str) -> None:
+    """Each of them alone makes the demo fail."""
+    assert flaw in (changed(exchange, **fields).flaw() or "")
+
+
+def test_examples_that_can_not_be_read_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence that names the place, and exit code 2."""
+    monkeypatch.setattr(demo, "_examples", lambda: tmp_path)
+    assert cli.main(["demo"]) == 2
+    assert str(tmp_path) in capsys.readouterr().err
