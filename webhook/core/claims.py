@@ -6,6 +6,7 @@ CSI handle, never by the PersistentVolume's name: they differ for restored and h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -55,11 +56,6 @@ class Finding(Struct, frozen=True, kw_only=True):
         """
         return self.persistent_volume is None
 
-    @property
-    def bound(self) -> ClaimVolume | None:
-        """The claim with its PersistentVolume, None where that is not known."""
-        return ClaimVolume(self.claim, self.persistent_volume) if self.persistent_volume else None
-
 
 def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Needs:
     """One finding for each claim of the pod, its ephemeral volumes last, or what the view has not read yet.
@@ -83,6 +79,11 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
         needs = (found for found in followed.values() if isinstance(found, Needs))
         return Needs(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
     return findings + ephemeral
+
+
+def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
+    """Every bound claim with its PersistentVolume, which all must be usable on the pod's node."""
+    return [ClaimVolume(found.claim, found.persistent_volume) for found in findings if found.persistent_volume]
 
 
 def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:

@@ -138,7 +138,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     if not ranked:
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
         return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
-    volumes = [finding.bound for finding in findings if finding.bound]
+    volumes = claims.bound_volumes(findings)
     judged = [feasibility.judge(node, pod, volumes, view) for node in ranked]
     unread = [ref for verdict in judged if isinstance(verdict, Needs) for ref in verdict.refs]
     if unread:

@@ -167,7 +167,7 @@ def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
 def _verdicts(pod: Pod, findings: Sequence[Finding], cluster: Manifests) -> list[NodeVerdict]:
     """Every node of the cluster and every candidate, there or not; the candidates first."""
     candidates = {finding.node for finding in findings if finding.node}
-    volumes = [finding.bound for finding in findings if finding.bound]
+    volumes = claims.bound_volumes(findings)
     names = sorted(candidates | set(cluster.node_names()), key=lambda name: (name not in candidates, name))
     verdicts = [settled(feasibility.judge(name, pod, volumes, cluster)) for name in names]
     return [

@@ -11,7 +11,7 @@ from builders import (
 from msgspec import convert
 from views import Patchy, cluster
 
-from webhook.core.claims import Finding, resolve
+from webhook.core.claims import Finding, bound_volumes, resolve
 from webhook.core.objects import Pod
 from webhook.core.reasons import Reason
 from webhook.core.view import Gap, Key, Kind, Needs, Ref
@@ -80,7 +80,7 @@ def test_a_claim_without_a_volume_leaves_the_question_open(
     found = finding(*objects)
     assert found.why.reason is reason
     assert told in found.why.sentence
-    assert (found.open, found.bound, found.node, found.firm) == (True, None, None, False)
+    assert (found.open, bound_volumes([found]), found.node, found.firm) == (True, [], None, False)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,7 @@ def test_a_bound_claim_without_a_share_manager_is_settled(
     assert found.why.reason is reason
     assert told in found.why.sentence
     assert (found.open, found.node, found.firm) == (False, None, False)
-    assert found.bound is not None
-    assert found.bound.claim == "disk"
+    assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
 def manager(**status: Any) -> list[dict[str, Any]]:
