@@ -48,6 +48,9 @@ def _explain(values: Mapping[str, Any]) -> int:
 
     chosen = settings.ExplainSettings(**values)
     cluster = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+    if cluster.ignored:
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(cluster.ignored.items()))
+        _print(f"{chosen.manifests}: ignored what no rule reads: {counted}", sys.stderr)
     return explain.run(
         chosen.filename,
         cluster,

@@ -125,7 +125,7 @@ def read_file(path: Path) -> Iterator[Document]:
     except UnicodeDecodeError as error:
         raise BadDocument(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except OSError as error:
-        raise BadDocument(f"{path}: {error.strerror}") from None
+        raise BadDocument(f"{path}: {error.strerror}; expected a YAML or JSON file") from None
     yield from read(text, str(path))
 
 

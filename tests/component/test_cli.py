@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import builders
 import pytest
 from serving import cluster, issue, write_cluster
 
@@ -176,3 +177,14 @@ def test_many_problems_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert len(told) == 21
     assert told[0].endswith("PersistentVolumeClaim: metadata.name: Expected `str | null`, got `int`")
     assert told[-1] == "error: and 5 more"
+
+
+def test_explain_counts_what_no_rule_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The explanation goes to standard output, what was passed over to standard error."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    manifests = write_cluster(tmp_path / "cluster.json", [*cluster(), secret, {**secret, "metadata": {"name": "t"}}])
+    pod = write_cluster(tmp_path / "pod.json", [builders.virt_launcher_pod(claims=["disk"])])
+    assert cli.main(["explain", "-f", str(pod), "--manifests", str(manifests), "-n", "vms"]) == 0
+    out, err = capsys.readouterr()
+    assert "required on node-a" in out
+    assert err == f"{manifests}: ignored what no rule reads: 2 v1 Secret\n"
