@@ -6,6 +6,7 @@ which wins over the default. Settings are frozen: a change of settings is a rest
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -17,6 +18,7 @@ from webhook.errors import UserError
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
 _MAX_PORT: Final = 65535
+_PORT: Final = re.compile("[0-9]{1,5}")
 
 
 class BadSettings(UserError):
@@ -41,7 +43,7 @@ def address(text: str) -> Address:
     """
     host, colon, port = text.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
-    if not colon or (":" in host and not bracketed) or not port.isdecimal() or int(port) > _MAX_PORT:
+    if not colon or (":" in host and not bracketed) or not _PORT.fullmatch(port) or int(port) > _MAX_PORT:
         raise ValueError(f"expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to {_MAX_PORT}")
     return Address(host[1:-1] if bracketed else host, int(port))
 

@@ -133,6 +133,7 @@ ADDRESSES: Final = {
     "a:-1": None,
     "a:65536": None,
     "a:http": None,
+    "a:\N{ARABIC-INDIC DIGIT ONE}": None,
     "": None,
 }
 

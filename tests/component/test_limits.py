@@ -66,6 +66,20 @@ async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: 
         assert await wire.rest() == b""
 
 
+async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
+    """A call beyond the room is told to come again; a body that was read, or given up, makes room."""
+    limits = Limits(bodies_bytes=5)
+    async with listening(webhook_handler(same, limits), tmp_path, limits) as server:
+        whole = request(b"1234", expect="100-continue")
+        async with await server.connect() as slow, await server.connect() as gone:
+            assert (await slow.ask(whole[:-4])).status == 100  # its body is waited for
+            refused = await server.ask(request(b"12"))
+            assert (refused.status, refused.sentence) == (503, "5 bytes of other calls are being read; call again")
+            assert (await gone.ask(request(b"1"))).status == 200
+            assert (await slow.ask(whole[-4:])).body == b"1234"
+        assert (await server.ask(request(b"12345"))).status == 200
+
+
 async def test_connections_are_counted(tmp_path: Path) -> None:
     """The connection beyond the last is hung up on at once; one that ends makes room."""
     limits = Limits(connections=2)

@@ -42,6 +42,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     body_seconds: float = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
     keepalive_seconds: float = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
     handshake_seconds: float = 10.0  # Go's client gives up after that
+    bodies_bytes: int = 256 * 1024 * 1024  # of all bodies being read at once: 12,000 ordinary ones
     connections: int = 1024  # a few per API server are in use; the rest is room for scans and mistakes
 
 
@@ -54,17 +55,25 @@ Admit = Callable[[bytes], Awaitable[bytes]]
 
 def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
     """The HTTP side of the webhook around `admit`."""
+    room_bytes = limits.bodies_bytes
 
     async def handle(request: web.BaseRequest) -> web.Response:
+        nonlocal room_bytes
         refusal = _refusal(request)
         if refusal is not None:
             return refusal
+        length = request.content_length or 0
+        if length > room_bytes:
+            return _refuse(503, f"{limits.bodies_bytes} bytes of other calls are being read; call again")
+        room_bytes -= length
         try:
             body = await _body(request, limits.body_seconds)
         except TimeoutError:
             return _refuse(408, f"the body did not come within {limits.body_seconds:g} s")
         except (ConnectionError, web.RequestPayloadError):
             return _refuse(400, "the body ended before its Content-Length")
+        finally:
+            room_bytes += length
         try:
             answer = await admit(body)
         except BadReview as error:
