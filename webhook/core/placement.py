@@ -26,7 +26,7 @@ _TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 _LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"
 _ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"
 _ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"
-_VALUE_SHOWN_CHARS: Final = 63  # of an annotation that we don't understand: enough to find it, bounded in a warning
+_VALUE_SHOWN_CHARS: Final = 48  # of an annotation that we do not understand: a warning should stay under 256
 
 
 class Mode(StrEnum):
@@ -126,7 +126,7 @@ def _asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
         case "preferred":
             return Mode.PREFERRED
         case other:
-            return Reason.BAD_CO_SCHEDULE.why(value=ascii(other[:_VALUE_SHOWN_CHARS]))
+            return Reason.BAD_CO_SCHEDULE.why(value=ascii(other)[:_VALUE_SHOWN_CHARS])
 
 
 def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | Needs:
