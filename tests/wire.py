@@ -11,7 +11,8 @@ from typing import Final, Self
 
 from serving import Reply, issue, parse_reply
 
-from webhook.serving.server import DEFAULT_LIMITS, Handler, Limits, Listener
+from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits
+from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 from webhook.settings import Address
 

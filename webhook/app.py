@@ -20,7 +20,8 @@ from webhook.core.review import BadReview
 from webhook.core.view import ClusterView
 from webhook.manifests import Manifests
 from webhook.record import LOGGER, AdmissionRecord
-from webhook.serving.server import Admit, Listener, health_handler, webhook_handler
+from webhook.serving.routes import Admit, health_handler, webhook_handler
+from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 from webhook.settings import ServeSettings
 

@@ -33,7 +33,8 @@ from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import BadDocument, read_file
 from webhook.explain.text import affinity_diff, columns
 from webhook.manifests import Manifests
-from webhook.serving.server import WEBHOOK_PATH, Listener, webhook_handler
+from webhook.serving.routes import WEBHOOK_PATH, webhook_handler
+from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 from webhook.settings import Address
 

@@ -17,7 +17,8 @@ from wire import Wire, listening
 from webhook import app
 from webhook.core.placement import Policy
 from webhook.record import AdmissionRecord, JSONFormatter
-from webhook.serving.server import Limits, Listener, health_handler, webhook_handler
+from webhook.serving.routes import Limits, health_handler, webhook_handler
+from webhook.serving.server import Listener
 from webhook.settings import Address
 
 _SOON_SECONDS: Final = 0.05

@@ -17,7 +17,7 @@ from serving import PATH, request
 from wire import Listening, Wire, listening
 
 from webhook.core.review import BadReview
-from webhook.serving.server import MAX_BODY_BYTES, webhook_handler
+from webhook.serving.routes import MAX_BODY_BYTES, webhook_handler
 
 _GIBIBYTE: Final = 1024**3
 _CHUNK_BYTES: Final = 16 * 1024**2

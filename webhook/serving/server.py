@@ -1,7 +1,7 @@
-"""The two listeners: the webhook over TLS, and health in the clear.
+"""A listening address: connections, TLS, and how they end.
 
-Everything a caller can do is bounded here: bytes, time and connections. Whoever calls wrongly gets the HTTP status
-that says so and one sentence. Invariant: no exception leaves `handle`, and no answer carries a traceback.
+Who may connect for how long is bounded here; what is answered is routes' business. Invariant: stopping ends in time,
+and answers every call in flight that comes to its end before that.
 """
 
 from __future__ import annotations
@@ -10,139 +10,19 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
-from msgspec import Struct
 
-from webhook.core.review import BadReview
 from webhook.errors import UserError
 from webhook.record import LOGGER
+from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits, refuse
 from webhook.settings import Address
 
-WEBHOOK_PATH: Final = "/mutate/virt-launcher"
-MAX_BODY_BYTES: Final = 7 * 1024 * 1024
-"""An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""
-
 _BACKLOG: Final = 512
-_SHOWN_CHARS: Final = 200
-_JSON: Final = "application/json"
-_SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
-_ANSWER_HEADERS: Final = {**_SERVER_HEADER, "Content-Type": _JSON}
 _CLOSE_SECONDS: Final = 1.0  # for an answer to leave, once it is made
 _NO_SECONDS: Final = 0.001  # aiohttp takes 0 for no limit at all
-
 _HTTP_SERVER_ERROR: Final = 500
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """What callers may take of time and connections."""
-
-    body_seconds: float = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
-    keepalive_seconds: float = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
-    handshake_seconds: float = 10.0  # Go's client gives up after that
-    bodies_bytes: int = 256 * 1024 * 1024  # of all bodies being read at once: 12,000 ordinary ones
-    connections: int = 1024  # a few per API server are in use; the rest is room for scans and mistakes
-
-
-DEFAULT_LIMITS: Final = Limits()
-
-Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
-Admit = Callable[[bytes], Awaitable[bytes]]
-"""The body of an AdmissionReview to the body that answers it; raises BadReview, and nothing else."""
-
-
-def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
-    """The HTTP side of the webhook around `admit`."""
-    room_bytes = limits.bodies_bytes
-
-    async def handle(request: web.BaseRequest) -> web.Response:
-        nonlocal room_bytes
-        refusal = _refusal(request)
-        if refusal is not None:
-            return refusal
-        length = request.content_length or 0
-        if length > room_bytes:
-            return _refuse(503, f"{limits.bodies_bytes} bytes of other calls are being read; call again")
-        room_bytes -= length
-        try:
-            body = await _body(request, limits.body_seconds)
-        except TimeoutError:
-            return _refuse(408, f"the body did not come within {limits.body_seconds:g} s")
-        except (ConnectionError, web.RequestPayloadError):
-            return _refuse(400, "the body ended before its Content-Length")
-        finally:
-            room_bytes += length
-        try:
-            answer = await admit(body)
-        except BadReview as error:
-            LOGGER.warning("bad review", extra={"fields": {"because": str(error)}})
-            return _reply(400, str(error))
-        return web.Response(body=answer, headers=_ANSWER_HEADERS)
-
-    return handle
-
-
-def _refusal(request: web.BaseRequest) -> web.Response | None:
-    """What is wrong with a request before a byte of its body is read; None where nothing is."""
-    headers = request.headers
-    if request.raw_path.partition("?")[0] != WEBHOOK_PATH and request.path != WEBHOOK_PATH:
-        return _refuse(404, f"got path '{_shown(request.path)}', expected {WEBHOOK_PATH}")
-    if request.method != "POST":
-        return _refuse(405, f"got {_shown(request.method)}, expected POST", {"Allow": "POST"})
-    content_type = headers.get("Content-Type", "")
-    if content_type != _JSON and content_type.partition(";")[0].strip().lower() != _JSON:
-        return _refuse(415, f"got Content-Type {_shown(content_type)}, expected {_JSON}")
-    encoding = headers.get("Content-Encoding", "identity")
-    if encoding != "identity":
-        return _refuse(415, f"got Content-Encoding {_shown(encoding)}, expected none", {"Accept-Encoding": "identity"})
-    length = request.content_length
-    if length is None:
-        return _refuse(411, "got no Content-Length, expected the body's length in bytes")
-    if length > MAX_BODY_BYTES:
-        return _refuse(413, f"got {length} bytes, expected at most {MAX_BODY_BYTES}")
-    return None
-
-
-def _shown(text: str) -> str:
-    """What a caller sent, fit for a sentence: short, printable, ASCII."""
-    return ascii(text[:_SHOWN_CHARS])[1:-1]
-
-
-async def _body(request: web.BaseRequest, seconds: float) -> bytes:
-    if request.content.is_eof():
-        return await request.read()
-    if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
-        request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    async with asyncio.timeout(seconds):
-        return await request.read()
-
-
-def _reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(status=status, text=f"{sentence}\n", headers={**_SERVER_HEADER, **(headers or {})})
-
-
-def _refuse(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    """A reply that ends the connection: what follows on it is a body nobody will read."""
-    response = _reply(status, sentence, headers)
-    response.force_close()
-    return response
-
-
-def health_handler(ready: Callable[[], bool]) -> Handler:
-    """`/healthz` (this event loop answers) and `/readyz` (calls are taken); nothing else, and no side effects."""
-
-    async def handle(request: web.BaseRequest) -> web.Response:
-        if request.path not in ("/healthz", "/readyz"):
-            return _refuse(404, f"got path '{_shown(request.path)}', expected /healthz or /readyz")
-        if request.method not in ("GET", "HEAD"):
-            return _refuse(405, f"got {_shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
-        if request.path == "/readyz" and not ready():
-            return _reply(503, "shutting down")
-        return _reply(200, "ok")
-
-    return handle
 
 
 class _Protocol(web.RequestHandler):
@@ -160,9 +40,9 @@ class _Protocol(web.RequestHandler):
         """The answer to what aiohttp could not parse (400), or to an exception that should not be (500)."""
         if status < _HTTP_SERVER_ERROR:
             detail = (message or "malformed").strip().splitlines()[0][:200]
-            return _refuse(status, f"no valid HTTP request: {detail}")
+            return refuse(status, f"no valid HTTP request: {detail}")
         LOGGER.error("request failed", extra={"fields": {"error": f"{type(exc).__name__}: {exc}"}})
-        return _refuse(status, "the request failed inside the server; its log says why")
+        return refuse(status, "the request failed inside the server; its log says why")
 
 
 class _Full(asyncio.Protocol):
