@@ -13,6 +13,8 @@ from msgspec import Struct, field
 
 LABEL_APP: Final = "kubevirt.io"
 VIRT_LAUNCHER: Final = "virt-launcher"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 METADATA_NAME: Final = "metadata.name"
 LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
@@ -85,16 +87,14 @@ class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True,
 class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeAffinity."""
 
-    required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
-    preferred: list[PreferredSchedulingTerm] | None = field(
-        name="preferredDuringSchedulingIgnoredDuringExecution", default=None
-    )
+    required: NodeSelector | None = field(name=REQUIRED, default=None)
+    preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
 
 
 class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodAffinity or v1.PodAntiAffinity, read only as far as whether anything in it is required."""
 
-    required: list[Any] | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    required: list[Any] | None = field(name=REQUIRED, default=None)
 
 
 class Affinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

@@ -14,17 +14,15 @@ from typing import Any, Final
 import msgspec
 
 from webhook.core.affinity import pinned_nodes, prefers_only
-from webhook.core.objects import METADATA_NAME, NodeAffinity, NodeSelectorTerm, Pod
+from webhook.core.objects import METADATA_NAME, PREFERRED, REQUIRED, NodeAffinity, NodeSelectorTerm, Pod
 from webhook.core.placement import Decision, Leave, Pin, WeightedNode, tell
 from webhook.core.reasons import ANNOTATION_DECISION
 
 Operation = Mapping[str, Any]
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _AFFINITY: Final = "/spec/affinity"
 _NODE_AFFINITY: Final = f"{_AFFINITY}/nodeAffinity"
-_TERMS: Final = f"{_NODE_AFFINITY}/{_REQUIRED}/nodeSelectorTerms"
+_TERMS: Final = f"{_NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
 _ANNOTATIONS: Final = "/metadata/annotations"
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is refused
 _UTF8_MAX_BYTES: Final = 4  # of one character
@@ -55,8 +53,8 @@ def _draw(pod: Pod, pin: Pin) -> Iterator[Operation]:
 
 
 def _node_affinity(pin: Pin) -> dict[str, Any]:
-    required = {_REQUIRED: _selector(pin.required)} if pin.required else {}
-    return {**required, _PREFERRED: [_wish(wish) for wish in pin.preferred]}
+    required = {REQUIRED: _selector(pin.required)} if pin.required else {}
+    return {**required, PREFERRED: [_wish(wish) for wish in pin.preferred]}
 
 
 def _narrow(own: NodeAffinity, nodes: Sequence[str]) -> Iterator[Operation]:
@@ -67,7 +65,7 @@ def _narrow(own: NodeAffinity, nodes: Sequence[str]) -> Iterator[Operation]:
     `nodes`, and is made to match nothing at all.
     """
     if own.required is None:
-        yield _add(f"{_NODE_AFFINITY}/{_REQUIRED}", _selector(nodes))
+        yield _add(f"{_NODE_AFFINITY}/{REQUIRED}", _selector(nodes))
         return
     terms = own.required.node_selector_terms or []
     end = len(terms)
@@ -88,7 +86,7 @@ def _and(term: NodeSelectorTerm, index: int, node: str) -> Operation:
 
 
 def _prefer(own: NodeAffinity, wishes: Sequence[WeightedNode]) -> Iterator[Operation]:
-    path = f"{_NODE_AFFINITY}/{_PREFERRED}"
+    path = f"{_NODE_AFFINITY}/{PREFERRED}"
     there = own.preferred or []
     lacking = [w for w in wishes if not any(prefers_only(term, w.node, w.weight) for term in there)]
     if there:

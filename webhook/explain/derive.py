@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, ObjectMeta
+from webhook.core.objects import LABEL_APP, REQUIRED, VIRT_LAUNCHER, ObjectMeta
 from webhook.documents import BadDocument, Document
 from webhook.explain import derive_notes
 from webhook.explain.kubevirt import Instance, InstanceSpec, InstanceStatus, Status, VirtualMachine
@@ -28,7 +28,6 @@ _DROPPED_ANNOTATIONS: Final = (
 _HOST_MODEL: Final = "host-model"
 _HOST_PASSTHROUGH: Final = "host-passthrough"
 _OBSOLETE_HOST_MODEL: Final = "node-labeller.kubevirt.io/obsolete-host-model"
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _CARRIED_OVER: Final = ("tolerations", "topologySpreadConstraints", "resourceClaims")
 _STATE: Final = "persistent-state-for"  # both the label of a backend storage claim and the start of its name
 _STATE_VOLUME: Final = "vm-state"
@@ -201,7 +200,7 @@ def _affinity(own: dict[str, Any] | None, model: str) -> dict[str, Any] | None:
         return own
     refusal = {"key": _OBSOLETE_HOST_MODEL, "operator": "DoesNotExist"}
     node_affinity = (own or {}).get("nodeAffinity") or {}
-    required = node_affinity.get(_REQUIRED)
+    required = node_affinity.get(REQUIRED)
     terms = [{}] if required is None else required.get("nodeSelectorTerms") or []
     narrowed = [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), refusal]} for term in terms]
-    return {**(own or {}), "nodeAffinity": {**node_affinity, _REQUIRED: {"nodeSelectorTerms": narrowed}}}
+    return {**(own or {}), "nodeAffinity": {**node_affinity, REQUIRED: {"nodeSelectorTerms": narrowed}}}
