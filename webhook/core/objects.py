@@ -24,11 +24,10 @@ SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 
 
 class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """metav1.OwnerReference; `controller` marks the one that manages the object."""
+    """metav1.OwnerReference."""
 
     kind: str | None = None
     name: str | None = None
-    controller: bool | None = None
 
 
 class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.core.affinity import pinned_nodes, prefers_only
-from webhook.core.objects import METADATA_NAME, PREFERRED, REQUIRED, NodeAffinity, NodeSelectorTerm, Pod
+from webhook.core.affinity import pin, pinned_nodes, prefers_only
+from webhook.core.objects import PREFERRED, REQUIRED, NodeAffinity, NodeSelectorTerm, Pod
 from webhook.core.placement import Decision, Leave, Pin, WeightedNode, tell
 from webhook.core.reasons import ANNOTATION_DECISION
 
@@ -39,22 +39,22 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation]:
     return [*_draw(pod, decision), *_annotate(pod, decision)]
 
 
-def _draw(pod: Pod, pin: Pin) -> Iterator[Operation]:
+def _draw(pod: Pod, drawn: Pin) -> Iterator[Operation]:
     """Affinity and nodeAffinity are absent or null in real pods: `add` goes to the deepest parent that is there."""
     affinity = pod.spec.affinity
     if affinity is None:
-        yield _add(_AFFINITY, {"nodeAffinity": _node_affinity(pin)})
+        yield _add(_AFFINITY, {"nodeAffinity": _node_affinity(drawn)})
     elif affinity.node_affinity is None:
-        yield _add(_NODE_AFFINITY, _node_affinity(pin))
+        yield _add(_NODE_AFFINITY, _node_affinity(drawn))
     else:
-        if pin.required:
-            yield from _narrow(affinity.node_affinity, pin.required)
-        yield from _prefer(affinity.node_affinity, pin.preferred)
+        if drawn.required:
+            yield from _narrow(affinity.node_affinity, drawn.required)
+        yield from _prefer(affinity.node_affinity, drawn.preferred)
 
 
-def _node_affinity(pin: Pin) -> dict[str, Any]:
-    required = {REQUIRED: _selector(pin.required)} if pin.required else {}
-    return {**required, PREFERRED: [_wish(wish) for wish in pin.preferred]}
+def _node_affinity(drawn: Pin) -> dict[str, Any]:
+    required = {REQUIRED: _selector(drawn.required)} if drawn.required else {}
+    return {**required, PREFERRED: [_wish(wish) for wish in drawn.preferred]}
 
 
 def _narrow(own: NodeAffinity, nodes: Sequence[str]) -> Iterator[Operation]:
@@ -114,8 +114,8 @@ def _fits(annotations: Mapping[str, str]) -> bool:
     return sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items()) <= _ANNOTATIONS_MAX_BYTES
 
 
-def _requirement(node: str) -> dict[str, Any]:
-    return {"key": METADATA_NAME, "operator": "In", "values": [node]}
+def _requirement(node: str) -> Any:
+    return msgspec.to_builtins(pin(node))
 
 
 def _selector(nodes: Sequence[str]) -> dict[str, Any]:

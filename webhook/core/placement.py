@@ -18,7 +18,7 @@ from webhook.core.claims import Finding
 from webhook.core.feasibility import Verdict
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
-from webhook.core.review import RequestHead
+from webhook.core.review import POD, RequestHead
 from webhook.core.view import ClusterView, Needs
 
 _NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
@@ -84,7 +84,7 @@ Decision = Pin | Leave
 
 def foreign(request: RequestHead) -> Why | None:
     """Rule 1: why the request is not the creation of a pod, None where it is."""
-    if request.kind.group or request.kind.version != "v1" or request.kind.kind != "Pod":
+    if request.kind != POD:
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
     if request.operation != "CREATE":
         return Reason.NOT_A_CREATE.why(operation=request.operation or "nothing")

@@ -34,6 +34,9 @@ class GroupVersionKind(Struct, frozen=True):
         return f"{self.group}/{self.version} {self.kind}".lstrip("/")
 
 
+POD: Final = GroupVersionKind(version="v1", kind="Pod")
+
+
 class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
     """admission/v1 AdmissionRequest without its object: the fields that are read."""
 
@@ -47,7 +50,7 @@ class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def creates_pod(self) -> bool:
         """Whether the object is a v1 Pod that is being created."""
-        return self.operation == "CREATE" and self.kind == _POD
+        return self.operation == "CREATE" and self.kind == POD
 
 
 class AdmissionRequest(RequestHead, rename="camel", frozen=True, kw_only=True):
@@ -66,7 +69,6 @@ class AdmissionRequest(RequestHead, rename="camel", frozen=True, kw_only=True):
         return self.object
 
 
-_POD: Final = GroupVersionKind(version="v1", kind="Pod")
 _Request = TypeVar("_Request")
 
 
