@@ -1,7 +1,10 @@
-"""Hypothesis' profile for the whole suite (PROPERTY_EXAMPLES: examples for each property), and no skips in CI."""
+"""Hypothesis' profile for the whole suite (PROPERTY_EXAMPLES: examples for each property), loops, no skips in CI."""
 
+import asyncio
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +17,22 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # as deadline
 )
 settings.load_profile("suite")
+
+_LISTENING: Final = ("test_serving", "test_limits", "test_drain", "test_tls")
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config,  # noqa: ARG001 - the hook's signature
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Tests of the listener run on asyncio's loop, and on the one that `serve` takes: their transports differ."""
+    loops = {"asyncio": asyncio.new_event_loop}
+    with suppress(ImportError):
+        if item.path.stem in _LISTENING:
+            import uvloop  # noqa: PLC0415 - an extra
+
+            loops["uvloop"] = uvloop.new_event_loop
+    return loops
 
 
 @pytest.hookimpl(wrapper=True)

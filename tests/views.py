@@ -32,9 +32,19 @@ def cluster(*objects: dict[str, Any]) -> Manifests:
 class Patchy:
     """A view of a whole cluster that answers with a Gap wherever `gaps` has one for the reference asked for."""
 
-    def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap]) -> None:
+    def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap], *, doubt: str | None = None) -> None:
         self._whole = whole
         self._gaps = gaps
+        self._doubt = doubt
+
+    def trouble(self, ref: Ref) -> str:
+        """As ClusterView says; only what is UNAVAILABLE may be asked about."""
+        assert self._gaps[ref] is Gap.UNAVAILABLE
+        return "503 for a test"
+
+    def doubt(self) -> str | None:
+        """As ClusterView says."""
+        return self._doubt
 
     def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
         """As ClusterView says."""

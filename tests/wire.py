@@ -39,6 +39,10 @@ class Wire:
     async def __aexit__(self, *_: object) -> None:
         self.hang_up()
 
+    async def secure(self, trust: ssl.SSLContext) -> None:
+        """Speak TLS from here on, on a connection that was opened without."""
+        await self._writer.start_tls(trust, server_hostname="localhost")
+
     def hang_up(self) -> None:
         """Go, whatever was under way."""
         self._writer.transport.abort()

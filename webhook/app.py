@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from webhook import record
 from webhook.core import admit as core
@@ -17,35 +18,80 @@ from webhook.core.admit import Answer
 from webhook.core.placement import Policy
 from webhook.core.reasons import Reason
 from webhook.core.review import BadReview
-from webhook.core.view import ClusterView
+from webhook.core.view import ClusterView, Ref
 from webhook.manifests import Manifests
 from webhook.record import LOGGER, AdmissionRecord
-from webhook.serving.routes import Admit, health_handler, webhook_handler
+from webhook.serving.routes import Admit, Check, health_handler, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 from webhook.settings import ServeSettings
 
-DRAIN_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
+if TYPE_CHECKING:
+    from webhook.kube.store import CacheState
+
+GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
+
+
+class Cluster(Protocol):
+    """Where the facts come from: a live cluster's Store, or Manifests."""
+
+    def view(self) -> ClusterView:
+        """The cluster as it is known now."""
+        ...
+
+    async def read(self, view: Any, refs: Sequence[Ref], deadline: float) -> ClusterView:
+        """The view with these objects read as well; none of them is UNREAD in it. Ends by `deadline`."""
+        ...
 
 
 def serve(settings: ServeSettings) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit code.
 
     Raises:
-        UserError: a manifest, the certificate or an address can't be used; nothing was started.
+        UserError: a manifest, kubeconfig, certificate or address can't be used; nothing was started.
     """
-    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
     record.start_logging()
+    serving = _serve_manifests if settings.manifests else _serve_live
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, cluster))
+        runner.run(serving(settings))
     return 0
 
 
-async def _serve(settings: ServeSettings, cluster: Manifests) -> None:
+async def _serve_manifests(settings: ServeSettings) -> None:
+    assert settings.manifests  # noqa: S101 - for the type checker: the caller has asked
+    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
+    await _serve(settings, cluster, lambda: (), {"objects": cluster.size, "ignored": dict(cluster.ignored)})
+
+
+async def _serve_live(settings: ServeSettings) -> None:
+    """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
+    from webhook.kube.client import Api, Target  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
+    from webhook.kube.store import Store  # noqa: PLC0415 - as above
+
+    api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
+    store = Store(api, longhorn_namespace=settings.longhorn_namespace)
+    gc.freeze()  # what was imported stays: without this each full collection walks it, for 50 ms
+    caches = asyncio.create_task(store.run())
+    try:
+        await _serve(settings, store, lambda: [_cache_check(state) for state in store.states()], {"cluster": api.host})
+    finally:
+        caches.cancel()
+        await asyncio.wait([caches])
+        await api.close()
+
+
+def _cache_check(state: CacheState) -> Check:
+    """Shown, and no more: without a cache each call reads what it needs, and VMs must start either way."""
+    return Check(state.title, ok=state.fresh, detail=state.detail, gates=False)
+
+
+async def _serve(
+    settings: ServeSettings, cluster: Cluster, caches: Callable[[], Sequence[Check]], facts: Mapping[str, Any]
+) -> None:
     stopping = asyncio.Event()
     handler = webhook_handler(admitter(cluster, Policy(settings.mode)))
     webhook = Listener(handler, tls=server_context(settings.tls_cert_file, settings.tls_private_key_file))
-    health = Listener(health_handler(lambda: not stopping.is_set()))
+    health = Listener(health_handler(lambda: [_shutdown(stopping), *caches()]))
     listen = await webhook.start(settings.listen)
     try:
         health_listen = await health.start(settings.health_listen)
@@ -54,15 +100,24 @@ async def _serve(settings: ServeSettings, cluster: Manifests) -> None:
             listen=f"https://{listen}",
             health_listen=f"http://{health_listen}",
             mode=settings.mode,
-            objects=cluster.size,
-            ignored=dict(cluster.ignored),
+            **facts,
         )
         await _signalled(stopping)
-        _log("stopping", grace_seconds=DRAIN_SECONDS)
+        webhook.drain()
+        _log("draining", drain_seconds=settings.drain_seconds)
+        # All of it, even where nobody is connected any more: whether a caller's node still sends new connections here
+        # (its kube-proxy may learn of our going seconds after we do) can't be seen from this side.
+        await asyncio.sleep(settings.drain_seconds)
+        _log("stopping", grace_seconds=GRACE_SECONDS)
     finally:
-        await webhook.stop(DRAIN_SECONDS)
+        await webhook.stop(GRACE_SECONDS)
         await health.stop(0)
     _log("stopped")
+
+
+def _shutdown(stopping: asyncio.Event) -> Check:
+    """Readiness goes with the signal, before anything else does: that is what takes new callers elsewhere."""
+    return Check("shutdown", ok=False, detail="shutting down") if stopping.is_set() else Check("shutdown", ok=True)
 
 
 async def _signalled(stopping: asyncio.Event) -> None:
@@ -79,26 +134,30 @@ async def _signalled(stopping: asyncio.Event) -> None:
     await stopping.wait()
 
 
-def admitter(view: ClusterView, policy: Policy, note: Callable[[AdmissionRecord], None] = record.log) -> Admit:
-    """The function that answers AdmissionReviews from `view`, and hands one record of each to `note`.
+def admitter(cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None] = record.log) -> Admit:
+    """The function that answers AdmissionReviews from `cluster`, and hands one record of each to `note`.
 
     It raises BadReview for what can't be answered. Any other failure of ours is answered too: the pod is admitted
     unchanged, the reason says so, and the log has the error.
     """
 
-    async def admit(body: bytes) -> bytes:
+    async def admit(body: bytes, deadline: float) -> bytes:
         started = perf_counter_ns()
+        reads = 0
         try:
+            view = cluster.view()
             answer = core.admit(body, view, policy)
-            if not isinstance(answer, Answer):
-                raise TypeError(f"an embedded cluster holds everything, and core needs {answer.refs}")  # noqa: TRY301
+            while not isinstance(answer, Answer):
+                reads += len(answer.refs)
+                view = await cluster.read(view, answer.refs, deadline)
+                answer = core.admit(body, view, policy)
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts
             LOGGER.exception("admission failed")
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
             answer = core.unchanged(review.decode(body), why)
-        note(record.of(answer, (perf_counter_ns() - started) // 1000))
+        note(record.of(answer, (perf_counter_ns() - started) // 1000, reads))
         return answer.body
 
     return admit

@@ -213,7 +213,8 @@ def _command_help(command: Command) -> str:
 def _option_help(option: Option) -> str:
     names = f"{option.short}, {option.flag}" if option.short else option.flag
     default = f"={option.default!r}" if option.default is not None else f" {option.placeholder}"
-    text = f"{option.help} {'Required. ' if option.default is None else ''}[${option.variable}]"
+    required = option.default is None and not option.optional
+    text = f"{option.help} {'Required. ' if required else ''}[${option.variable}]"
     return f"    {names}{default}:\n" + indent(fill(text, _HELP_WIDTH - 8), "        ")
 
 

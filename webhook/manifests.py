@@ -7,7 +7,7 @@ read. Nothing is ever UNREAD here: what no file describes is absent.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -23,7 +23,7 @@ from webhook.core.objects import (
     Pod,
     ShareManager,
 )
-from webhook.core.view import Gap, Key
+from webhook.core.view import ClusterView, Gap, Key, Ref
 from webhook.documents import BadDocument, Document, read_file
 
 _T = TypeVar("_T")
@@ -119,6 +119,21 @@ class Manifests:
     def claims(self, namespace: str) -> list[PersistentVolumeClaim]:
         """Every claim of a namespace, by name."""
         return [claim for key, claim in sorted(self._claims.items()) if key.namespace == namespace]
+
+    def view(self) -> Manifests:
+        """The cluster is its own view: it does not change."""
+        return self
+
+    async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float) -> Manifests:
+        """Never asked for: nothing is UNREAD."""
+        raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}")
+
+    def trouble(self, ref: Ref) -> str:
+        """Nothing here is ever UNAVAILABLE."""
+        raise LookupError(f"{ref} was never unavailable")
+
+    def doubt(self) -> None:
+        """Files are as they were written."""
 
     def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
         """The claim of that namespace and name."""

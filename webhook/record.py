@@ -24,7 +24,11 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one call asked and was answered. `duration_us`: microseconds from the whole body to the answer."""
+    """What one call asked and was answered.
+
+    `duration_us`: microseconds from the whole body to the answer. `reads`: objects that no cache had, and that the
+    API server was asked for.
+    """
 
     time: datetime
     level: str
@@ -39,10 +43,11 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     vmi: str | None = None
     nodes: Sequence[str] = ()
     operations: int = 0
+    reads: int = 0
     dry_run: bool = False
 
 
-def of(answer: Answer, duration_us: int) -> AdmissionRecord:
+def of(answer: Answer, duration_us: int, reads: int = 0) -> AdmissionRecord:
     """The record of an answer, as of now."""
     request, pod, decision, audit = answer.request, answer.pod, answer.decision, answer.audit_annotations
     meta = pod.metadata if pod else None
@@ -61,6 +66,7 @@ def of(answer: Answer, duration_us: int) -> AdmissionRecord:
         vmi=next((owner.name for owner in owners if owner.kind == "VirtualMachineInstance"), None),
         nodes=() if isinstance(decision, Leave) else decision.nodes,
         operations=len(answer.operations),
+        reads=reads,
         dry_run=bool(request.dry_run),
     )
 

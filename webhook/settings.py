@@ -19,6 +19,7 @@ from webhook.errors import UserError
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
 _MAX_PORT: Final = 65535
 _PORT: Final = re.compile("[0-9]{1,5}")
+_SECONDS: Final = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 
 
 class BadSettings(UserError):
@@ -69,14 +70,29 @@ def _name(text: str) -> str:
     return text
 
 
+def seconds(text: str) -> float:
+    """A time in seconds, written as a plain decimal number.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    if not _SECONDS.fullmatch(text):
+        raise ValueError("expected a number of seconds, 0 or more, such as 15 or 0.5")
+    return float(text)
+
+
 class Option(Struct, frozen=True, kw_only=True):
-    """One setting: its flag, how its text is read, and what the help says. A default of None makes it required."""
+    """One setting: its flag, how its text is read, and what the help says.
+
+    Without a default it is required, or `optional`: then its value is None where nobody gives one.
+    """
 
     flag: str
     placeholder: str
     help: str
     parse: Callable[[str], Any] = str
     default: str | None = None
+    optional: bool = False
     short: str | None = None
 
     @property
@@ -93,9 +109,25 @@ class Option(Struct, frozen=True, kw_only=True):
 _MANIFESTS: Final = Option(
     flag="--manifests",
     placeholder="DIR",
+    optional=True,
     parse=Path,
-    help="File, or directory of .yaml, .yml and .json files, that describes the cluster: nodes, claims, volumes, "
-    "ShareManagers, share-manager pods. Other kinds are ignored.",
+    help="Instead of a live cluster: file, or directory of .yaml, .yml and .json files, that describes it: nodes, "
+    "claims, volumes, ShareManagers, share-manager pods. Other kinds are ignored.",
+)
+_KUBECONFIG: Final = Option(
+    flag="--kubeconfig",
+    placeholder="FILE",
+    optional=True,
+    parse=Path,
+    help="kubeconfig of the cluster to read. Without it: the service account where this runs in a pod, else "
+    "$KUBECONFIG, else ~/.kube/config.",
+)
+_CONTEXT: Final = Option(
+    flag="--context",
+    placeholder="NAME",
+    optional=True,
+    parse=_name,
+    help="Context of the kubeconfig; without it the current one.",
 )
 _MODE: Final = Option(
     flag="--mode",
@@ -114,7 +146,6 @@ _LONGHORN_NAMESPACE: Final = Option(
 )
 
 SERVE: Final = (
-    _MANIFESTS,
     Option(
         flag="--tls-cert-file",
         placeholder="FILE",
@@ -141,8 +172,19 @@ SERVE: Final = (
         parse=address,
         help="Where /healthz and /readyz answer (plain HTTP).",
     ),
+    Option(
+        flag="--drain-seconds",
+        placeholder="SECONDS",
+        default="15",
+        parse=seconds,
+        help="After SIGTERM, how long connections are still accepted while /readyz says no, so that callers move "
+        "elsewhere; with the 10 s for calls in flight it fits into the 30 s that Kubernetes gives a pod.",
+    ),
     _MODE,
     _LONGHORN_NAMESPACE,
+    _KUBECONFIG,
+    _CONTEXT,
+    _MANIFESTS,
 )
 
 EXPLAIN: Final = (
@@ -150,18 +192,22 @@ EXPLAIN: Final = (
         flag="--filename",
         short="-f",
         placeholder="FILE",
+        optional=True,
+        parse=_name,
         help="Pod, VirtualMachine, VirtualMachineInstance or AdmissionReview to explain, YAML or JSON, one or several; "
         "- reads standard input.",
     ),
-    _MANIFESTS,
     Option(
         flag="--namespace",
         short="-n",
         placeholder="NAMESPACE",
-        default="default",
+        optional=True,
         parse=_name,
-        help="Namespace of objects that state none.",
+        help="Namespace of the names, and of objects in FILE that state none. Without it: the context's, else default.",
     ),
+    _KUBECONFIG,
+    _CONTEXT,
+    _MANIFESTS,
     Option(
         flag="--output",
         short="-o",
@@ -176,26 +222,59 @@ EXPLAIN: Final = (
 
 
 class ServeSettings(Struct, frozen=True, kw_only=True):
-    """What `serve` runs with."""
+    """What `serve` runs with; with `manifests` nothing of a live cluster is read."""
 
-    manifests: Path
     tls_cert_file: Path
     tls_private_key_file: Path
     listen: Address
     health_listen: Address
+    drain_seconds: float
     mode: Mode
     longhorn_namespace: str
+    kubeconfig: Path | None
+    context: str | None
+    manifests: Path | None
 
 
 class ExplainSettings(Struct, frozen=True, kw_only=True):
-    """What `explain` runs with."""
+    """What `explain` runs with: `names` of objects in the live cluster, or else a file of them.
 
-    filename: str
-    manifests: Path
-    namespace: str
+    Raises:
+        BadSettings: both or neither of these, or two clusters at once.
+    """
+
+    names: tuple[str, ...]
+    filename: str | None
+    manifests: Path | None
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str | None
     output: Literal["text", "yaml", "json"]
     mode: Mode
     longhorn_namespace: str
+
+    def __post_init__(self) -> None:
+        """Say every contradiction at once."""
+        problems = []
+        if not self.names and not self.filename:
+            problems.append("nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE")
+        if self.names and self.filename:
+            problems.append(
+                f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file, not both"
+            )
+        if self.names and self.manifests:
+            problems.append(
+                f"got {' '.join(self.names)} and --manifests: names are looked up in a live cluster; leave "
+                "--manifests out, or give the object itself with --filename FILE"
+            )
+        for flag, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
+            if self.manifests and value is not None:
+                problems.append(
+                    f"got {flag} {value} and --manifests {self.manifests}: expected a live cluster or one in files, "
+                    "not both"
+                )
+        if problems:
+            raise BadSettings(*problems)
 
 
 def resolve(
@@ -218,6 +297,9 @@ def resolve(
             text, origin = environment[option.variable], option.variable
         if text is None:
             text = option.default
+        if text is None and option.optional:
+            values[option.field] = None
+            continue
         if text is None:
             problems.append(f"{option.flag}: got nothing, expected {option.placeholder} (or set {option.variable})")
             continue

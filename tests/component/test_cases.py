@@ -25,7 +25,7 @@ from webhook.manifests import Manifests
 CASES = corpus.load()
 ROWS_AT_LEAST = 150
 
-NEEDS_A_LIVE_CLUSTER = {"ClaimLookupFailed", "NodeLookupFailed", "ShareManagerPodUnread"}
+NEEDS_A_LIVE_CLUSTER = {"ClaimLookupFailed", "NodeLookupFailed", "ShareManagerPodUnread", "Unconfirmed"}
 NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
 IS_NO_DECISION = {"NodeFeasible"}  # a verdict on a node; a decision that follows it is told by its evidence
 BEFORE_OPT_IN = {  # rules 1 to 4: the pod did not ask for us, and gets no annotation

@@ -60,7 +60,6 @@ TYPED: Final = {
     "nothing for serve": (
         "serve",
         [
-            "--manifests: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_MANIFESTS)",
             "--tls-cert-file: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_TLS_CERT_FILE)",
             "--tls-private-key-file: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_TLS_PRIVATE_KEY_FILE)",
         ],
@@ -69,14 +68,14 @@ TYPED: Final = {
         "explain",
         [
             "--filename: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_FILENAME)",
-            "--manifests: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_MANIFESTS)",
         ],
     ),
     "several at once": (
-        SERVE + "--listen 9443 --health-listen :99999 --mode hard --longhorn-namespace=",
+        SERVE + "--listen 9443 --health-listen :99999 --drain-seconds -1 --mode hard --longhorn-namespace=",
         [
             "--listen: got '9443', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
             "--health-listen: got ':99999', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
+            "--drain-seconds: got '-1', expected a number of seconds, 0 or more, such as 15 or 0.5",
             "--mode: got 'hard', expected required, preferred or off",
             "--longhorn-namespace: got '', expected a name",
         ],
@@ -147,6 +146,36 @@ def test_an_address_is_host_and_port(text: str, expected: tuple[str, int] | None
         return
     assert settings.address(text) == expected
     assert str(settings.address(text)) == text
+
+
+SECONDS: Final = {
+    "0": 0,
+    "15": 15,
+    "0.5": 0.5,
+    "99999.999": 99999.999,
+    "-1": None,
+    "+1": None,
+    "1s": None,
+    "1e3": None,
+    "1_0": None,
+    " 1": None,
+    ".5": None,
+    "nan": None,
+    "inf": None,
+    "100000": None,
+    "\N{ARABIC-INDIC DIGIT ONE}": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SECONDS.items(), ids=ascii)
+def test_seconds_are_a_plain_decimal_number(text: str, expected: float | None) -> None:
+    """None at all, whole ones and parts of one; no sign, no unit, no exponent."""
+    if expected is None:
+        with pytest.raises(ValueError, match="expected a number of seconds, 0 or more"):
+            settings.seconds(text)
+        return
+    assert settings.seconds(text) == expected
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])

@@ -1,31 +1,27 @@
-"""What callers may take of time and connections, and how the server ends: over real sockets, with small limits."""
+"""What callers may take of time and connections, and what a failure of ours costs them: over real sockets."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import builders
 import pytest
-import pytest_asyncio
 from serving import request
 from wire import Wire, listening
 
 from webhook import app
 from webhook.core.placement import Policy
 from webhook.record import AdmissionRecord, JSONFormatter
-from webhook.serving.routes import Limits, health_handler, webhook_handler
-from webhook.serving.server import Listener
-from webhook.settings import Address
+from webhook.serving.routes import Limits, webhook_handler
 
 _SOON_SECONDS: Final = 0.05
 _PATIENCE_SECONDS: Final = 10.0
 
 
-async def same(body: bytes) -> bytes:
+async def same(body: bytes, _deadline: float) -> bytes:
     """The body itself, in place of an admission."""
     return body
 
@@ -104,129 +100,12 @@ async def _answers(connecting: Any) -> bool:
         return False
 
 
-class Gate:
-    """An admission that says when it was asked, and answers when it is told to."""
-
-    def __init__(self) -> None:
-        self.asked, self.go = asyncio.Event(), asyncio.Event()
-
-    async def admit(self, body: bytes) -> bytes:
-        """The body, in time."""
-        self.asked.set()
-        await self.go.wait()
-        return body
-
-
-async def test_a_call_in_flight_is_answered_while_draining(tmp_path: Path) -> None:
-    """Stopping refuses new connections and ends idle ones, and still answers what was asked before."""
-    gate = Gate()
-    async with (
-        listening(webhook_handler(gate.admit), tmp_path) as server,
-        await server.connect() as busy,
-        await server.connect() as idle,
-    ):
-        await busy.send(request(b"{}"))
-        await gate.asked.wait()
-        stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS))
-        assert await idle.rest() == b""
-        with pytest.raises(ConnectionRefusedError):
-            await server.connect()
-        assert not stopping.done()
-        gate.go.set()
-        assert (await busy.reply()).body == b"{}"
-        assert await busy.rest() == b""
-        await stopping
-
-
-async def test_an_answer_while_draining_says_that_it_is_the_last(tmp_path: Path) -> None:
-    """With `Connection: close` a client does not send its next call into a closing connection."""
-    gate = Gate()
-    async with listening(webhook_handler(gate.admit), tmp_path) as server, await server.connect() as busy:
-        await busy.send(request(b"{}"))
-        await gate.asked.wait()
-        stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS))
-        gate.go.set()
-        assert (await busy.reply()).headers.get("connection") == "close"
-        await stopping
-
-
-async def test_a_body_in_flight_is_read_while_draining(tmp_path: Path) -> None:
-    """A call whose head came before the end is answered, though its body comes after."""
-    async with listening(webhook_handler(same), tmp_path) as server, await server.connect() as busy:
-        whole = request(b"{}", expect="100-continue")
-        assert (await busy.ask(whole[:-2])).status == 100  # the head was read, and the body is waited for
-        stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS))
-        assert (await busy.ask(whole[-2:])).body == b"{}"
-        await stopping
-
-
-async def test_a_call_that_outlasts_the_grace_is_cut_off(tmp_path: Path) -> None:
-    """Stopping ends in time, whatever a call waits for."""
-    gate = Gate()
-    async with listening(webhook_handler(gate.admit), tmp_path) as server, await server.connect() as busy:
-        await busy.send(request(b"{}"))
-        await gate.asked.wait()
-        await server.listener.stop(_SOON_SECONDS)
-        assert await busy.rest() == b""
-
-
-async def test_stopping_without_grace_waits_for_nobody(tmp_path: Path) -> None:
-    """A grace of no seconds is none, and not for ever."""
-    gate = Gate()
-    async with listening(webhook_handler(gate.admit), tmp_path) as server, await server.connect() as busy:
-        await busy.send(request(b"{}"))
-        await gate.asked.wait()
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS / 10):
-                await server.listener.stop(0)
-        finally:
-            gate.go.set()
-        assert await busy.rest() == b""
-
-
-HEALTH: Final = {
-    "alive": ("GET /healthz", True, 200, "ok"),
-    "alive while draining": ("GET /healthz", False, 200, "ok"),
-    "ready": ("GET /readyz", True, 200, "ok"),
-    "draining": ("GET /readyz", False, 503, "shutting down"),
-    "with a query": ("GET /readyz?verbose", True, 200, "ok"),
-    "other path": ("GET /metrics", True, 404, "got path '/metrics', expected /healthz or /readyz"),
-    "other method": ("POST /healthz", True, 405, "got POST, expected GET"),
-    "no HTTP": ("garbage", True, 400, "no valid HTTP request: "),
-}
-
-
-@pytest_asyncio.fixture
-async def health(request: pytest.FixtureRequest) -> AsyncIterator[Address]:
-    """A health listener, its readiness given by the test's row."""
-    ready = request.node.callspec.params["ready"]
-    listener = Listener(health_handler(lambda: ready))
-    yield await listener.start(Address("127.0.0.1", 0))
-    await listener.stop(_SOON_SECONDS)
-
-
-@pytest.mark.parametrize(("line", "ready", "status", "sentence"), HEALTH.values(), ids=HEALTH.keys())
-async def test_health(health: Address, line: str, ready: bool, status: int, sentence: str) -> None:  # noqa: ARG001, FBT001 - a row
-    """Health is plain HTTP: alive as long as it answers, ready as long as calls are taken."""
-    async with await Wire.open(health.port) as wire:
-        reply = await wire.ask(f"{line} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-    assert reply.status == status
-    assert reply.sentence.startswith(sentence)
-
-
-async def test_health_answers_a_head_without_a_body() -> None:
-    """HEAD is a GET whose body is not sent."""
-    listener = Listener(health_handler(lambda: True))
-    address = await listener.start(Address("127.0.0.1", 0))
-    async with await Wire.open(address.port) as wire:
-        await wire.send(b"HEAD /healthz HTTP/1.0\r\n\r\n")
-        head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
-    assert (head.split(b" ")[1], body) == (b"200", b"")
-    await listener.stop(_SOON_SECONDS)
-
-
 class BrokenView:
     """A cluster whose every question fails."""
+
+    def view(self) -> Self:
+        """Itself."""
+        return self
 
     def __getattr__(self, question: str) -> Any:
         raise RuntimeError(f"no {question}\nat all")

@@ -8,16 +8,21 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from threading import Event, Thread
 from typing import Final
 
 import builders
 import pytest
-from serving import ROOT, Client, Pair, Serving, cluster, issue, request, serving, write_cluster
+from serving import ROOT, Client, Pair, Reply, Serving, cluster, issue, request, serving, write_cluster
+
+from webhook import app
 
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 HEALTH: Final = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _PATIENCE_SECONDS: Final = 20.0
+_WARM_CALLS: Final = 20
 
 
 @pytest.fixture
@@ -48,7 +53,7 @@ def health(server: Serving, path: bytes) -> int:
 
 
 def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path, tmp_path: Path) -> None:
-    """A review is answered; on SIGTERM readiness goes while a call is under way; on another the process ends."""
+    """A review is answered; SIGTERM turns readiness off, and whoever still comes is answered; on another it ends."""
     with serving(*flags(pair, manifests), log=tmp_path / "log") as server:
         with Client(server.port, pair.trust) as client:
             response = client.ask(request(BODY)).response
@@ -57,14 +62,17 @@ def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path,
             whole = request(BODY, expect="100-continue")
             assert client.ask(whole[: -len(BODY)]).status == 100  # a call is under way from here
             server.signal(signal.SIGTERM)
-            server.until_logged("stopping")
+            server.until_logged("draining")
             assert (health(server, b"healthz"), health(server, b"readyz")) == (200, 503)
+            with Client(server.port, pair.trust) as late:
+                assert late.ask(request(BODY)).response["allowed"] is True
             server.signal(signal.SIGTERM)
             assert server.process.wait(_PATIENCE_SECONDS) == 1
-        started, admission, stopping = server.lines()
+        started, admission, draining, late_admission = server.lines()
     assert started["objects"] == len(cluster())
     assert (admission["message"], admission["decision"], admission["nodes"]) == ("admission", "required", ["node-a"])
-    assert stopping["message"] == "stopping"
+    assert (draining["message"], draining["drain_seconds"]) == ("draining", 15)
+    assert late_admission["message"] == "admission"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
@@ -72,7 +80,7 @@ def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, numb
     """Set by its environment alone it serves, and SIGTERM or Ctrl-C ends it with 0, an idle connection or not."""
     given = {"TLS_CERT_FILE": pair.cert_file, "TLS_PRIVATE_KEY_FILE": pair.key_file, "MANIFESTS": manifests}
     environment = {f"KUBEVIRT_COSCHEDULE_{name}": str(value) for name, value in given.items()}
-    environment["KUBEVIRT_COSCHEDULE_MODE"] = "preferred"
+    environment |= {"KUBEVIRT_COSCHEDULE_MODE": "preferred", "KUBEVIRT_COSCHEDULE_DRAIN_SECONDS": "0"}
     with serving(log=tmp_path / "log", environment=environment) as server:
         with Client(server.port, pair.trust) as idle:
             assert idle.ask(request(BODY)).response["auditAnnotations"]["decision"] == "preferred"
@@ -80,7 +88,80 @@ def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, numb
             assert server.process.wait(_PATIENCE_SECONDS) == 0
             with pytest.raises(EOFError):
                 idle.reply()
-        assert [line["message"] for line in server.lines()] == ["serving", "admission", "stopping", "stopped"]
+        assert [line["message"] for line in server.lines()] == [
+            "serving",
+            "admission",
+            "draining",
+            "stopping",
+            "stopped",
+        ]
+
+
+class Caller(Thread):
+    """A client that calls again and again, on one connection for as long as it may, until nobody listens any more."""
+
+    def __init__(self, server: Serving, pair: Pair) -> None:
+        super().__init__(daemon=True)
+        self._server, self._pair = server, pair
+        self.replies: list[Reply] = []
+        self.failures: list[str] = []
+        self.warm = Event()
+
+    def run(self) -> None:
+        """Call."""
+        while client := self._dial():
+            with client:
+                while self._call(client):
+                    pass
+
+    def _dial(self) -> Client | None:
+        try:
+            return Client(self._server.port, self._pair.trust)
+        except OSError as error:
+            if '"message":"stopping"' not in self._server.log.read_text():
+                self.failures.append(f"connection after call {len(self.replies)}: {error!r}")
+            return None
+
+    def _call(self, client: Client) -> bool:
+        """Whether the connection may be used again."""
+        try:
+            self.replies.append(client.ask(request(BODY)))
+        except (EOFError, OSError) as error:
+            self.failures.append(f"call {len(self.replies)}: {error!r}")
+            return False
+        if len(self.replies) == _WARM_CALLS:
+            self.warm.set()
+        return self.replies[-1].headers.get("connection") != "close"
+
+
+def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, manifests: Path, tmp_path: Path) -> None:
+    """Callers that never pause, and one whose body is slow: each call is answered, and the process ends in time."""
+    with serving(*flags(pair, manifests), "--drain-seconds=1", log=tmp_path / "log") as server:
+        callers = [Caller(server, pair) for _ in range(3)]
+        with Client(server.port, pair.trust) as idle, Client(server.port, pair.trust) as slow:
+            assert idle.ask(request(BODY)).status == 200
+            for caller in callers:
+                caller.start()
+            assert all(caller.warm.wait(_PATIENCE_SECONDS) for caller in callers)
+            whole = request(BODY, expect="100-continue")
+            assert slow.ask(whole[: -len(BODY)]).status == 100
+            server.signal(signal.SIGTERM)
+            server.until_logged("stopping")
+            assert slow.ask(BODY).headers["connection"] == "close"
+            assert server.process.wait(_PATIENCE_SECONDS) == 0
+            with pytest.raises(EOFError):
+                idle.reply()
+        for caller in callers:
+            caller.join(_PATIENCE_SECONDS)
+        lines = server.lines()
+    replies = [reply for caller in callers for reply in caller.replies]
+    assert [failure for caller in callers for failure in caller.failures] == []
+    assert {reply.status for reply in replies} == {200}
+    assert len([line for line in lines if line["message"] == "admission"]) == len(replies) + 2
+    assert sum(reply.headers.get("connection") == "close" for reply in replies) > _WARM_CALLS
+    at = {line["message"]: datetime.fromisoformat(line["time"]) for line in lines}
+    assert (at["stopping"] - at["draining"]).total_seconds() > 0.9  # the loop's clock and the log's are two
+    assert (at["stopped"] - at["stopping"]).total_seconds() < app.GRACE_SECONDS
 
 
 def _break_manifests(_: Pair, manifests: Path) -> None:

@@ -23,7 +23,7 @@ _GIBIBYTE: Final = 1024**3
 _CHUNK_BYTES: Final = 16 * 1024**2
 
 
-async def count(body: bytes) -> bytes:
+async def count(body: bytes, _deadline: float) -> bytes:
     """The number of bytes that came, in place of an admission; a body of `bad` is one that can't be read."""
     if body == b"bad":
         raise BadReview("kind: got nothing, expected AdmissionReview")

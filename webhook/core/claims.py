@@ -27,7 +27,7 @@ from webhook.core.objects import (
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
-_ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
+ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
@@ -93,7 +93,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
     if pvc is Gap.UNREAD:
         return Needs((Ref(Kind.PERSISTENT_VOLUME_CLAIM, key),))
     if pvc is Gap.UNAVAILABLE:
-        return _lost(claim, Kind.PERSISTENT_VOLUME_CLAIM)
+        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
     if isinstance(pvc, Gap):
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
     name = pvc.spec.volume_name if pvc.spec else None
@@ -104,7 +104,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
     if volume is Gap.UNREAD:
         return Needs((Ref(Kind.PERSISTENT_VOLUME, Key("", name)),))
     if volume is Gap.UNAVAILABLE:
-        return _lost(claim, Kind.PERSISTENT_VOLUME)
+        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME, Key("", name)), view)
     if isinstance(volume, Gap):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
     return _share_manager(claim, pvc, volume, view)
@@ -127,16 +127,25 @@ def _share_manager(
     else:
         manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
         if manager is Gap.UNREAD or pod is Gap.UNREAD:
-            pod_ref = Ref(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + handle))
-            return unread((Ref(Kind.SHARE_MANAGER, Key("", handle)), manager), (pod_ref, pod))
-        why, node, firm = _evidence(claim, handle, manager, pod)
+            return unread((_manager_ref(handle), manager), (_pod_ref(handle), pod))
+        why, node, firm = _evidence(claim, handle, manager, pod, view)
         if node is not None and not is_node_name(node):
             shown = ascii(node[:_NAME_SHOWN_CHARS])
             why, node, firm = Reason.NODE_NAME_INVALID.why(claim=claim, volume=handle, node=shown), None, False
     return Finding(claim=claim, why=why, persistent_volume=volume, volume_handle=handle, node=node, firm=firm)
 
 
-def _evidence(claim: str, handle: str, manager: ShareManager | Gap, pod: Pod | Gap) -> tuple[Why, str | None, bool]:
+def _manager_ref(handle: str) -> Ref:
+    return Ref(Kind.SHARE_MANAGER, Key("", handle))
+
+
+def _pod_ref(handle: str) -> Ref:
+    return Ref(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + handle))
+
+
+def _evidence(
+    claim: str, handle: str, manager: ShareManager | Gap, pod: Pod | Gap, view: ClusterView
+) -> tuple[Why, str | None, bool]:
     """(reason, node, whether it is firm): the share-manager's live pod, else ShareManager.status.ownerID.
 
     ownerID is the node whose Longhorn manager reconciles the object. It follows the pod, but flips away from a
@@ -153,11 +162,13 @@ def _evidence(claim: str, handle: str, manager: ShareManager | Gap, pod: Pod | G
         besides = f", which outweighs ShareManager ownerID {owner}" if owner and owner != node else ""
         return Reason.SHARE_MANAGER_POD.why(claim=claim, volume=handle, node=node, besides=besides), node, True
     if isinstance(manager, Gap):
-        return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=Kind.SHARE_MANAGER), None, False
-    if owner is None or state not in _ASSIGNED_STATES:
+        return _lost_why(claim, _manager_ref(handle), view), None, False
+    if owner is None or state not in ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
     if pod is Gap.UNAVAILABLE:
-        return Reason.SHARE_MANAGER_POD_UNREAD.why(claim=claim, volume=handle, node=owner), owner, False
+        problem = view.trouble(_pod_ref(handle))
+        why = Reason.SHARE_MANAGER_POD_UNREAD.why(claim=claim, volume=handle, node=owner, problem=problem)
+        return why, owner, False
     if live:
         return Reason.SHARE_MANAGER_UNSCHEDULED.why(claim=claim, volume=handle, node=owner), owner, False
     return Reason.SHARE_MANAGER_OWNER.why(claim=claim, volume=handle, node=owner, state=state), owner, True
@@ -173,8 +184,12 @@ def _is_live(pod: Pod) -> bool:
     )
 
 
-def _lost(claim: str, kind: Kind) -> Finding:
-    return Finding(claim=claim, why=Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=kind))
+def _lost(claim: str, ref: Ref, view: ClusterView) -> Finding:
+    return Finding(claim=claim, why=_lost_why(claim, ref, view))
+
+
+def _lost_why(claim: str, ref: Ref, view: ClusterView) -> Why:
+    return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.trouble(ref))
 
 
 def _block_kind(pvc: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource) -> str | None:

@@ -19,7 +19,7 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
-_TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
+TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -59,16 +59,17 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     if node is Gap.UNREAD or longhorn_node is Gap.UNREAD:
         key = Key("", name)
         return unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
-    longhorn_refuses = _longhorn_refusal(name, longhorn_node)
+    longhorn_refuses = _longhorn_refusal(name, longhorn_node, view)
     if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
         return Verdict(name, longhorn_refuses, preferable=False)
-    why = _refusal(node, name, pod, volumes) or longhorn_refuses or _own_affinity_refusal(node, name, pod)
+    why = _absence(node, name, view) if isinstance(node, Gap) else _refusal(node, name, pod, volumes)
+    why = why or longhorn_refuses or _own_affinity_refusal(node, name, pod)
     return Verdict(name, why or Reason.NODE_FEASIBLE.why(node=name))
 
 
-def _longhorn_refusal(name: str, node: LonghornNode | Gap | None) -> Why | None:
+def _longhorn_refusal(name: str, node: LonghornNode | Gap | None, view: ClusterView) -> Why | None:
     if node is Gap.UNAVAILABLE:
-        return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=Kind.LONGHORN_NODE)
+        return _lost(name, Kind.LONGHORN_NODE, view)
     if isinstance(node, Gap):
         return Reason.LONGHORN_NOT_READY.why(node=name, state="is absent")
     if node is not None and not (node.status and node.status.ready):
@@ -76,11 +77,16 @@ def _longhorn_refusal(name: str, node: LonghornNode | Gap | None) -> Why | None:
     return None
 
 
-def _refusal(node: Node | Gap, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) -> Why | None:
+def _lost(name: str, kind: Kind, view: ClusterView) -> Why:
+    return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=kind, problem=view.trouble(Ref(kind, Key("", name))))
+
+
+def _absence(gap: Gap, name: str, view: ClusterView) -> Why:
+    return _lost(name, Kind.NODE, view) if gap is Gap.UNAVAILABLE else Reason.NODE_NOT_FOUND.why(node=name)
+
+
+def _refusal(node: Node, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) -> Why | None:
     """Why the scheduler would refuse this node, its own affinity apart; None where it would not."""
-    if isinstance(node, Gap):
-        lost = node is Gap.UNAVAILABLE
-        return (Reason.NODE_LOOKUP_FAILED if lost else Reason.NODE_NOT_FOUND).why(node=name, kind=Kind.NODE)
     if node.metadata.deletion_timestamp:
         return Reason.NODE_BEING_DELETED.why(node=name)
     if not (node.status and node.status.ready):
@@ -110,9 +116,9 @@ def _is_elsewhere(volume_labels: Mapping[str, str], node_labels: Mapping[str, st
     A node without any topology label is refused nowhere. Several zones stand in one value, `a__b`; one that does not
     split into names is passed over.
     """
-    if node_labels.keys().isdisjoint(_TOPOLOGY_LABELS):
+    if node_labels.keys().isdisjoint(TOPOLOGY_LABELS):
         return False
-    for label, current in _TOPOLOGY_LABELS.items():
+    for label, current in TOPOLOGY_LABELS.items():
         places = [place.strip() for place in volume_labels.get(label, "").split("__")]
         if "" not in places and node_labels.get(label, node_labels.get(current)) not in places:
             return True

@@ -147,7 +147,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
         return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
-    required = _required(pod, mode, findings, verdicts)
+    required = _required(pod, mode, findings, verdicts, view)
     return Pin(
         why=required if isinstance(required, Why) else _evidence_for(required[0], findings).why,
         required=() if isinstance(required, Why) else required,
@@ -174,7 +174,9 @@ def _weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
     )
 
 
-def _required(pod: Pod, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict]) -> tuple[str, ...] | Why:
+def _required(
+    pod: Pod, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+) -> tuple[str, ...] | Why:
     """The nodes of a hard pin, best first, or why there can't be one."""
     if mode is not Mode.REQUIRED:
         asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
@@ -186,6 +188,9 @@ def _required(pod: Pod, mode: Mode, findings: Sequence[Finding], verdicts: Seque
     blocked = feasibility.undecidable(pod) or next((finding.why for finding in findings if finding.open), None)
     if blocked:
         return blocked
+    doubt = view.doubt()
+    if doubt:
+        return Reason.UNCONFIRMED.why(doubt=doubt)
     feasible = tuple(verdict.node for verdict in candidates if verdict.feasible)
     if not feasible:
         return candidates[0].why

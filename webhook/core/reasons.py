@@ -77,7 +77,7 @@ class Reason(Enum):
         "EphemeralClaim",
         "volume {volume} is a generic ephemeral volume: its claim does not exist before the pod does",
     )
-    CLAIM_LOOKUP_FAILED = "ClaimLookupFailed", "claim {claim}: its {kind} could not be read in time"
+    CLAIM_LOOKUP_FAILED = "ClaimLookupFailed", "claim {claim}: its {kind} could not be read ({problem})"
     CLAIM_NOT_FOUND = "ClaimNotFound", "claim {claim}: no such PersistentVolumeClaim in namespace {namespace}"
     CLAIM_NOT_BOUND = "ClaimNotBound", "claim {claim}: not bound to a PersistentVolume (phase {phase})"
     VOLUME_NOT_FOUND = "VolumeNotFound", "claim {claim}: its PersistentVolume {volume} does not exist"
@@ -107,7 +107,7 @@ class Reason(Enum):
     SHARE_MANAGER_POD_UNREAD = (
         "ShareManagerPodUnread",
         (
-            "claim {claim}: the share-manager pod of volume {volume} could not be read in time; "
+            "claim {claim}: the share-manager pod of volume {volume} could not be read ({problem}); "
             "ShareManager ownerID {node} is a hint"
         ),
     )
@@ -128,7 +128,7 @@ class Reason(Enum):
     )
 
     # Rule 7: may this pod run on that node?
-    NODE_LOOKUP_FAILED = "NodeLookupFailed", "node {node}: its {kind} could not be read in time"
+    NODE_LOOKUP_FAILED = "NodeLookupFailed", "node {node}: its {kind} could not be read ({problem})"
     NODE_NOT_FOUND = "NodeNotFound", "node {node} does not exist"
     NODE_BEING_DELETED = "NodeBeingDeleted", "node {node} is being deleted"
     NODE_NOT_READY = "NodeNotReady", "node {node} is not Ready"
@@ -163,6 +163,7 @@ class Reason(Enum):
     TOO_MANY_TERMS = "TooManyTerms", "the pod's required node affinity has more than {limit} terms"
 
     # Rule 8, and what is beyond the rules.
+    UNCONFIRMED = "Unconfirmed", "the evidence may be out of date, and could not be confirmed: {doubt}"
     PREFERRED_MODE = "PreferredMode", "mode preferred, as {who} asks"
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch could not be shown to apply ({problem}); please report this"
     INTERNAL_ERROR = "InternalError", "the webhook failed on this pod ({problem}); please report this"

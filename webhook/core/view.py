@@ -57,6 +57,17 @@ class Gap(Enum):
 class ClusterView(Protocol):
     """What core may ask. Every method returns at once; none raises."""
 
+    def trouble(self, ref: Ref) -> str:
+        """Why the answer to `ref` was UNAVAILABLE, in a few words."""
+        ...
+
+    def doubt(self) -> str | None:
+        """What this view answered, though it may have changed since and nobody could be asked; None for nothing.
+
+        Such an answer is good for a preference, and not for a hard pin.
+        """
+        ...
+
     def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
         """The claim of that namespace and name."""
         ...

@@ -7,7 +7,7 @@ exception leaves a handler, and no answer carries a traceback.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from aiohttp import web
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from webhook.core.review import BadReview
 from webhook.record import LOGGER
+from webhook.serving.deadline import budget_seconds
 
 WEBHOOK_PATH: Final = "/mutate/virt-launcher"
 MAX_BODY_BYTES: Final = 7 * 1024 * 1024
@@ -32,6 +33,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     body_seconds: float = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
     keepalive_seconds: float = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
     handshake_seconds: float = 10.0  # Go's client gives up after that
+    first_call_seconds: float = 1.0  # at the end, for whoever connected a moment ago: a client dials in order to ask
     bodies_bytes: int = 256 * 1024 * 1024  # of all bodies being read at once: 12,000 ordinary ones
     connections: int = 1024  # a few per API server are in use; the rest is room for scans and mistakes
 
@@ -39,17 +41,27 @@ class Limits(Struct, frozen=True, kw_only=True):
 DEFAULT_LIMITS: Final = Limits()
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
-Admit = Callable[[bytes], Awaitable[bytes]]
-"""The body of an AdmissionReview to the body that answers it; raises BadReview, and nothing else."""
+Admit = Callable[[bytes, float], Awaitable[bytes]]
+"""The body of an AdmissionReview to the body that answers it; raises BadReview, and nothing else.
+
+The number is the time of the event loop by which the answer must be made; a body that was slow may have used it up.
+Nothing here cuts the call off at that time: whatever it waits for ends by then, and an answer that is late is no worse
+than none.
+"""
 
 
 def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
-    """The HTTP side of the webhook around `admit`."""
+    """The HTTP side of the webhook around `admit`, for the event loop that runs."""
+    loop_time = asyncio.get_running_loop().time
     room_bytes = limits.bodies_bytes
 
     async def handle(request: web.BaseRequest) -> web.Response:
         nonlocal room_bytes
-        refusal = _refusal(request)
+        arrived = loop_time()
+        path, _, query = request.raw_path.partition("?")
+        if path != WEBHOOK_PATH:
+            path = request.path  # what an absolute URL, or escapes, come to
+        refusal = _refusal(request, path)
         if refusal is not None:
             return refusal
         length = request.content_length or 0
@@ -65,7 +77,7 @@ def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
         finally:
             room_bytes += length
         try:
-            answer = await admit(body)
+            answer = await admit(body, arrived + budget_seconds(query))
         except BadReview as error:
             LOGGER.warning("bad review", extra={"fields": {"because": str(error)}})
             return _reply(400, str(error))
@@ -74,11 +86,11 @@ def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
     return handle
 
 
-def _refusal(request: web.BaseRequest) -> web.Response | None:
+def _refusal(request: web.BaseRequest, path: str) -> web.Response | None:
     """What is wrong with a request before a byte of its body is read; None where nothing is."""
     headers = request.headers
-    if request.raw_path.partition("?")[0] != WEBHOOK_PATH and request.path != WEBHOOK_PATH:
-        return refuse(404, f"got path '{_shown(request.path)}', expected {WEBHOOK_PATH}")
+    if path != WEBHOOK_PATH:
+        return refuse(404, f"got path '{_shown(path)}', expected {WEBHOOK_PATH}")
     if request.method != "POST":
         return refuse(405, f"got {_shown(request.method)}, expected POST", {"Allow": "POST"})
     content_type = headers.get("Content-Type", "")
@@ -120,16 +132,45 @@ def refuse(status: int, sentence: str, headers: dict[str, str] | None = None) ->
     return response
 
 
-def health_handler(ready: Callable[[], bool]) -> Handler:
-    """`/healthz` (this event loop answers) and `/readyz` (calls are taken); nothing else, and no side effects."""
+class Check(Struct, frozen=True):
+    """One thing that readiness is made of. `detail`: why it is not `ok`, or more about it where it is.
+
+    One that does not gate is shown, and changes nothing: calls are answered without it.
+    """
+
+    name: str
+    ok: bool
+    detail: str = ""
+    gates: bool = True
+
+
+_PING: Final = Check("ping", ok=True)  # the API server's own word for: this event loop answers
+
+
+def health_handler(checks: Callable[[], Sequence[Check]]) -> Handler:
+    """`/healthz` (this event loop answers) and `/readyz` (calls are taken); nothing else, and no side effects.
+
+    With `?verbose` every check has its line, in the API server's own format.
+    """
 
     async def handle(request: web.BaseRequest) -> web.Response:
         if request.path not in ("/healthz", "/readyz"):
             return refuse(404, f"got path '{_shown(request.path)}', expected /healthz or /readyz")
         if request.method not in ("GET", "HEAD"):
             return refuse(405, f"got {_shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
-        if request.path == "/readyz" and not ready():
-            return _reply(503, "shutting down")
-        return _reply(200, "ok")
+        name = request.path[1:]
+        found = [_PING, *checks()] if name == "readyz" else [_PING]
+        failed = [check for check in found if check.gates and not check.ok]
+        text = "; ".join(f"{check.name}: {check.detail}" for check in failed) or "ok"
+        if "verbose" in request.query:
+            text = "\n".join([*map(_line, found), f"{name} check {'failed' if failed else 'passed'}"])
+        return _reply(503 if failed else 200, text)
 
     return handle
+
+
+def _line(check: Check) -> str:
+    detail = f": {check.detail}" if check.detail else ""
+    if check.ok:
+        return f"[+]{check.name} ok{detail}"
+    return f"[-]{check.name} failed{detail}{'' if check.gates else ' (not required)'}"

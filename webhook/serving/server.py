@@ -2,6 +2,10 @@
 
 Who may connect for how long is bounded here; what is answered is routes' business. Invariant: stopping ends in time,
 and answers every call in flight that comes to its end before that.
+
+A client that keeps connections can't be told to go but by an answer: whoever closes an idle connection may do so while
+a call is on its way, and Go's client does not repeat a POST. So `drain` closes nothing, and says `Connection: close` in
+every answer; what is idle after it was idle for all of it, and `stop` closes that.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ import asyncio
 import os
 import socket
 import ssl
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, cast
+from weakref import WeakSet
 
 from aiohttp import web
 
@@ -22,13 +28,33 @@ from webhook.settings import Address
 _BACKLOG: Final = 512
 _CLOSE_SECONDS: Final = 1.0  # for an answer to leave, once it is made
 _NO_SECONDS: Final = 0.001  # aiohttp takes 0 for no limit at all
+_LOOK_SECONDS: Final = 0.01  # between two looks at what is left while stopping
 _HTTP_SERVER_ERROR: Final = 500
 
 
 class _Protocol(web.RequestHandler):
-    """aiohttp's, but a request that is no HTTP gets one sentence, and no traceback gets anywhere."""
+    """aiohttp's, but a request that is no HTTP gets one sentence, and no traceback gets anywhere.
 
-    __slots__ = ()
+    It also says what is under way on it, from aiohttp's own state: the same that its keep-alive timer goes by.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def unasked(self) -> bool:
+        """It was accepted, its TLS handshake may still be under way, and no request was read on it."""
+        return self._manager is not None and not self._force_close and self._request_count == 0
+
+    @property
+    def idle(self) -> bool:
+        """A request is waited for: no head was read, not even one whose handling has not begun yet."""
+        return self._waiter is not None and not self._waiter.done()
+
+    @property
+    def busy(self) -> bool:
+        """A request was read, and its answer is not all written."""
+        task = self._task_handler
+        return self._request_count > 0 and task is not None and not task.done() and not self.idle
 
     def handle_error(
         self,
@@ -49,9 +75,8 @@ class _Full(asyncio.Protocol):
     """What a connection beyond the last gets: nothing, at once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hang up."""
-        if isinstance(transport, asyncio.Transport):
-            transport.abort()
+        """Hang up. uvloop's transport is one by its methods only, not by its class."""
+        cast("asyncio.Transport", transport).abort()
 
 
 class BadAddress(UserError):
@@ -59,10 +84,10 @@ class BadAddress(UserError):
 
 
 class Listener:
-    """One listening address with its HTTP server. Start it once, stop it once."""
+    """One listening address with its HTTP server. Start it once, drain it, stop it once."""
 
     def __init__(self, handler: Handler, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
 
         def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
@@ -70,19 +95,21 @@ class Listener:
         def connection() -> asyncio.Protocol:
             if len(self._http.connections) >= limits.connections:
                 return _Full()
-            return _Protocol(
+            accepted = _Protocol(
                 self._http,
                 loop=loop,
                 keepalive_timeout=limits.keepalive_seconds,
                 access_log=None,  # type: ignore[arg-type] # aiohttp takes None, its annotation does not say so
                 auto_decompress=False,
             )
+            self._accepted.add(accepted)
+            return accepted
 
-        self._http = web.Server(self._tracked, request_factory=request)
+        self._http = web.Server(self._answer, request_factory=request)
+        # aiohttp knows a connection from the end of its handshake, and hears of no handshake that failed: hence weak.
+        self._accepted: WeakSet[_Protocol] = WeakSet()
         self._handler = handler
-        self._in_flight: set[object] = set()
-        self._idle = asyncio.Event()
-        self._stopping = False
+        self._draining = False
         self._connection = connection
         self._tls = tls
         self._limits = limits
@@ -95,7 +122,7 @@ class Listener:
             BadAddress: it is in use, not ours, or not allowed.
         """
         try:
-            self._server = await asyncio.get_running_loop().create_server(
+            self._server = await self._loop.create_server(
                 self._connection,
                 address.host or None,
                 address.port,
@@ -110,35 +137,50 @@ class Listener:
         host, port = self._server.sockets[0].getsockname()[:2]
         return Address(address.host or host, port)
 
-    async def _tracked(self, request: web.BaseRequest) -> web.Response:
-        connection = request.protocol
-        self._in_flight.add(connection)
-        try:
-            response = await self._handler(request)
-        finally:
-            self._in_flight.discard(connection)
-            if self._stopping and not self._in_flight:
-                self._idle.set()
-        if self._stopping:
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        response = await self._handler(request)
+        if self._draining:
             response.force_close()
         return response
+
+    def drain(self) -> None:
+        """From now on each answer says `Connection: close`, and ends its connection. Everything else stays as it is.
+
+        New connections are taken and answered: whoever has not heard yet that we go may still come. Requests that
+        were pipelined behind such an answer are dropped, as RFC 9112 (9.6) asks; Go's client does not pipeline.
+        """
+        self._draining = True
 
     async def stop(self, grace_seconds: float) -> None:
         """Take no new connection, let calls in flight finish for up to `grace_seconds`, then close what is left.
 
-        Each answer from now on says `Connection: close`. aiohttp's own shutdown would stop reading the bodies that
-        are still on their way.
+        A connection that was accepted a moment ago is there for a call, so that is waited for, for a moment; one that
+        has been answered and is idle is closed at once. aiohttp's own shutdown would stop reading the bodies that are
+        still on their way.
         """
-        self._stopping = True
+        end = self._loop.time() + grace_seconds
+        self.drain()
         if self._server is not None:
             self._server.close()
-        for connection in self._http.connections:
-            if connection not in self._in_flight:
+        self._close_idle(lambda connection: not connection.unasked)
+        await self._until_none(
+            lambda connection: connection.unasked, min(grace_seconds, self._limits.first_call_seconds)
+        )
+        self._close_idle(lambda _: True)
+        in_time = await self._until_none(lambda connection: connection.busy, end - self._loop.time())
+        await self._http.shutdown(_CLOSE_SECONDS if in_time else _NO_SECONDS)
+
+    def _close_idle(self, chosen: Callable[[_Protocol], bool]) -> None:
+        for connection in self._accepted:
+            if connection.idle and chosen(connection):
                 connection.force_close()
+
+    async def _until_none(self, still: Callable[[_Protocol], bool], seconds: float) -> bool:
+        """Whether none is left in time."""
         try:
-            if self._in_flight:
-                async with asyncio.timeout(grace_seconds):
-                    await self._idle.wait()
-            await self._http.shutdown(_CLOSE_SECONDS)
+            async with asyncio.timeout(seconds):
+                while any(map(still, self._accepted)):  # noqa: ASYNC110 - an event would be paid for by every call
+                    await asyncio.sleep(_LOOK_SECONDS)
         except TimeoutError:
-            await self._http.shutdown(_NO_SECONDS)
+            return False
+        return True

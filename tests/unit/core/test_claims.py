@@ -222,6 +222,7 @@ def test_what_could_not_be_read_weakens_the_evidence(
     """An answer that did not come is never taken for an absence."""
     found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, Gap.UNAVAILABLE))
     assert (found.why.reason, found.node, found.firm, found.open) == (reason, node, firm, is_open)
+    assert ("503 for a test" in found.why.sentence) == (reason is not Reason.SHARE_MANAGER_POD)
 
 
 @pytest.mark.parametrize(

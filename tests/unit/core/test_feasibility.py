@@ -180,7 +180,7 @@ def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, 
     found = judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: Gap.UNAVAILABLE}))
     assert isinstance(found, Verdict)
     assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
-    assert f"its {kind} could not" in found.why.sentence
+    assert f"its {kind} could not be read (503 for a test)" in found.why.sentence
 
 
 @pytest.mark.parametrize(

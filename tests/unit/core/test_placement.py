@@ -232,6 +232,15 @@ def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) 
     assert decide(pod, "vms", view, Policy()) == Needs(refs)
 
 
+def test_evidence_in_doubt_is_preferred_and_says_so() -> None:
+    """What may have changed since, and could not be confirmed, carries no hard pin."""
+    view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, doubt="ShareManager h-a, last known 42 s ago")
+    found = decide(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
+    assert isinstance(found, Pin)
+    assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.UNCONFIRMED)
+    assert found.why.sentence.endswith("could not be confirmed: ShareManager h-a, last known 42 s ago")
+
+
 @pytest.mark.parametrize(
     ("found", "told"),
     [

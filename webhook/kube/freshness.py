@@ -1,0 +1,43 @@
+"""Freshness: how old what a cache shows may be, and until when it may be taken for what the server has."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Final
+
+STALE_AFTER_SECONDS: Final = 10.0  # an API server is back sooner; a VM's start takes longer than a read
+SETTLE_SECONDS: Final = 1.0  # for what happened while we were away to come in, once the watch is up again
+
+
+class Freshness:
+    """All times are the caller's, in seconds, of a clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self._known_at = -inf  # the last time at which the objects were shown to be the server's
+        self._watched_from = inf  # from then on the watch shows it at every moment
+
+    def age(self, now: float) -> float:
+        """For how long nobody has said that the objects are as the server has them; 0 while the watch is up."""
+        return 0.0 if self.is_watched(now) else now - self._known_at
+
+    def fresh(self, now: float) -> bool:
+        """Whether the objects may be taken for what the server has."""
+        return self.age(now) <= STALE_AFTER_SECONDS
+
+    def listed(self, at: float) -> None:
+        """A list was whole at this time."""
+        self._known_at = at
+
+    def watch_up(self, now: float, *, from_list: bool = False) -> None:
+        """The watch is up again. What happened in between is still on its way, unless it began with a list."""
+        self._watched_from = now if from_list else now + SETTLE_SECONDS
+
+    def is_watched(self, now: float) -> bool:
+        """Whether the watch is up, and what had happened before is in."""
+        return now >= self._watched_from
+
+    def watch_down(self, now: float, last_live: float) -> None:
+        """The watch is over; it was alive at `last_live` for certain."""
+        if self.is_watched(now):
+            self._known_at = max(self._known_at, last_live)
+        self._watched_from = inf

@@ -1,0 +1,341 @@
+"""ListWatch: list and watch of one collection as a state machine, without I/O, clock or chance of its own.
+
+The driver asks `next` what to do, does it, and tells what came: `opened`, `feed` for each piece of the body, `ended`.
+The machine keeps `objects`. Contract, as client-go's Reflector has it:
+
+- `objects` is either empty, with `synced` False, or the whole collection as it was at one moment; it follows the
+  server's events in their order and never goes back. A list in progress is never visible.
+- It may lag. While the watch is up that is the way of an event; after the watch is lost, `age` says how old it may be,
+  and `fresh` holds for a while (freshness.STALE_AFTER_SECONDS). A connection that died without a word is noticed by
+  its silence.
+- An object that was deleted while the watch was away disappears with the next list or event.
+
+Fed byte by byte or whole, it comes to the same objects. Nothing here raises on what a server sends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from enum import Enum
+from math import inf
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.kube.freshness import Freshness
+from webhook.kube.kinds import CacheKey, Resource
+from webhook.kube.wire import Decoders, Failure, NotJSON
+
+SILENCE_SECONDS: Final = 90.0  # the API server sends a bookmark every 60 s (cacher.go, defaultBookmarkFrequency)
+_WATCH_SECONDS: Final = 300  # the server ends a watch after this to twice this, so that clients spread over servers
+_HEALTHY_SECONDS: Final = 2.0  # a watch that was up for so long ends a run of failures
+_BACKOFF_SECONDS: Final = 0.1
+_BACKOFF_MAX_SECONDS: Final = 30.0
+_FAILURES_MAX: Final = 10  # the back-off is at its longest by then
+_RETRY_AFTER_MAX_SECONDS: Final = 60.0
+_PAGE_OBJECTS: Final = 500  # client-go's page: a few ms to decode
+_PAGE_OBJECTS_MAX: Final = 8_000
+_BODY_MAX_BYTES: Final = 256 * 1024 * 1024
+_FRAME_MAX_BYTES: Final = 16 * 1024 * 1024  # ten times the largest object that etcd takes
+_ERROR_MAX_BYTES: Final = 64 * 1024
+
+
+class Request(Struct, frozen=True):
+    """GET the collection with this query; give up when nothing came for `silence_seconds`."""
+
+    query: tuple[tuple[str, str], ...]
+    silence_seconds: float = SILENCE_SECONDS
+
+
+class Wait(Struct, frozen=True):
+    """Ask again in so many seconds."""
+
+    seconds: float
+
+
+class Cause(Enum):
+    """Why a list or watch came to an end other than the ordinary one; also the label it is counted under."""
+
+    EXPIRED = "expired"  # 410: the server no longer has what happened since
+    WENT_BACK = "went back"  # the server is older than what we have seen: restored from a backup
+    CUT = "cut"
+    SILENT = "silent"
+    GARBAGE = "garbage"
+    THROTTLED = "throttled"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    NOT_INSTALLED = "not installed"
+    UNSUPPORTED = "unsupported"  # no streaming list: paged instead
+    ERROR = "error"
+
+
+class _Doing(Enum):
+    NOTHING = "nothing"
+    STREAM = "streaming list"
+    PAGE = "paged list"
+    WATCH = "watch"
+
+
+_CAUSES: Final = {
+    401: Cause.UNAUTHORIZED,
+    403: Cause.FORBIDDEN,
+    404: Cause.NOT_INSTALLED,
+    410: Cause.EXPIRED,
+    429: Cause.THROTTLED,
+    503: Cause.THROTTLED,
+}
+_KEEPS_VERSION: Final = (Cause.UNAUTHORIZED, Cause.FORBIDDEN, Cause.THROTTLED)
+
+
+class ListWatch:
+    """One collection. `objects`: cache key -> record. `relists`: how often each cause made it list anew."""
+
+    def __init__(self, resource: Resource, *, random: Callable[[], float]) -> None:
+        self.resource = resource
+        self.objects: dict[CacheKey, Any] = {}
+        self.synced = False
+        self.problem = "not listed yet"
+        self.causes: Counter[Cause] = Counter()
+        self.unreadable = 0
+        self._random = random
+        self._decoders = Decoders(resource.wire)
+        self._streams = True
+        self._version = ""  # up to which `objects` is whole; empty: list first
+        self._building: dict[CacheKey, Any] | None = None
+        self._continue = ""
+        self._page_objects = _PAGE_OBJECTS
+        self._failures = 0
+        self._not_before = -inf
+        self._doing = _Doing.NOTHING
+        self._refused = 0
+        self._opened_at = 0.0
+        self._buffer = bytearray()
+        self._fault: tuple[Cause, str] | None = None
+        self._retry_after = 0.0
+        self._freshness = Freshness()
+        self._asked_at = 0.0
+        self._heard_at = 0.0
+
+    # What a reader asks.
+
+    def age(self, now: float) -> float:
+        """For how many seconds nobody has said that `objects` is as the server has it; 0 while the watch is up."""
+        return self._freshness.age(now)
+
+    def fresh(self, now: float) -> bool:
+        """Whether `objects` may be taken for what the server has."""
+        return self.synced and self._freshness.fresh(now)
+
+    def heard(self, now: float) -> float:
+        """Seconds since the last event, bookmarks included."""
+        return now - self._heard_at
+
+    # What the driver does.
+
+    def next(self, now: float) -> Request | Wait:
+        """What to do at this time."""
+        if now < self._not_before:
+            return Wait(self._not_before - now)
+        self._refused, self._fault, self._retry_after = 0, None, 0.0
+        self._buffer.clear()
+        if self._version:
+            self._doing = _Doing.WATCH
+            return self._watch_request(("resourceVersion", self._version))
+        if self._streams:
+            # Without a resourceVersion the list is the most recent one: a restart of ours never shows an older past.
+            self._doing, self._building, self._asked_at = _Doing.STREAM, {}, now
+            return self._watch_request(("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
+        self._doing = _Doing.PAGE
+        if self._building is None:
+            self._building, self._continue, self._asked_at = {}, "", now
+        query = [("limit", str(self._page_objects))]
+        if self._continue:
+            query.append(("continue", self._continue))
+        return Request((*query, *self._selector()))
+
+    def opened(self, status: int, retry_after: str | None, now: float) -> None:
+        """The server has answered with this HTTP status; `retry_after` is that header."""
+        self._opened_at = now
+        if status != 200:  # noqa: PLR2004 - HTTP's own number
+            self._refused = status
+            self._retry_after = float(retry_after) if retry_after and retry_after.isdecimal() else 0.0
+        elif self._doing is _Doing.WATCH:
+            self._freshness.watch_up(now)
+
+    def settle(self, now: float) -> None:
+        """To be called SETTLE_SECONDS after `opened`: a watch that is still up by then has left its problem behind."""
+        if self._freshness.is_watched(now):
+            self.problem = ""
+
+    def feed(self, chunk: bytes, now: float) -> bool:
+        """A piece of the body. False says that no more of it is wanted."""
+        if self._refused:
+            self._buffer += chunk[: _ERROR_MAX_BYTES - len(self._buffer)]
+        elif self._doing is _Doing.PAGE:
+            self._buffer += chunk
+            if len(self._buffer) > _BODY_MAX_BYTES:
+                self._fault = (Cause.GARBAGE, f"a list of more than {_BODY_MAX_BYTES} bytes")
+        else:
+            self._frames(chunk, now)
+        return self._fault is None
+
+    def ended(self, now: float, error: str = "", *, silent: bool = False) -> None:
+        """The answer is over: in order, or with `error` on the way; `silent`: because nothing came any more."""
+        doing, self._doing = self._doing, _Doing.NOTHING
+        # A connection that broke may have been dead since the last event, and a watch that the server gave up may have
+        # missed some since; an orderly end was live.
+        self._freshness.watch_down(now, self._heard_at if error or self._fault else now)
+        if doing is not _Doing.PAGE and not self._refused and now - self._opened_at >= _HEALTHY_SECONDS:
+            self._failures = 0
+        if self._fault:
+            self._fail(*self._fault, now)
+        elif self._refused:
+            self._refuse(doing, now)
+        elif error:
+            self._fail(Cause.SILENT if silent else Cause.CUT, error, now)
+        elif doing is _Doing.PAGE:
+            self._page(now)
+        elif self._buffer or (doing is _Doing.STREAM and self._building is not None):
+            self._fail(Cause.CUT, "the answer ended before its end", now)
+        elif now - self._opened_at < _HEALTHY_SECONDS:
+            self._fail(Cause.CUT, "the watch ended as soon as it had begun", now)
+        if doing is _Doing.STREAM:
+            self._building = None
+
+    # Requests.
+
+    def _watch_request(self, *more: tuple[str, str]) -> Request:
+        seconds = str(int(_WATCH_SECONDS * (1 + self._random())))
+        return Request(
+            (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", seconds), *more, *self._selector())
+        )
+
+    def _selector(self) -> tuple[tuple[str, str], ...]:
+        return (("labelSelector", self.resource.selector),) if self.resource.selector else ()
+
+    # What comes in.
+
+    def _frames(self, chunk: bytes, now: float) -> None:
+        """Take in every whole line; the rest waits for its end."""
+        head, newline, tail = chunk.rpartition(b"\n")
+        if not newline:
+            self._buffer += chunk
+            if len(self._buffer) > _FRAME_MAX_BYTES:
+                self._fault = (Cause.GARBAGE, f"an event of more than {_FRAME_MAX_BYTES} bytes")
+            return
+        lines = bytes(self._buffer + head).split(b"\n")
+        self._buffer[:] = tail
+        for line in filter(None, lines):
+            self._event(line, now)
+            if self._fault:
+                return
+
+    def _event(self, line: bytes, now: float) -> None:
+        """One event of the watch, applied."""
+        event = self._decoders.event(line)
+        if isinstance(event, NotJSON):
+            self._fault = (Cause.GARBAGE, f"an event that can't be read: {event.why}")
+            return
+        if isinstance(event, Failure):
+            self._failed_by(event)
+            return
+        meta, self._heard_at = event.meta, now
+        if self._building is None and _is_before(meta.resource_version, self._version):
+            self._fault = (
+                Cause.WENT_BACK,
+                f"resourceVersion {meta.resource_version} after {self._version}: was the cluster restored?",
+            )
+            self._version = ""
+            return
+        if event.type == "BOOKMARK":
+            self._bookmark(meta, now)
+            return
+        objects = self.objects if self._building is None else self._building
+        key = self.resource.key_of(meta)
+        if event.type == "DELETED" or event.object is None:
+            objects.pop(key, None)  # an unreadable object is forgotten: whoever asks for it reads it live, and is told
+            self.unreadable += event.type != "DELETED"
+        else:
+            objects[key] = self.resource.keep(event.object)
+        if self._building is None:
+            self._version = meta.resource_version or self._version
+
+    def _bookmark(self, meta: Any, now: float) -> None:
+        if self._building is None:
+            self._version = meta.resource_version
+        elif meta.annotations and meta.annotations.initial_events_end == "true":
+            self._complete(self._building, meta.resource_version, now)
+            self._freshness.watch_up(now, from_list=True)  # the same stream is the watch
+        else:  # a server that ignores sendInitialEvents sends the collection, and never says that this was all
+            self._fault = self._no_streaming()
+
+    def _failed_by(self, failure: Failure) -> None:
+        """An ERROR event: the server ends the watch with a Status."""
+        self._fault = (_CAUSES.get(failure.code, Cause.ERROR), failure.sentence)
+        self._retry_after = failure.retry_after_seconds
+        if self._is_final(failure):
+            self._version = ""
+
+    def _page(self, now: float) -> None:
+        """A page of a list is whole."""
+        page = self._decoders.page(bytes(self._buffer))
+        if isinstance(page, NotJSON):
+            self._fail(Cause.GARBAGE, f"a list that can't be read: {page.why}", now)
+            return
+        building = self._building if self._building is not None else {}
+        for item in page.items:
+            building[self.resource.key_of(item.metadata)] = self.resource.keep(item)
+        self.unreadable += page.unreadable
+        self._continue = page.continue_token
+        if not self._continue:
+            self._complete(building, page.resource_version, self._asked_at)
+
+    def _complete(self, objects: dict[CacheKey, Any], version: str, at: float) -> None:
+        """Show a collection that was whole at this time."""
+        self.objects, self._building, self._version = objects, None, version
+        self.synced, self.problem, self._page_objects = True, "", _PAGE_OBJECTS
+        self._freshness.listed(at)
+
+    # What goes wrong.
+
+    def _no_streaming(self) -> tuple[Cause, str]:
+        self._streams = False
+        return Cause.UNSUPPORTED, "no streaming list: listing by pages"
+
+    def _refuse(self, doing: _Doing, now: float) -> None:
+        """The answer was an HTTP error, with a Status as its body."""
+        failure = self._decoders.failure(bytes(self._buffer), self._refused)
+        cause = _CAUSES.get(failure.code, Cause.ERROR)
+        if doing is _Doing.STREAM and failure.code in (400, 422):
+            cause = self._no_streaming()[0]
+        elif cause is Cause.NOT_INSTALLED:
+            self._complete({}, "", now)
+        elif self._is_final(failure):
+            self._version, self._building = "", None
+            if cause is Cause.EXPIRED and doing is _Doing.PAGE:
+                # The list took longer than the server remembers: fewer, larger pages.
+                self._page_objects = min(2 * self._page_objects, _PAGE_OBJECTS_MAX)
+        self._retry_after = max(self._retry_after, failure.retry_after_seconds)
+        self._fail(cause, failure.sentence, now)
+
+    def _is_final(self, failure: Failure) -> bool:
+        """Whether asking the same again will get the same answer, so that a new list is due."""
+        if _CAUSES.get(failure.code) in _KEEPS_VERSION:
+            return False
+        return failure.too_new or 400 <= failure.code < 500  # noqa: PLR2004 - HTTP's own numbers
+
+    def _fail(self, cause: Cause, sentence: str, now: float) -> None:
+        self.causes[cause] += 1
+        self.problem = f"{cause.value}: {sentence}"
+        if cause is Cause.UNSUPPORTED:
+            return
+        backoff = min(_BACKOFF_SECONDS * 2.0**self._failures, _BACKOFF_MAX_SECONDS) * (1 + self._random()) / 2
+        asked = min(self._retry_after, _RETRY_AFTER_MAX_SECONDS) * (1 + self._random() / 4)
+        self._not_before = now + max(backoff, asked)
+        self._failures = min(self._failures + 1, _FAILURES_MAX)
+
+
+def _is_before(version: str, than: str) -> bool:
+    """Whether a resourceVersion is older (KEP-5504: decimal numbers that can be compared)."""
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)

@@ -1,0 +1,181 @@
+"""What an API server sends, decoded: pages of a list, events of a watch, and its Status when it refuses.
+
+Invariant: nothing here raises on what a server sends. One object that can't be read spoils itself, not its page.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from webhook.kube.records import BareMeta
+
+W = TypeVar("W")
+_SENTENCE_CHARS: Final = 300
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """Why the server refused. `too_new`: it has not come to the resourceVersion that we know of yet."""
+
+    code: int
+    sentence: str
+    retry_after_seconds: float = 0.0
+    too_new: bool = False
+
+
+class NotJSON(Struct, frozen=True):
+    """Bytes that no API server sends."""
+
+    why: str
+
+
+class Event(Struct, frozen=True):
+    """One event of a watch; `object` is None where its fields can't be read."""
+
+    type: str
+    meta: Any
+    object: Any
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """A page of a list; `continue_token` is empty on the last one. `unreadable` objects are left out."""
+
+    items: list[Any]
+    resource_version: str
+    continue_token: str
+    unreadable: int = 0
+
+
+class _Cause(Struct):
+    reason: str = ""
+
+
+class _Details(Struct, rename="camel"):
+    retry_after_seconds: float = 0.0
+    causes: list[_Cause] | None = None
+
+
+class _Status(Struct):
+    """metav1.Status."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: _Details | None = None
+
+
+class _ErrorEvent(Struct):
+    object: _Status
+
+
+class _Event(Struct, Generic[W], gc=False):
+    type: str
+    object: W
+
+
+class _Bare(Struct, gc=False):
+    metadata: BareMeta
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = field(name="continue", default="")
+
+
+class _List(Struct, Generic[W]):
+    metadata: _ListMeta
+    items: list[W] | None = None
+
+
+class Decoders:
+    """The decoders for one wire type."""
+
+    def __init__(self, wire: type[Any]) -> None:
+        self._object = msgspec.json.Decoder(wire)
+        self._event = msgspec.json.Decoder(_Event[wire])  # type: ignore[valid-type]
+        self._bare_event = msgspec.json.Decoder(_Event[_Bare])
+        self._error_event = msgspec.json.Decoder(_ErrorEvent)
+        self._list = msgspec.json.Decoder(_List[wire])  # type: ignore[valid-type]
+        self._raw_list = msgspec.json.Decoder(_List[msgspec.Raw])
+        self._status = msgspec.json.Decoder(_Status)
+
+    def object(self, body: bytes) -> Any | NotJSON:
+        """One object."""
+        try:
+            return self._object.decode(body)
+        except msgspec.DecodeError as error:
+            return NotJSON(str(error))
+
+    def event(self, line: bytes) -> Event | Failure | NotJSON:
+        """One line of a watch."""
+        try:
+            event: _Event[Any] = self._event.decode(line)
+        except msgspec.ValidationError:
+            return self._odd_event(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return NotJSON(str(error))
+        return (
+            self._odd_event(line) if event.type == "ERROR" else Event(event.type, event.object.metadata, event.object)
+        )
+
+    def _odd_event(self, line: bytes) -> Event | Failure | NotJSON:
+        """A Status, or an object with a field that has not the type its kind gives it."""
+        try:
+            event = self._bare_event.decode(line)
+            if event.type != "ERROR":
+                return Event(event.type, event.object.metadata, None)
+        except msgspec.DecodeError as error:
+            problem = NotJSON(str(error))
+        try:
+            return _failure(self._error_event.decode(line).object, 0)
+        except msgspec.DecodeError:
+            return problem
+
+    def page(self, body: bytes) -> Page | NotJSON:
+        """One answer to a list."""
+        try:
+            found = self._list.decode(body)
+        except msgspec.ValidationError:
+            return self._odd_page(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return NotJSON(str(error))
+        return _page(found.metadata, found.items or [])
+
+    def _odd_page(self, body: bytes) -> Page | NotJSON:
+        try:
+            found = self._raw_list.decode(body)
+        except msgspec.DecodeError as error:
+            return NotJSON(str(error))
+        read = [self.object(bytes(raw)) for raw in found.items or ()]
+        items = [item for item in read if not isinstance(item, NotJSON)]
+        return _page(found.metadata, items, unreadable=len(read) - len(items))
+
+    def failure(self, body: bytes, http_status: int) -> Failure:
+        """The body of an HTTP error; what is no Status is shown as it is."""
+        try:
+            return _failure(self._status.decode(body), http_status)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return Failure(code=http_status, sentence=f"{http_status}: {_shown(body.decode('latin-1'))}")
+
+
+def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page:
+    return Page(
+        items=items, resource_version=meta.resource_version, continue_token=meta.continue_, unreadable=unreadable
+    )
+
+
+def _failure(status: _Status, http_status: int) -> Failure:
+    code, details = status.code or http_status, status.details or _Details()
+    return Failure(
+        code=code,
+        sentence=_shown(f"{code} {status.reason}: {status.message}"),
+        retry_after_seconds=details.retry_after_seconds,
+        too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
+    )
+
+
+def _shown(text: str) -> str:
+    """A server's words, fit for a sentence of ours: one line, short, printable."""
+    return ascii(" ".join(text.split())[:_SENTENCE_CHARS])[1:-1]
