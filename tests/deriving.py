@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from webhook import documents
+from webhook.explain.cluster import Described
 from webhook.explain.derive import Derived, derive
 from webhook.manifests import Manifests
 
@@ -19,10 +20,12 @@ def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = 
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
 
 
-def a_cluster(*objects: Any) -> Manifests:
+def a_cluster(*objects: Any) -> Described:
     """The cluster of these objects."""
     text = yaml.safe_dump_all(objects)
-    return Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
+    return Described(
+        Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
+    )
 
 
 def derived(value: dict[str, Any], *objects: Any) -> Derived:

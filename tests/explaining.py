@@ -10,6 +10,7 @@ import yaml
 
 from webhook import documents, explain
 from webhook.core.placement import Mode, Policy
+from webhook.explain.cluster import Described
 from webhook.manifests import Manifests
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
@@ -89,9 +90,10 @@ class Ran(NamedTuple):
     err: str
 
 
-def the_cluster(text: str = CLUSTER) -> Manifests:
+def the_cluster(text: str = CLUSTER) -> Described:
     """The cluster that a text describes."""
-    return Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
+    manifests = Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
+    return Described(manifests, "cluster.yaml")
 
 
 def run(text: str, *, source: str = "-", mode: Mode = Mode.REQUIRED, cluster: str = CLUSTER, **flags: Any) -> Ran:

@@ -1,4 +1,4 @@
-"""What `kubectl apply -k` would apply: a directory rendered by kustomize, that is built from its Go module."""
+"""What `kubectl apply -k` would apply: a directory rendered by the kustomize that is in kubectl."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def kustomize(directory: Path) -> list[dict[str, Any]]:
     """Every object that a directory with a kustomization stands for, in the order in which they are applied.
 
     Raises:
-        NotBuilt: there is no kustomize; the message says what to do.
+        NotBuilt: there is no kubectl; the message says what to do.
         AssertionError: it does not render; with kustomize's message.
     """
     asked = subprocess.run(  # noqa: S603 - a program that we have built
-        [*build.kustomize_build(), str(directory)], capture_output=True, text=True, check=False
+        [build.kubectl(), "kustomize", directory], capture_output=True, text=True, check=False
     )
     assert asked.returncode == 0, asked.stderr
     return [rendered for rendered in yaml.safe_load_all(asked.stdout) if rendered]

@@ -1,7 +1,8 @@
-"""The objects that the install's kustomization renders to, and lookups in them."""
+"""The objects that the installs' kustomizations render to, and lookups in them."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,18 +15,47 @@ Object = dict[str, Any]
 ROOT: Final = Path(__file__).resolve().parent.parent
 MANIFESTS: Final = ROOT / "manifests"
 NAME: Final = "kubevirt-coschedule"
+CERTS: Final = f"{NAME}-certs"
+TLS: Final = f"{NAME}-tls"
+DEFAULT: Final = "."
+CERT_MANAGER: Final = "overlays/cert-manager"
+INSTALLS: Final = (DEFAULT, CERT_MANAGER)
+"""What can be applied, as folders of manifests/."""
+
+_OPTIONAL: Final = "components/client-verification"
 
 
 @cache
-def installed() -> Sequence[Mapping[str, Any]]:
-    """The objects of the install. One list for all tests: change a copy."""
-    return tuple(kustomize(MANIFESTS))
+def installed(install: str = DEFAULT) -> Sequence[Mapping[str, Any]]:
+    """The objects of an install. One list for all tests: change a copy."""
+    return tuple(kustomize(MANIFESTS / install))
 
 
-def the(kind: str, objects: Iterable[Mapping[str, Any]] | None = None) -> Mapping[str, Any]:
-    """The only object of its kind."""
-    (found,) = (item for item in (installed() if objects is None else objects) if item["kind"] == kind)
+def copied(directory: Path) -> Path:
+    """A copy of manifests/ to change, in a directory of its own."""
+    return shutil.copytree(MANIFESTS, directory / "manifests")
+
+
+def with_client_verification(directory: Path, install: str = DEFAULT) -> Path:
+    """An install with the component, as a user gets it: from a copy in which its line is no comment any more."""
+    folder = copied(directory) / install
+    kustomization = folder / "kustomization.yaml"
+    text = kustomization.read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if _OPTIONAL in line)
+    kustomization.write_text(text.replace(line, line.replace("# ", "", 1)), encoding="utf-8")
+    return folder
+
+
+def the(kind: str, objects: Iterable[Mapping[str, Any]] | None = None, name: str = NAME) -> Mapping[str, Any]:
+    """The only object of this kind and name."""
+    among = installed() if objects is None else objects
+    (found,) = (item for item in among if (item["kind"], item["metadata"]["name"]) == (kind, name))
     return found
+
+
+def identity(item: Mapping[str, Any]) -> tuple[str, str, str]:
+    """(kind, namespace, name)."""
+    return item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def at(path: str, item: Any) -> Any:

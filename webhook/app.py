@@ -21,9 +21,11 @@ from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Ref
 from webhook.manifests import Manifests
 from webhook.record import LOGGER, AdmissionRecord
+from webhook.serving.callers import only
+from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import Admit, Check, health_handler, webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import server_context
+from webhook.serving.tls import MIN_VERSIONS, Files
 from webhook.settings import ServeSettings
 
 if TYPE_CHECKING:
@@ -88,21 +90,46 @@ def _cache_check(state: CacheState) -> Check:
 async def _serve(
     settings: ServeSettings, cluster: Cluster, caches: Callable[[], Sequence[Check]], facts: Mapping[str, Any]
 ) -> None:
-    stopping = asyncio.Event()
-    handler = webhook_handler(admitter(cluster, Policy(settings.mode)))
-    webhook = Listener(handler, tls=server_context(settings.tls_cert_file, settings.tls_private_key_file))
-    health = Listener(health_handler(lambda: [_shutdown(stopping), *caches()]))
+    certificate = ServingCertificate(_tls_files(settings))
+    stopping = _stopping()
+    health = Listener(health_handler(lambda: [_shutdown(stopping), certificate.check(), *caches()]))
+    health_listen = await health.start(settings.health_listen)
+    keeping = asyncio.create_task(certificate.keep())
+    try:
+        if certificate.problem is not None:
+            _log("not serving yet", health_listen=f"http://{health_listen}")
+        await _first(certificate.there, stopping)
+        if not stopping.is_set():
+            handler = webhook_handler(admitter(cluster, Policy(settings.mode)))
+            if settings.client_name is not None:
+                handler = only(settings.client_name, handler)
+            webhook = Listener(handler, tls=certificate.context)
+            known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
+            await _take_calls(webhook, settings, stopping, {**known, **facts})
+    finally:
+        keeping.cancel()
+        await health.stop(0)
+    _log("stopped")
+
+
+def _tls_files(settings: ServeSettings) -> Files:
+    return Files(
+        cert_file=settings.tls_cert_file,
+        key_file=settings.tls_private_key_file,
+        client_ca_file=settings.client_ca_file,
+        server_name=settings.tls_server_name,
+        min_version=MIN_VERSIONS[settings.tls_min_version],
+    )
+
+
+async def _take_calls(
+    webhook: Listener, settings: ServeSettings, stopping: asyncio.Event, facts: Mapping[str, Any]
+) -> None:
+    """Listen until a signal comes, then drain and stop."""
     listen = await webhook.start(settings.listen)
     try:
-        health_listen = await health.start(settings.health_listen)
-        _log(
-            "serving",
-            listen=f"https://{listen}",
-            health_listen=f"http://{health_listen}",
-            mode=settings.mode,
-            **facts,
-        )
-        await _signalled(stopping)
+        _log("serving", listen=f"https://{listen}", mode=settings.mode, **facts)
+        await stopping.wait()
         webhook.drain()
         _log("draining", drain_seconds=settings.drain_seconds)
         # All of it, even where nobody is connected any more: whether a caller's node still sends new connections here
@@ -111,8 +138,6 @@ async def _serve(
         _log("stopping", grace_seconds=GRACE_SECONDS)
     finally:
         await webhook.stop(GRACE_SECONDS)
-        await health.stop(0)
-    _log("stopped")
 
 
 def _shutdown(stopping: asyncio.Event) -> Check:
@@ -120,8 +145,9 @@ def _shutdown(stopping: asyncio.Event) -> Check:
     return Check("shutdown", ok=False, detail="shutting down") if stopping.is_set() else Check("shutdown", ok=True)
 
 
-async def _signalled(stopping: asyncio.Event) -> None:
-    """Wait for the first SIGTERM or SIGINT; a second one ends the process on the spot."""
+def _stopping() -> asyncio.Event:
+    """Set by the first SIGTERM or SIGINT; a second one ends the process on the spot."""
+    stopping = asyncio.Event()
 
     def on_signal() -> None:
         if stopping.is_set():
@@ -131,7 +157,15 @@ async def _signalled(stopping: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal)
-    await stopping.wait()
+    return stopping
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of these is set."""
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
 
 
 def admitter(cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None] = record.log) -> Admit:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from textwrap import fill, indent
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from msgspec import Struct
 
@@ -19,19 +20,26 @@ from webhook.core.placement import Policy
 from webhook.errors import UserError
 from webhook.settings import BadSettings, Option
 
+if TYPE_CHECKING:
+    from webhook.explain.cluster import Cluster
+
 PROGRAM: Final = "kubevirt-coschedule"
 EXIT_BAD_INPUT: Final = 2
 _HELP_WIDTH: Final = 100
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One subcommand: its options, what its help says, and what runs it with the resolved values."""
+    """One subcommand: its options, what its help says, and what runs it with the resolved values.
+
+    One that takes words beside its options says in `words` how its help calls them, and gets them as value `names`.
+    """
 
     name: str
     summary: str
     description: str
     examples: str
     options: tuple[Option, ...]
+    words: str = ""
     run: Callable[[Mapping[str, Any]], int]
     exit_codes: str = "0 when all went well, 2 for bad input."
 
@@ -43,25 +51,43 @@ def _serve(values: Mapping[str, Any]) -> int:
 
 
 def _explain(values: Mapping[str, Any]) -> int:
+    chosen = settings.ExplainSettings(**values)
     from webhook import explain  # noqa: PLC0415 - see the module
+
+    asked = explain.names.parse(chosen.names) or chosen.filename or ""
+    with _cluster(chosen) as cluster:
+        return explain.run(
+            asked,
+            cluster,
+            Policy(chosen.mode),
+            output=chosen.output,
+            namespace=chosen.namespace,
+            stdin=sys.stdin,
+            stdout=sys.stdout,
+            stderr=sys.stderr,
+            color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
+        )
+
+
+@contextmanager
+def _cluster(chosen: settings.ExplainSettings) -> Iterator[Cluster]:
+    """What explain asks: the cluster that files describe, or a live one."""
+    if chosen.manifests is None:
+        from webhook.explain.live import connect  # noqa: PLC0415 - the API client takes a second to import
+        from webhook.kube.client import Target  # noqa: PLC0415 - as connect
+
+        target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
+        with connect(target, longhorn_namespace=chosen.longhorn_namespace) as cluster:
+            yield cluster
+        return
+    from webhook.explain.cluster import Described  # noqa: PLC0415 - see the module
     from webhook.manifests import Manifests  # noqa: PLC0415 - see the module
 
-    chosen = settings.ExplainSettings(**values)
-    cluster = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    if cluster.ignored:
-        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(cluster.ignored.items()))
+    described = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+    if described.ignored:
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(described.ignored.items()))
         _print(f"{chosen.manifests}: ignored what no rule reads: {counted}", sys.stderr)
-    return explain.run(
-        chosen.filename,
-        cluster,
-        Policy(chosen.mode),
-        output=chosen.output,
-        namespace=chosen.namespace,
-        stdin=sys.stdin,
-        stdout=sys.stdout,
-        stderr=sys.stderr,
-        color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
-    )
+    yield Described(described, str(chosen.manifests))
 
 
 def _demo(_: Mapping[str, Any]) -> int:
@@ -79,37 +105,49 @@ COMMANDS: Final = (
     Command(
         name="serve",
         summary="Run the admission webhook",
-        description="Run the admission webhook over TLS, on the cluster that some manifests describe. The API server "
-        "posts AdmissionReviews to /mutate/virt-launcher.",
+        description="Run the admission webhook over TLS: the API server posts AdmissionReviews to "
+        "/mutate/virt-launcher. What it reads of the cluster it lists and watches, and answers from memory.",
         examples=f"""\
-# Serve the example cluster with a certificate at hand
-{PROGRAM} serve --manifests manifests/examples/cluster \\
-  --tls-cert-file tls.crt --tls-private-key-file tls.key
+# In a pod, as its service account; this is what the manifests run
+{PROGRAM} serve --tls-cert-file tls.crt --tls-private-key-file tls.key
 
-# The same from the environment, on loopback only
+# A cluster that files describe, on loopback only, with a setting from the environment
 {settings.ENVIRONMENT_PREFIX}LISTEN=127.0.0.1:9443 {PROGRAM} serve --manifests manifests/examples/cluster \\
   --tls-cert-file tls.crt --tls-private-key-file tls.key""",
         options=settings.SERVE,
         run=_serve,
-        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, file, certificate or address that can't be used.",
+        exit_codes="0 after SIGTERM or SIGINT, 1 when a second one cut it short, 2 for a setting, file, certificate or "
+        "address that can't be used.",
     ),
     Command(
         name="explain",
         summary="Show what is decided for a VM or pod, and why",
         description="Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance or AdmissionReview: "
         "each claim's way to its share-manager, each node's feasibility, the decision, and the affinity before "
-        "and after. For a VM the pod that it would become is derived.",
+        "and after. For a VM the pod that it would become is derived. The objects come from a live cluster by name, or "
+        "from FILE; the cluster is a live one, read as kubectl would (and without kubectl), or one that manifests "
+        "describe.",
         examples=f"""\
 # Why does my VM start where it does?
+{PROGRAM} explain vm/db01 -n prod-vms
+
+# All of these, in another cluster; why is that pod where it is?
+{PROGRAM} explain --context staging vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
+
+# A VM that does not exist yet, in the live cluster
+{PROGRAM} explain -f manifests/examples/virtual-machine.yaml
+
+# Without any cluster
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml --manifests manifests/examples/cluster
 
-# From a cluster at hand
+# A cluster as it was at one moment
 kubectl get node,pv,pvc,pod,sharemanagers.longhorn.io,nodes.longhorn.io -A -o yaml > cluster.yaml
 kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o json""",
         options=settings.EXPLAIN,
+        words="[TYPE/NAME ...]",
         run=_explain,
         exit_codes="0 when every object is placed (required or preferred), 1 when one is left unchanged, 2 for bad "
-        "input.",
+        "input, for an object that is not there, and for a cluster that can't be reached.",
     ),
     Command(
         name="demo",
@@ -154,7 +192,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(command: Command, words: Sequence[str]) -> int:
     """One failure scope for a whole subcommand: what a user can mend is a sentence and exit code 2."""
     try:
-        return command.run(settings.resolve(command.options, _flags(command, words), os.environ))
+        flags, names = _flags(command, words)
+        values = settings.resolve(command.options, flags, os.environ)
+        return command.run({**values, "names": names} if command.words else values)
     except UserError as error:
         see = f"{PROGRAM} {command.name}" if isinstance(error, BadSettings) else None
         return _refuse(str(error).splitlines(), see=see)
@@ -179,12 +219,16 @@ class _Parser(argparse.ArgumentParser):
         raise BadSettings(message)
 
 
-def _flags(command: Command, words: Sequence[str]) -> dict[str, str | None]:
+def _flags(command: Command, words: Sequence[str]) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """(field -> text of each flag, the words beside them, which may stand anywhere)."""
     parser = _Parser(add_help=False, allow_abbrev=False, prog=f"{PROGRAM} {command.name}")
     for option in command.options:
         names = (option.short, option.flag) if option.short else (option.flag,)
         parser.add_argument(*names, dest=option.field)
-    return vars(parser.parse_args(words))
+    if command.words:
+        parser.add_argument("names", nargs="*")
+    flags = vars(parser.parse_intermixed_args(words))
+    return flags, tuple(flags.pop("names", ()))
 
 
 def _program_help() -> str:
@@ -202,11 +246,11 @@ Use "{PROGRAM} COMMAND --help" for more about a command."""
 
 
 def _command_help(command: Command) -> str:
-    parts = [fill(command.description, _HELP_WIDTH), "Examples:\n" + indent(command.examples, "  ")]
+    parts = [_fill(command.description, _HELP_WIDTH), "Examples:\n" + indent(command.examples, "  ")]
     if command.options:
         parts.append("Options:\n" + "\n\n".join(map(_option_help, command.options)))
-    usage = f"{PROGRAM} {command.name}" + (" [options]" if command.options else "")
-    parts += [f"Usage:\n  {usage}", "Exit codes:\n" + indent(fill(command.exit_codes, _HELP_WIDTH - 2), "  ")]
+    usage = " ".join(filter(None, (PROGRAM, command.name, command.words, "[options]" if command.options else "")))
+    parts += [f"Usage:\n  {usage}", "Exit codes:\n" + indent(_fill(command.exit_codes, _HELP_WIDTH - 2), "  ")]
     return "\n\n".join(parts)
 
 
@@ -215,7 +259,12 @@ def _option_help(option: Option) -> str:
     default = f"={option.default!r}" if option.default is not None else f" {option.placeholder}"
     required = option.default is None and not option.optional
     text = f"{option.help} {'Required. ' if required else ''}[${option.variable}]"
-    return f"    {names}{default}:\n" + indent(fill(text, _HELP_WIDTH - 8), "        ")
+    return f"    {names}{default}:\n" + indent(_fill(text, _HELP_WIDTH - 8), "        ")
+
+
+def _fill(text: str, width: int) -> str:
+    """Wrapped between words: names with hyphens are for copying."""
+    return fill(text, width, break_on_hyphens=False)
 
 
 def _print(text: str, to: Any = None) -> None:

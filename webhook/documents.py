@@ -32,11 +32,14 @@ class BadDocument(UserError):
 
 
 class Document(Struct, frozen=True):
-    """One Kubernetes object as it was written: `source` names the file, `node` is its YAML tree with the marks."""
+    """One Kubernetes object as it was written: `source` names the file, `node` is its YAML tree with the marks.
+
+    One that was in no file has no such tree, and its source is its place.
+    """
 
     source: str
     value: dict[str, Any]
-    node: yaml.Node
+    node: yaml.Node | None = None
 
     @property
     def api_version(self) -> str:
@@ -50,7 +53,7 @@ class Document(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """`file:line` of the object's first line."""
+        """`file:line` of the object's first line; its source where it was in no file."""
         return _place(self.source, self.node)
 
     def read(self, type_: type[_T]) -> _T:
@@ -68,8 +71,10 @@ class Document(Struct, frozen=True):
             text = f"{field}: {what}" if field else what
             raise BadDocument(f"{_place(self.source, self._locate(steps))}: {self.kind}: {text}") from None
 
-    def _locate(self, steps: list[re.Match[str]]) -> yaml.Node:
+    def _locate(self, steps: list[re.Match[str]]) -> yaml.Node | None:
         """The deepest node on the path that is really there."""
+        if self.node is None:
+            return None
         node = self.node
         for step in steps:
             key, index = step.groups()
@@ -99,7 +104,7 @@ def read(text: str, source: str) -> Iterator[Document]:
             node: yaml.Node = loader.get_node()  # type: ignore[assignment] # there is one: check_node said so
             value = loader.construct_document(node)
             if value is not None:
-                yield from _objects(Document(source, value, node))
+                yield from _objects(source, value, node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -129,24 +134,24 @@ def read_file(path: Path) -> Iterator[Document]:
     yield from read(text, str(path))
 
 
-def _objects(document: Document) -> Iterator[Document]:
-    value, node = document.value, document.node
+def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:
+    place = _place(source, node)
     if not isinstance(value, dict):
-        raise BadDocument(f"{document.place}: no Kubernetes object: got {_kind_of(value)}, expected a mapping")
+        raise BadDocument(f"{place}: no Kubernetes object: got {_kind_of(value)}, expected a mapping")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field), str) or not value[field]:
             got = _kind_of(value.get(field))
-            raise BadDocument(f"{document.place}: no Kubernetes object: {field}: got {got}, expected a string")
+            raise BadDocument(f"{place}: no Kubernetes object: {field}: got {got}, expected a string")
     if not (value["kind"].endswith("List") and isinstance(value.get("items"), list)):
-        yield document
+        yield Document(source, value, node)
         return
     items = next(inner for name, inner in node.value if name.value == "items")
     for item, item_node in zip(value["items"], items.value, strict=True):
         if not isinstance(item, dict):
-            place = _place(document.source, item_node)
+            place = _place(source, item_node)
             raise BadDocument(f"{place}: no Kubernetes object: got {_kind_of(item)}, expected a mapping")
         inner = {"apiVersion": value["apiVersion"], "kind": value["kind"].removesuffix("List"), **item}
-        yield from _objects(Document(document.source, inner, item_node))
+        yield from _objects(source, inner, item_node)
 
 
 def _as_yaml(text: str) -> str:
@@ -169,8 +174,8 @@ def _kind_of(value: object) -> str:
     return names.get(type(value), "a number")
 
 
-def _place(source: str, node: yaml.Node) -> str:
-    return f"{source}:{node.start_mark.line + 1}"
+def _place(source: str, node: yaml.Node | None) -> str:
+    return source if node is None else f"{source}:{node.start_mark.line + 1}"
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):

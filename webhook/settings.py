@@ -156,7 +156,38 @@ SERVE: Final = (
         flag="--tls-private-key-file",
         placeholder="FILE",
         parse=Path,
-        help="PEM file with the certificate's private key.",
+        help="PEM file with the certificate's private key. Both files are looked at each second, and a new pair is "
+        "served from then on. Where neither is there at the start, or a kubelet keeps them, a good pair is waited for.",
+    ),
+    Option(
+        flag="--tls-server-name",
+        placeholder="NAME",
+        optional=True,
+        parse=_name,
+        help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc; one for "
+        "other names only is not served. Without it any name will do.",
+    ),
+    Option(
+        flag="--tls-min-version",
+        placeholder="VERSION",
+        default="VersionTLS13",
+        parse=one_of("VersionTLS12", "VersionTLS13"),
+        help="Oldest TLS that callers may speak: VersionTLS12 or VersionTLS13.",
+    ),
+    Option(
+        flag="--client-ca-file",
+        placeholder="FILE",
+        optional=True,
+        parse=Path,
+        help="PEM file with the authorities that issue callers' certificates, looked at each second too: whoever "
+        "calls without one is refused. Without it anybody who can connect may call.",
+    ),
+    Option(
+        flag="--client-name",
+        placeholder="NAME",
+        optional=True,
+        parse=_name,
+        help="Common name, or DNS name, that a caller's certificate must have. Without it any name will do.",
     ),
     Option(
         flag="--listen",
@@ -222,10 +253,18 @@ EXPLAIN: Final = (
 
 
 class ServeSettings(Struct, frozen=True, kw_only=True):
-    """What `serve` runs with; with `manifests` nothing of a live cluster is read."""
+    """What `serve` runs with; with `manifests` nothing of a live cluster is read.
+
+    Raises:
+        BadSettings: a name of callers, and nobody who vouches for it.
+    """
 
     tls_cert_file: Path
     tls_private_key_file: Path
+    tls_server_name: str | None
+    tls_min_version: Literal["VersionTLS12", "VersionTLS13"]
+    client_ca_file: Path | None
+    client_name: str | None
     listen: Address
     health_listen: Address
     drain_seconds: float
@@ -234,6 +273,13 @@ class ServeSettings(Struct, frozen=True, kw_only=True):
     kubeconfig: Path | None
     context: str | None
     manifests: Path | None
+
+    def __post_init__(self) -> None:
+        """A name is read from a certificate that somebody must have verified."""
+        if self.client_name is not None and self.client_ca_file is None:
+            raise BadSettings(
+                f"got --client-name {self.client_name} without --client-ca-file: expected the authority behind it"
+            )
 
 
 class ExplainSettings(Struct, frozen=True, kw_only=True):
@@ -264,8 +310,8 @@ class ExplainSettings(Struct, frozen=True, kw_only=True):
             )
         if self.names and self.manifests:
             problems.append(
-                f"got {' '.join(self.names)} and --manifests: names are looked up in a live cluster; leave "
-                "--manifests out, or give the object itself with --filename FILE"
+                f"got {' '.join(self.names)} and --manifests: names are of a live cluster; leave "
+                "--manifests out, or give the object with --filename FILE"
             )
         for flag, value in (("--kubeconfig", self.kubeconfig), ("--context", self.context)):
             if self.manifests and value is not None:

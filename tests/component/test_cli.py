@@ -66,9 +66,7 @@ TYPED: Final = {
     ),
     "nothing for explain": (
         "explain",
-        [
-            "--filename: got nothing, expected FILE (or set KUBEVIRT_COSCHEDULE_FILENAME)",
-        ],
+        ["nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE"],
     ),
     "several at once": (
         SERVE + "--listen 9443 --health-listen :99999 --drain-seconds -1 --mode hard --longhorn-namespace=",
@@ -80,11 +78,37 @@ TYPED: Final = {
             "--longhorn-namespace: got '', expected a name",
         ],
     ),
+    "names and a file": (
+        "explain vm/a pod/b -f vm.yaml",
+        ["got vm/a pod/b and --filename vm.yaml: expected names or a file, not both"],
+    ),
+    "names and manifests, and a context": (
+        "explain vm/a --manifests m --context c --kubeconfig k",
+        [
+            (
+                "got vm/a and --manifests: names are of a live cluster; leave --manifests out, or give the object with "
+                "--filename FILE"
+            ),
+            "got --kubeconfig k and --manifests m: expected a live cluster or one in files, not both",
+            "got --context c and --manifests m: expected a live cluster or one in files, not both",
+        ],
+    ),
+    "no names": (
+        "explain service/a b vm/ pod/A vm/a/b",
+        [
+            "got 'service/a': expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'b': expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'vm/': '' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'pod/A': 'A' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'vm/a/b': 'a/b' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
+        ],
+    ),
+    "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME or pod/NAME"]),
     "unknown flag": (SERVE + "--lisen :1", ["unrecognized arguments: --lisen :1"]),
     "shortened flag": (SERVE + "--long x", ["unrecognized arguments: --long x"]),
     "flag without value": (SERVE + "--mode", ["argument --mode: expected one argument"]),
     "bad output": (
-        "explain -f f --manifests m -o xml",
+        "explain vm/a -o xml",
         ["--output: got 'xml', expected text, yaml or json"],
     ),
     "a word too many": ("version now", ["unrecognized arguments: now"]),

@@ -78,22 +78,28 @@ async def test_while_draining_old_and_new_connections_are_answered_for_the_last_
         await assert_last(await quiet.ask(CALL), quiet)
 
 
-BEGUN: Final = {
-    "a handshake to come": None,
-    "nothing said": b"",
-    "half a head": CALL[:40],
-    "half a body": CALL[:-1],
+BEGUN: Final = {  # what was said, and whether the server is idle and busy then
+    "a handshake to come": (None, False, False),
+    "nothing said": (b"", True, False),
+    "half a head": (CALL[:40], True, False),
+    "half a body": (CALL[:-1], False, True),
 }
 
 
 @pytest.mark.parametrize("stops", [False, True], ids=["draining", "stopping"])
-@pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN.keys())
-async def test_what_had_begun_is_answered(tmp_path: Path, begun: bytes | None, stops: bool) -> None:  # noqa: FBT001 - a row
+@pytest.mark.parametrize(("begun", "idle", "busy"), BEGUN.values(), ids=BEGUN.keys())
+async def test_what_had_begun_is_answered(
+    tmp_path: Path,
+    begun: bytes | None,
+    idle: bool,  # noqa: FBT001 - a row
+    busy: bool,  # noqa: FBT001 - a row
+    stops: bool,  # noqa: FBT001 - a row
+) -> None:
     """Whoever connected before the end, however far the first call had come, is answered: it is the last answer."""
     async with gated(tmp_path, opened=True) as (_, server):
         async with await Wire.open(server.port, None if begun is None else server.trust) as wire:
             await wire.send(begun or b"")
-            await until(lambda: len(server.listener._accepted) == 1)
+            await until(lambda: [(each.idle, each.busy) for each in server.listener._accepted] == [(idle, busy)])
             server.listener.drain()
             stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS)) if stops else None
             if stopping:
@@ -140,6 +146,17 @@ async def test_stopping_ends_what_is_idle_and_takes_nobody_new(tmp_path: Path) -
         gate.go.set()
         await assert_last(await busy.reply(), busy)
         await stopping
+
+
+async def test_a_call_that_comes_in_the_turn_of_the_end_is_answered(tmp_path: Path) -> None:
+    """A head that was read, and whose handling has not begun when everything idle is closed, is no idle connection."""
+    async with gated(tmp_path, opened=True) as (_, server), await server.connect() as wire:
+        await wire.ask(CALL)
+        [connection] = server.listener._accepted
+        await until(lambda: connection.idle)
+        connection.data_received(CALL)  # as the transport does, when the bytes come right before the loop turns to us
+        await server.listener.stop(_PATIENCE_SECONDS)
+        await assert_last(await wire.reply(), wire)
 
 
 async def test_a_body_in_flight_is_read_while_stopping(tmp_path: Path) -> None:

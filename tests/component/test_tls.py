@@ -1,4 +1,4 @@
-"""The serving certificate: every pair that can't be served is one sentence, and a good one a fresh TLS 1.3 context."""
+"""The serving certificate: every pair that can't be served is one sentence, and a good one a fresh context."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from mounted import AUTHORITY, NAME, shake_hands
 from serving import Pair, issue
 
-from webhook.serving.tls import BadCertificate, server_context
+from webhook import cli
+from webhook.serving.pem import BadCertificate
+from webhook.serving.tls import MIN_VERSIONS, Files, load, server_context
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 END: Final = datetime(2026, 4, 1, tzinfo=UTC)
@@ -155,3 +158,109 @@ def test_each_context_is_a_fresh_one(pair: Pair) -> None:
     """A context is never loaded twice: a torn pair would break every later handshake."""
     contexts = [server_context(pair.cert_file, pair.key_file, now=NOON) for _ in range(2)]
     assert contexts[0] is not contexts[1]
+
+
+VERSIONS: Final = {
+    "1.3 by default": ("VersionTLS13", "TLSv1.3", None, "TLSv1.3"),
+    "1.2 refused by default": ("VersionTLS13", "TLSv1.2", None, None),
+    "1.2 where it is set": ("VersionTLS12", "TLSv1.2", None, "TLSv1.2"),
+    "1.3 where 1.2 is set": ("VersionTLS12", "TLSv1.3", None, "TLSv1.3"),
+    "1.1 never": ("VersionTLS12", "TLSv1.1", "ECDHE@SECLEVEL=0", None),
+    "1.2 with AES-GCM": ("VersionTLS12", "TLSv1.2", "ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2"),
+    "1.2 with ChaCha20": ("VersionTLS12", "TLSv1.2", "ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.2"),
+    "1.2 with CBC never": ("VersionTLS12", "TLSv1.2", "ECDHE-ECDSA-AES128-SHA256", None),
+}
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated:DeprecationWarning")
+@pytest.mark.parametrize(("oldest", "spoken", "ciphers", "agreed"), VERSIONS.values(), ids=VERSIONS)
+def test_old_tls_is_not_spoken(
+    tmp_path: Path, oldest: str, spoken: str, ciphers: str | None, agreed: str | None
+) -> None:
+    """TLS 1.3 unless 1.2 is asked for, and that with forward secrecy and authenticated encryption only."""
+    issued = AUTHORITY.issue()
+    for name, content in issued.payload.items():
+        (tmp_path / name).write_bytes(content)
+    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", min_version=MIN_VERSIONS[oldest])
+    client = AUTHORITY.trust()
+    client.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+    client.maximum_version = ssl.TLSVersion[spoken.replace(".", "_")]
+    if ciphers:
+        client.set_ciphers(ciphers)
+    server = load(files, datetime.now(UTC)).context
+    if agreed is None:
+        with pytest.raises(ssl.SSLError):
+            shake_hands(server, client)
+    else:
+        assert shake_hands(server, client).version() == agreed
+
+
+def test_http_1_1_is_what_is_spoken(tmp_path: Path) -> None:
+    """Whoever offers HTTP/2 too is told, instead of being misunderstood."""
+    pair = issue(tmp_path)
+    pair.trust.set_alpn_protocols(["h2", "http/1.1"])
+    assert shake_hands(server_context(pair.cert_file, pair.key_file), pair.trust).selected_alpn_protocol() == "http/1.1"
+
+
+NAMED: Final = {
+    "the name": (["a.b.svc"], "a.b.svc", True),
+    "among others": (["x.example", "a.b.svc", "y.example"], "a.b.svc", True),
+    "in another case": (["A.b.SVC"], "a.B.svc", True),
+    "a star for its first label": (["*.b.svc"], "a.b.svc", True),
+    "an address": (["127.0.0.1"], "127.0.0.1", True),
+    "a star for two labels": (["*.svc"], "a.b.svc", False),
+    "a star for nothing": (["*.b.svc"], "b.svc", False),
+    "a longer name": (["a.b.svc.cluster.local"], "a.b.svc", False),
+    "a shorter name": (["a.b"], "a.b.svc", False),
+    "a star for part of an address": (["*.0.0.1"], "127.0.0.1", False),
+}
+
+
+@pytest.mark.parametrize(("names", "name", "covers"), NAMED.values(), ids=NAMED)
+def test_the_certificate_must_be_for_the_server_name(
+    tmp_path: Path, names: list[str], name: str, *, covers: bool
+) -> None:
+    """As an API server compares them, which is as Go does."""
+    for file, content in AUTHORITY.issue(*names).payload.items():
+        (tmp_path / file).write_bytes(content)
+    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=name)
+    if covers:
+        assert load(files, datetime.now(UTC)).certificate is not None
+        return
+    with pytest.raises(BadCertificate) as caught:
+        load(files, datetime.now(UTC))
+    expected = f"tls.crt: for {', '.join(names)}; expected {name} among its subject alternative names"
+    assert str(caught.value).endswith(expected)
+
+
+def test_a_common_name_is_no_name(tmp_path: Path) -> None:
+    """Go has stopped to look at it."""
+    for file, content in AUTHORITY.issue(common_name=NAME).payload.items():
+        (tmp_path / file).write_bytes(content)
+    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
+    with pytest.raises(BadCertificate, match="for no name; expected localhost"):
+        load(files, datetime.now(UTC))
+
+
+SETTINGS: Final = {
+    "an unknown version": (
+        ["--tls-min-version=1.1"],
+        "--tls-min-version: got '1.1', expected VersionTLS12 or VersionTLS13",
+    ),
+    "a name nobody vouches for": (
+        ["--client-name=kube-apiserver"],
+        "got --client-name kube-apiserver without --client-ca-file: expected the authority behind it",
+    ),
+    "an empty name": (["--tls-server-name="], "--tls-server-name: got '', expected a name"),
+}
+
+
+@pytest.mark.parametrize(("flags", "sentence"), SETTINGS.values(), ids=SETTINGS)
+def test_a_setting_that_cannot_be_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], sentence: str
+) -> None:
+    """Exit code 2, before anything is read."""
+    pair = issue(tmp_path)
+    files = [f"--tls-cert-file={pair.cert_file}", f"--tls-private-key-file={pair.key_file}"]
+    assert cli.main(["serve", *files, *flags]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"error: {sentence}"

@@ -10,6 +10,7 @@ from explaining import CLUSTER, a_pod, a_vm, as_yaml, explained, run
 
 REQUIRED_TEXT = """\
 VirtualMachine vms/db (stdin:1)
+  Cluster: cluster.yaml
   Note: derived from the object alone: what the KubeVirt resource sets for all (default CPU model, machine type, \
 architecture, node placement) is not in it
 
@@ -121,12 +122,13 @@ def test_a_chain_is_shown_as_far_as_it_goes(pod: dict[str, Any], fragments: list
 
 
 def test_hints_stand_at_the_top() -> None:
-    """A likely mistake is told before anything else, notes after it."""
+    """A likely mistake is told right below the cluster, notes after it."""
     vm = a_vm("root")
     vm["metadata"]["annotations"] = vm["spec"]["template"].pop("metadata")["annotations"]
     lines = run(as_yaml(vm)).out.splitlines()
-    assert lines[1].startswith('  Hint: kubevirt-scheduler/co-schedule: "true" stands in metadata.annotations, ')
-    assert lines[2].startswith("  Note: ")
+    assert lines[1] == "  Cluster: cluster.yaml"
+    assert lines[2].startswith('  Hint: kubevirt-scheduler/co-schedule: "true" stands in metadata.annotations, ')
+    assert lines[3].startswith("  Note: ")
 
 
 def test_a_preference_says_why_it_is_not_required() -> None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import jsonpatch
 import pytest
-from explaining import a_pod, a_review, as_yaml, explained, run, the_cluster
+from explaining import a_pod, a_review, a_vm, as_yaml, explained, run, the_cluster
 
 from webhook.core.placement import Mode, Policy
 from webhook.core.view import Key, Kind, Needs, Ref
 from webhook.documents import BadDocument
-from webhook.explain import explanation
+from webhook.explain import explanation, names
+from webhook.explain.cluster import Described
 
 KEYS = [
     "object",
+    "cluster",
     "notes",
     "hints",
+    "running",
     "optIn",
     "claims",
     "nodes",
@@ -190,4 +194,37 @@ def test_manifests_leave_nothing_unread() -> None:
     """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
     needs = Needs((Ref(Kind.NODE, Key("", "node-a")),))
     with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
-        explanation.settled(needs)
+        explanation.settled(the_cluster(), lambda _: needs)
+
+
+class _Endless(Described):
+    """Reads whatever it is told to, to no avail."""
+
+    def read(self, refs: Sequence[Ref]) -> None:
+        """Nothing comes of it."""
+
+
+def test_what_is_never_settled_is_given_up() -> None:
+    """A core that goes on asking would be a bug, and no endless loop."""
+    needs = Needs((Ref(Kind.NODE, Key("", "node-a")),))
+    with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
+        explanation.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
+
+
+def test_the_facts_have_an_origin() -> None:
+    """Whoever reads an explanation sees what cluster it is about."""
+    assert explained(a_pod("root"))["cluster"] == "cluster.yaml"
+    assert run(as_yaml(a_pod("root"))).out.splitlines()[1] == "  Cluster: cluster.yaml"
+
+
+def test_files_have_no_pods_to_show() -> None:
+    """A cluster in files has no virt-launcher pods, and the text no section for them."""
+    assert explained(a_vm("root"))["running"] == []
+    assert "Pods now" not in run(as_yaml(a_vm("root"))).out
+
+
+def test_files_hold_nothing_by_name() -> None:
+    """The command line refuses names over manifests; so does the cluster itself, with the way that there is."""
+    (named,) = names.parse(["vm/db"])
+    with pytest.raises(BadDocument, match=r"^vm/db: cluster\.yaml is not looked through .* --filename FILE$"):
+        the_cluster().find(named, "vms")

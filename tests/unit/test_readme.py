@@ -20,14 +20,17 @@ def reasons() -> str:
 
 def options() -> str:
     """The table of serve's options."""
-    rows = "\n".join(
-        f"| `{o.flag}` | {f'`{o.default}`' if o.default is not None else 'required'} | {o.help} |"
-        for o in settings.SERVE
-    )
+    rows = "\n".join(f"| `{option.flag}` | {_default(option)} | {option.help} |" for option in settings.SERVE)
     return (
         f"| Flag | Default | What it is |\n|---|---|---|\n{rows}\n\nEvery flag also as an environment variable: "
         f"`{settings.ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
     )
+
+
+def _default(option: settings.Option) -> str:
+    if option.default is not None:
+        return f"`{option.default}`"
+    return "none" if option.optional else "required"
 
 
 def render(text: str) -> str:

@@ -1,6 +1,7 @@
 """ClaimChain: the objects between a claim and its share-manager, and what core found at their end.
 
-Looked up to be shown, by the names that core's finding gives; which of them counts was decided there.
+Looked up to be shown, by the names that core's finding gives: core has had them all read. Which of them counts was
+decided there.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from msgspec import Struct, field
 
 from webhook.core.claims import Finding
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Key
-from webhook.manifests import Manifests
+from webhook.core.view import ClusterView, Gap, Key
 
 
 class ShareManagerLink(Struct, rename="camel", frozen=True, kw_only=True):
@@ -45,10 +45,10 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
     firm: bool
 
 
-def of(finding: Finding, namespace: str, cluster: Manifests) -> ClaimChain:
+def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    pvc = Gap.ABSENT if ephemeral else cluster.persistent_volume_claim(Key(namespace, finding.claim))
+    pvc = Gap.ABSENT if ephemeral else view.persistent_volume_claim(Key(namespace, finding.claim))
     there = None if isinstance(pvc, Gap) else pvc
     handle = finding.volume_handle
     return ClaimChain(
@@ -57,8 +57,8 @@ def of(finding: Finding, namespace: str, cluster: Manifests) -> ClaimChain:
         access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
         persistent_volume=there.spec.volume_name if there and there.spec else None,
         volume_handle=handle,
-        share_manager=_share_manager(handle, cluster) if handle else None,
-        pod=_share_manager_pod(handle, cluster) if handle else None,
+        share_manager=_share_manager(handle, view) if handle else None,
+        pod=_share_manager_pod(handle, view) if handle else None,
         reason=finding.why.reason.code,
         sentence=finding.why.sentence,
         node=finding.node,
@@ -66,16 +66,16 @@ def of(finding: Finding, namespace: str, cluster: Manifests) -> ClaimChain:
     )
 
 
-def _share_manager(handle: str, cluster: Manifests) -> ShareManagerLink | None:
-    manager = cluster.share_manager(handle)
+def _share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
+    manager = view.share_manager(handle)
     if isinstance(manager, Gap):
         return None
     status = manager.status
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
 
 
-def _share_manager_pod(handle: str, cluster: Manifests) -> PodLink | None:
-    pod = cluster.share_manager_pod(handle)
+def _share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
+    pod = view.share_manager_pod(handle)
     if isinstance(pod, Gap):
         return None
     return PodLink(

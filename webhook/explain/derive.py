@@ -8,16 +8,16 @@ pkg/storage/backend-storage/backend-storage.go, v1.9.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.objects import LABEL_APP, REQUIRED, VIRT_LAUNCHER, ObjectMeta
+from webhook.core.objects import LABEL_APP, REQUIRED, VIRT_LAUNCHER, ObjectMeta, PersistentVolumeClaim
 from webhook.documents import BadDocument, Document
 from webhook.explain import derive_notes
+from webhook.explain.cluster import Cluster
 from webhook.explain.kubevirt import Instance, InstanceSpec, InstanceStatus, Status, VirtualMachine
-from webhook.manifests import Manifests
 
 _VIRTUAL_MACHINE: Final = "VirtualMachine"
 _DROPPED_ANNOTATIONS: Final = (
@@ -54,7 +54,7 @@ class _Machine(Struct, frozen=True, kw_only=True):
     status: Status
 
 
-def derive(document: Document, cluster: Manifests, namespace: str) -> Derived:
+def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
     """The pod that a VirtualMachine or VirtualMachineInstance would become.
 
     Args:
@@ -70,10 +70,13 @@ def derive(document: Document, cluster: Manifests, namespace: str) -> Derived:
         raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
     volumes = list(_volumes(machine))
     if _needs_state(machine):
-        claim = _state_claim(machine, cluster)
+        listed = cluster.claims(machine.namespace)
+        claim = _state_claim(machine, listed.items)
         if claim is None:
             claim = f"{_STATE}-{machine.name}-*"
-            notes = [*notes, f"backend storage: no claim {claim} is described; KubeVirt makes one at the first start"]
+            known = f"no claim {claim} is there; KubeVirt makes one at the first start"
+            unknown = f"its claim {claim} is taken as absent, for claims could not be listed ({listed.trouble})"
+            notes = [*notes, f"backend storage: {unknown if listed.trouble else known}"]
         volumes.append(_volume(_STATE_VOLUME, claim))
     return Derived(
         pod=_pod(machine, volumes),
@@ -156,12 +159,12 @@ def _needs_state(machine: _Machine) -> bool:
     return bool((machine.spec.domain and machine.spec.domain.keeps_state) or (tracking and tracking.state in _TRACKING))
 
 
-def _state_claim(machine: _Machine, cluster: Manifests) -> str | None:
+def _state_claim(machine: _Machine, claims: Iterable[PersistentVolumeClaim]) -> str | None:
     """The backend storage claim: by its label, else by the name that old versions gave it, else by a generated one.
 
     A bare prefix would take the claim of VM db-two for that of VM db.
     """
-    there = [claim.metadata for claim in cluster.claims(machine.namespace) if not claim.metadata.deletion_timestamp]
+    there = [claim.metadata for claim in claims if not claim.metadata.deletion_timestamp]
     base = f"{_STATE}-{machine.name}"
     labelled = (meta.name for meta in there if meta.label(_STATE) == machine.name)
     legacy = (meta.name for meta in there if meta.name == base)

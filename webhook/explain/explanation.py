@@ -7,7 +7,7 @@ anything else than what is served. No rule may live here; the form that `-o yaml
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
 import jsonpatch
@@ -16,29 +16,46 @@ from msgspec import Struct
 from webhook.core import admit, claims, feasibility
 from webhook.core.admit import Answer
 from webhook.core.claims import Finding
+from webhook.core.feasibility import Verdict
 from webhook.core.objects import Pod
 from webhook.core.placement import Decision, Leave, Policy, WeightedNode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.review import BadReview
-from webhook.core.view import Needs
+from webhook.core.view import ClusterView, Needs, Ref
 from webhook.documents import BadDocument
 from webhook.explain import claim_chain
 from webhook.explain.claim_chain import ClaimChain
-from webhook.manifests import Manifests
+from webhook.explain.cluster import Cluster
 
 _T = TypeVar("_T")
+_ROUNDS_MAX: Final = 16  # from a claim to a node and Longhorn's word on it are five
+_LOST: Final = frozenset(
+    reason.code for reason in (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD, Reason.NODE_LOOKUP_FAILED)
+)
+_READ_BY_YOU: Final = (
+    "not everything could be read with your own permissions; the webhook has its service account's, and may see more"
+)
 _RUNNING_HINT: Final = (
     "this pod has its node already; explain its VirtualMachine instead to see what the next start would get"
 )
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
-    """The object as it was written; `source` is file:line. A pod without a name shows its generateName."""
+    """The object; `source` is file:line, or TYPE/NAME as it was typed. A pod without a name shows its generateName."""
 
     kind: str
     namespace: str
     name: str
     source: str
+
+
+class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
+    """A pod that the object is, or has; `decision` is what its annotation says was decided when it was created."""
+
+    name: str
+    phase: str | None
+    node: str | None
+    decision: str | None
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -48,6 +65,7 @@ class Question(Struct, frozen=True, kw_only=True):
     review: dict[str, Any]
     notes: Sequence[str] = ()
     hints: Sequence[str] = ()
+    running: Sequence[RunningPod] = ()
 
 
 class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
@@ -77,11 +95,16 @@ class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
-    """One object explained. Every key is always there; what does not apply is null or empty."""
+    """One object explained. Every key is always there; what does not apply is null or empty.
+
+    `cluster` says where the facts come from.
+    """
 
     object: Subject
+    cluster: str
     notes: Sequence[str]
     hints: Sequence[str]
+    running: Sequence[RunningPod]
     opt_in: OptIn
     claims: Sequence[ClaimChain]
     nodes: Sequence[NodeVerdict]
@@ -100,7 +123,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
         return bool(self.required or self.preferred)
 
 
-def explain(question: Question, cluster: Manifests, policy: Policy) -> Explanation:
+def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation:
     """Ask core, and tell all of it.
 
     Raises:
@@ -109,21 +132,29 @@ def explain(question: Question, cluster: Manifests, policy: Policy) -> Explanati
     subject = question.subject
     try:
         body = json.dumps(question.review, default=str).encode()
-        answer = settled(admit.admit(body, cluster, policy))
+        answer = settled(cluster, lambda view: admit.admit(body, view, policy))
     except (BadReview, ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else error
         raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
     decision, pod = answer.decision, answer.pod
-    findings = settled(claims.resolve(pod, subject.namespace, cluster)) if pod else []
+    findings, verdicts, trouble = _looked_up(pod, subject.namespace, cluster) if pod else ([], [], [])
     before, after = _before_and_after(answer, body)
     running = [_RUNNING_HINT] if decision.why.reason is Reason.NODE_ALREADY_SET else []
+    chains = [claim_chain.of(finding, subject.namespace, cluster.view) for finding in findings]
+    lost = (
+        [_READ_BY_YOU]
+        if _LOST & {*(chain.reason for chain in chains), *(verdict.reason for verdict in verdicts)}
+        else []
+    )
     return Explanation(
         object=subject,
-        notes=question.notes,
+        cluster=cluster.origin,
+        notes=[*question.notes, *trouble, *lost],
         hints=[*question.hints, *running],
+        running=question.running,
         opt_in=_opt_in(pod, decision, policy),
-        claims=[claim_chain.of(finding, subject.namespace, cluster) for finding in findings],
-        nodes=_verdicts(pod, findings, cluster) if pod else [],
+        claims=chains,
+        nodes=verdicts,
         decision=answer.audit_annotations["decision"],
         reason=decision.why.reason.code,
         sentence=decision.why.sentence,
@@ -135,12 +166,37 @@ def explain(question: Question, cluster: Manifests, policy: Policy) -> Explanati
     )
 
 
-def settled(answer: _T | Needs) -> _T:
-    """An answer of core that needs nothing read any more; manifests are read whole before anything is asked."""
-    if isinstance(answer, Needs):
-        asked = ", ".join(f"{ref.kind} {ref.key.name}" for ref in answer.refs)
-        raise AssertionError(f"core asked to read {asked}, which manifests never leave unread; please report this")  # noqa: TRY004 - not a caller's wrong type: a broken invariant
-    return answer
+def settled(cluster: Cluster, ask: Callable[[ClusterView], _T | Needs]) -> _T:
+    """The answer of core once everything that it needs was read."""
+    for _ in range(_ROUNDS_MAX):
+        answer = ask(cluster.view)
+        if not isinstance(answer, Needs):
+            return answer
+        cluster.read(answer.refs)
+    raise AssertionError(f"core still needs something after {_ROUNDS_MAX} rounds; please report this")
+
+
+def _looked_up(pod: Pod, namespace: str, cluster: Cluster) -> tuple[list[Finding], list[NodeVerdict], list[str]]:
+    """What is shown beside the decision: each claim, every node of the cluster and every candidate; and what is not."""
+    findings = settled(cluster, lambda view: claims.resolve(pod, namespace, view))
+    candidates = {finding.node for finding in findings if finding.node}
+    listed = cluster.node_names()
+    names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
+    volumes = claims.bound_volumes(findings)
+    judged = settled(cluster, lambda view: _all(feasibility.judge(name, pod, volumes, view) for name in names))
+    trouble = [f"only nodes that a claim leads to are shown: {listed.trouble}"] if listed.trouble else []
+    return findings, [_verdict(verdict, candidates) for verdict in judged], trouble
+
+
+def _all(judged: Iterable[Verdict | Needs]) -> list[Verdict] | Needs:
+    verdicts: list[Verdict] = []
+    unread: list[Ref] = []
+    for each in judged:
+        if isinstance(each, Needs):
+            unread += each.refs
+        else:
+            verdicts.append(each)
+    return Needs(tuple(unread)) if unread else verdicts
 
 
 def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
@@ -164,22 +220,14 @@ def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
     )
 
 
-def _verdicts(pod: Pod, findings: Sequence[Finding], cluster: Manifests) -> list[NodeVerdict]:
-    """Every node of the cluster and every candidate, there or not; the candidates first."""
-    candidates = {finding.node for finding in findings if finding.node}
-    volumes = claims.bound_volumes(findings)
-    names = sorted(candidates | set(cluster.node_names()), key=lambda name: (name not in candidates, name))
-    verdicts = [settled(feasibility.judge(name, pod, volumes, cluster)) for name in names]
-    return [
-        NodeVerdict(
-            name=verdict.node,
-            candidate=verdict.node in candidates,
-            feasible=verdict.feasible,
-            reason=verdict.why.reason.code,
-            sentence=verdict.why.sentence,
-        )
-        for verdict in verdicts
-    ]
+def _verdict(verdict: Verdict, candidates: Container[str]) -> NodeVerdict:
+    return NodeVerdict(
+        name=verdict.node,
+        candidate=verdict.node in candidates,
+        feasible=verdict.feasible,
+        reason=verdict.why.reason.code,
+        sentence=verdict.why.sentence,
+    )
 
 
 def _dig(value: Any, *path: str) -> Any:

@@ -42,6 +42,7 @@ def render(explained: Explanation, *, color: bool) -> str:
     diff = _DIFF_COLOR if color else {}
     lines = [
         *map(_printable, _header(explained)),
+        *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
         *_section("Opt-in", _opt_in(explained)),
         *(_evidence_sections(explained) if _looked_at(explained) else ()),
         *_section("Decision", _decision(explained), outcome),
@@ -66,6 +67,7 @@ def to_yaml(*values: object) -> str:
 def _header(explained: Explanation) -> Iterator[str]:
     subject = explained.object
     yield f"{subject.kind} {subject.namespace}/{subject.name} ({subject.source})"
+    yield f"{_INDENT}Cluster: {explained.cluster}"
     for hint in explained.hints:
         yield f"{_INDENT}Hint: {hint}"
     for note in explained.notes:
@@ -79,6 +81,14 @@ def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None 
     for line in map(_printable, lines):
         color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
         yield f"{_INDENT}{color}{line}{_RESET if color else ''}"
+
+
+def _running(explained: Explanation) -> list[str]:
+    rows = [
+        (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"nothing: no annotation {ANNOTATION_DECISION}")
+        for pod in explained.running
+    ]
+    return columns([("POD", "PHASE", "NODE", "DECIDED WHEN IT WAS CREATED"), *rows])
 
 
 def _counted(title: str, items: Sequence[object]) -> str:

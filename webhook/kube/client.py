@@ -39,6 +39,8 @@ _KEEPALIVE: Final = (  # a peer that is gone without a word is noticed after 10 
     ("TCP_USER_TIMEOUT", socket.IPPROTO_TCP, 25_000),
 )
 
+_FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)  # the last of a token file that is being written
+
 
 class BadKubeconfig(UserError):
     """No way to an API server: the kubeconfig or the service account can't be used."""
@@ -59,6 +61,13 @@ class Target(Struct, frozen=True, kw_only=True):
     context: str | None = None
 
 
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a configuration leads, in the user's words; None for what it does not name."""
+
+    context: str | None = None
+    namespace: str | None = None
+
+
 class Reply(Struct, frozen=True):
     """An answer that was read whole."""
 
@@ -76,20 +85,20 @@ class Stream:
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """The body as it comes, in pieces small enough to be worked on at once."""
-        async for chunk in self._response.content.iter_any():
-            for start in range(0, len(chunk), _PIECE_BYTES):
-                yield chunk[start : start + _PIECE_BYTES]
-                if start + _PIECE_BYTES < len(chunk):
-                    await asyncio.sleep(0)
+        while piece := await self._response.content.read(_PIECE_BYTES):
+            yield piece
+            await asyncio.sleep(0)  # what is there already is read without a wait, and calls want an answer meanwhile
 
 
 class Api:
-    """One API server. `host` is its URL; `namespace` the context's, None where it names none."""
+    """One API server. `host` is its URL; `context` and `namespace` are the kubeconfig's (in a pod: the account's)."""
 
-    def __init__(self, target: Target, client: ApiClient, namespace: str | None) -> None:
-        self.namespace = namespace
+    def __init__(self, target: Target, client: ApiClient, place: Place) -> None:
+        self.context, self.namespace = place.context, place.namespace
         self._target = target
         self._client = client
+        self._trust = _trust(client.configuration)
+        self._retired: list[ApiClient] = []
         self._renewed_at = 0.0
         self._renewing = asyncio.Lock()
 
@@ -100,8 +109,8 @@ class Api:
         Raises:
             BadKubeconfig: there is none that can be used.
         """
-        configuration, namespace = await _configure(target)
-        return cls(target, _client(configuration), namespace)
+        configuration, place = await _configure(target)
+        return cls(target, _client(configuration), place)
 
     @property
     def host(self) -> str:
@@ -110,7 +119,8 @@ class Api:
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._client.close()
+        for client in (self._client, *self._retired):
+            await client.close()
 
     @asynccontextmanager
     async def stream(
@@ -133,7 +143,7 @@ class Api:
                 response.close()  # not released to the pool: more may be on its way
         except aiohttp.SocketTimeoutError as error:
             raise Trouble(f"nothing came for {silence_seconds:g} s", silent=True) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except _FAILURES as error:
             await self._mend(error)
             raise Trouble(_sentence(error)) from error
 
@@ -151,7 +161,7 @@ class Api:
                 return reply
         except TimeoutError as error:
             raise Trouble(f"no answer in {seconds:.3g} s", silent=True) from error
-        except (aiohttp.ClientError, OSError) as error:
+        except _FAILURES as error:
             await self._mend(error)
             raise Trouble(_sentence(error)) from error
 
@@ -163,21 +173,32 @@ class Api:
                 return True
             self._renewed_at = now
             try:
-                fresh, _ = await _configure(self._target)
+                await self._reload()
             except BadKubeconfig:
                 return False
-            configuration = self._client.configuration
-            configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
             return True
 
     async def _mend(self, error: Exception) -> None:
         """After a failed handshake the certificates are read again: the cluster's authority may have been renewed."""
-        if not isinstance(error, aiohttp.ClientSSLError):
-            return
-        with suppress(BadKubeconfig):
-            configuration, _ = await _configure(self._target)
-            old, self._client = self._client, _client(configuration)
-            await old.close()
+        if isinstance(error, aiohttp.ClientSSLError):
+            with suppress(BadKubeconfig):
+                await self._reload()
+
+    async def _reload(self) -> None:
+        """Read tokens and certificates again. What is under way goes on: a watch is good for as long as it lasts.
+
+        Raises:
+            BadKubeconfig: they can't be read now.
+        """
+        fresh, _ = await _configure(self._target)
+        trust = _trust(fresh)
+        if trust == self._trust:
+            configuration = self._client.configuration
+            configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
+        else:
+            client = _client(fresh)
+            self._retired.append(self._client)  # its streams are read on; certificates are renewed a few times a year
+            self._client, self._trust = client, trust
 
     async def _get(
         self, path: str, query: Sequence[tuple[str, str]], limits: aiohttp.ClientTimeout
@@ -206,8 +227,8 @@ class Api:
             return Reply(response.status, body)
 
 
-async def _configure(target: Target) -> tuple[Configuration, str | None]:
-    """The configuration, and the context's namespace.
+async def _configure(target: Target) -> tuple[Configuration, Place]:
+    """The configuration, and where it leads.
 
     A service account is taken where we run as a pod and nobody names a kubeconfig; otherwise kubectl's rules hold.
     """
@@ -216,9 +237,9 @@ async def _configure(target: Target) -> tuple[Configuration, str | None]:
     try:
         if not named and _is_pod():
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            namespace = None
+            place = Place(namespace=_account_namespace())
         else:
-            namespace = await _load_kubeconfig(target, configuration)
+            place = await _load_kubeconfig(target, configuration)
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
         where = target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
         raise BadKubeconfig(
@@ -227,14 +248,32 @@ async def _configure(target: Target) -> tuple[Configuration, str | None]:
     # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
     # clusters' certificates do not have them.
     configuration.disable_strict_ssl_verification = True
-    return configuration, namespace
+    # Go's clients trim a token file; a blank in a header is refused by aiohttp, as a ValueError.
+    configuration.api_key = {name: " ".join(value.split()) for name, value in configuration.api_key.items()}
+    return configuration, place
+
+
+def _trust(configuration: Configuration) -> tuple[bytes, ...]:
+    """The certificates that connections are made with."""
+    files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    try:
+        return tuple(Path(file).read_bytes() if file else b"" for file in files)
+    except OSError as error:
+        raise BadKubeconfig(f"{error.filename}: {error.strerror}; expected PEM certificates") from None
 
 
 def _is_pod() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ and Path(SERVICE_TOKEN_FILENAME).exists()
 
 
-async def _load_kubeconfig(target: Target, configuration: Configuration) -> str | None:
+def _account_namespace() -> str | None:
+    """The pod's own, as kubectl takes it there."""
+    with suppress(OSError):
+        return Path(SERVICE_TOKEN_FILENAME).with_name("namespace").read_text(encoding="utf-8").strip() or None
+    return None
+
+
+async def _load_kubeconfig(target: Target, configuration: Configuration) -> Place:
     if target.kubeconfig and not target.kubeconfig.is_file():
         raise ConfigException("no such file")
     loader = await config.load_kube_config(
@@ -243,8 +282,9 @@ async def _load_kubeconfig(target: Target, configuration: Configuration) -> str 
         client_configuration=configuration,
         persist_config=False,
     )
-    context: dict[str, Any] = (loader.current_context or {}).get("context") or {}
-    return context.get("namespace")
+    current = loader.current_context or {}
+    context: dict[str, Any] = current.get("context") or {}
+    return Place(context=current.get("name"), namespace=context.get("namespace"))
 
 
 def _client(configuration: Configuration) -> ApiClient:
@@ -255,6 +295,12 @@ def _client(configuration: Configuration) -> ApiClient:
             f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {_shown(error)}; expected PEM certificates"
         ) from None
     client.user_agent = f"kubevirt-coschedule/{__version__}"
+    # Its session reads up to 4 MiB ahead on each connection, all in one go: 10 ms in which nothing else is done.
+    session = client.rest_client.pool_manager
+    client.rest_client.pool_manager = aiohttp.ClientSession(
+        connector=session.connector, trust_env=session.trust_env, read_bufsize=_PIECE_BYTES
+    )
+    session.detach()
     return client
 
 
@@ -272,8 +318,12 @@ def _keep_alive(response: aiohttp.ClientResponse) -> None:
 def _sentence(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not trusted: {_shown(error.certificate_error)}"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"no TLS with {error.host}:{error.port}: {_shown(error.os_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"can't connect to {error.host}:{error.port}: {error.os_error.strerror or _shown(error.os_error)}"
+        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
+        why = os.strerror(number) if number > 0 else _shown(error.os_error.strerror or error.os_error)
+        return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
     if isinstance(error, aiohttp.ServerDisconnectedError):

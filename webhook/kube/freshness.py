@@ -36,8 +36,8 @@ class Freshness:
         """Whether the watch is up, and what had happened before is in."""
         return now >= self._watched_from
 
-    def watch_down(self, now: float, last_live: float) -> None:
+    def watch_down(self, last_live: float) -> None:
         """The watch is over; it was alive at `last_live` for certain."""
-        if self.is_watched(now):
-            self._known_at = max(self._known_at, last_live)
+        if self.is_watched(last_live):
+            self._known_at = last_live
         self._watched_from = inf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from sys import intern
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -12,8 +12,6 @@ from msgspec import Struct
 from webhook.core.objects import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
 from webhook.core.view import Key, Kind
 from webhook.kube import records
-
-CacheKey: TypeAlias = tuple[str, str] | str  # a plain tuple of strings is nothing to the cycle collector
 
 
 class Resource(Struct, frozen=True, kw_only=True):
@@ -28,6 +26,7 @@ class Resource(Struct, frozen=True, kw_only=True):
         wire: what one object decodes to.
         keep: wire object -> record.
         build: cache key, record -> core's object.
+        page_objects: how many a page of a list has; decoding it takes a few ms, in which nothing else is done.
     """
 
     kind: Kind
@@ -39,6 +38,7 @@ class Resource(Struct, frozen=True, kw_only=True):
     build: Callable[[Any, Any], Any]
     namespace: str = ""
     selector: str = ""
+    page_objects: int = 500  # client-go's
 
     @property
     def collection(self) -> str:
@@ -50,14 +50,16 @@ class Resource(Struct, frozen=True, kw_only=True):
         within = _within(self.namespace or key.namespace)
         return "/".join(filter(None, (self.prefix, within, self.plural, quote(key.name, safe=""))))
 
-    def key(self, key: Key) -> CacheKey:
-        """What the object is kept under: a claim by namespace and name, anything else by its name."""
-        return key if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else key.name
+    def key(self, key: Key) -> str:
+        """What the object is kept under: its name, but a claim by NAMESPACE/NAME, a share-manager's pod by its volume."""
+        if self.kind is Kind.PERSISTENT_VOLUME_CLAIM:
+            return f"{key.namespace}/{key.name}"
+        return records.pod_key(key.name) if self.kind is Kind.SHARE_MANAGER_POD else key.name
 
-    def key_of(self, meta: Any) -> CacheKey:
-        """`key` of the object that has this metadata."""
-        name = intern(meta.name)
-        return (intern(meta.namespace), name) if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else name
+    def key_of(self, meta: Any) -> str:
+        """`key` of the object that has this metadata: one string for all that have the same, as a volume's have."""
+        key = self.key(meta)
+        return key if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else intern(key)  # nothing else is called as a claim is
 
 
 def resources(longhorn_namespace: str) -> tuple[Resource, ...]:
@@ -89,6 +91,7 @@ def resources(longhorn_namespace: str) -> tuple[Resource, ...]:
             plural="nodes",
             wire=records.WireNode,
             keep=records.keep_node,
+            page_objects=50,  # 30 KB each, with their images and labels
             build=lambda _, node: node,
         ),
         Resource(

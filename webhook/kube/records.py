@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from webhook.core.feasibility import TOPOLOGY_LABELS
 from webhook.core.objects import (
     LABEL_LONGHORN_COMPONENT,
+    SHARE_MANAGER_POD_PREFIX,
     CSIPersistentVolumeSource,
     LonghornNode,
     Node,
@@ -161,10 +162,11 @@ def keep_claim(wire: WireClaim) -> _Claim:
     return _Claim(name, _share(_ClaimRest(spec.access_modes, spec.volume_mode, wire.status)))
 
 
-def build_claim(key: tuple[str, str], claim: _Claim) -> PersistentVolumeClaim:
+def build_claim(key: str, claim: _Claim) -> PersistentVolumeClaim:
     """Object."""
+    namespace, _, name = key.partition("/")
     return PersistentVolumeClaim(
-        metadata=ObjectMeta(namespace=key[0], name=key[1]),
+        metadata=ObjectMeta(namespace=namespace, name=name),
         spec=PersistentVolumeClaimSpec(
             access_modes=claim.rest.access_modes, volume_name=claim.volume_name, volume_mode=claim.rest.volume_mode
         ),
@@ -273,8 +275,15 @@ def keep_pod(wire: WirePod) -> _Pod:
     )
 
 
-def build_pod(name: str, pod: _Pod) -> Pod:
+def pod_key(name: str) -> str:
+    """The volume of a pod that is called share-manager-VOLUME; /NAME, which is no volume's name, of any other pod."""
+    volume = name.removeprefix(SHARE_MANAGER_POD_PREFIX)
+    return f"/{name}" if volume == name else volume
+
+
+def build_pod(key: str, pod: _Pod) -> Pod:
     """Object."""
+    name = key[1:] if key.startswith("/") else SHARE_MANAGER_POD_PREFIX + key
     return Pod(
         metadata=ObjectMeta(name=name, labels=pod.labels, deletion_timestamp=pod.deletion_timestamp),
         spec=PodSpec(node_name=pod.node_name),

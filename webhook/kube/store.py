@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, Final
 
 from msgspec import Struct
@@ -35,6 +36,7 @@ from webhook.core.objects import (
 )
 from webhook.core.view import Gap, Key, Kind, Ref
 from webhook.kube.client import Api, Trouble
+from webhook.kube.freshness import STALE_AFTER_SECONDS
 from webhook.kube.kinds import Resource, resources
 from webhook.kube.reflector import Reflector
 from webhook.kube.watch import ListWatch
@@ -107,7 +109,7 @@ class View:
 
     def has_longhorn_nodes(self) -> bool:
         """Whether the cluster shows any nodes.longhorn.io, or ever has, or can't be said to have none."""
-        return self._store.may_have_longhorn_nodes
+        return self._store.may_have_longhorn_nodes(self._now)
 
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
         """Longhorn's object for the Kubernetes node of that name."""
@@ -149,7 +151,7 @@ class Store:
         self._reading: dict[Ref, asyncio.Task[Read]] = {}
         self._slots = asyncio.Semaphore(_GETS_AT_ONCE)
         self._has_had_longhorn_nodes = False
-        self._has_no_longhorn_nodes = False
+        self._no_longhorn_nodes_at = -inf
 
     async def run(self) -> None:
         """List and watch everything until cancelled."""
@@ -166,12 +168,11 @@ class Store:
         now = _now()
         return [_state(cache, now) for cache in self.caches.values()]
 
-    @property
-    def may_have_longhorn_nodes(self) -> bool:
-        """False only where a whole list showed none, and none was ever seen."""
+    def may_have_longhorn_nodes(self, now: float) -> bool:
+        """False only where a whole list shows none, or has just now shown none, and none was ever seen."""
         cache = self.caches[Kind.LONGHORN_NODE]
         self._has_had_longhorn_nodes |= bool(cache.objects)
-        known_to_have_none = cache.synced or self._has_no_longhorn_nodes
+        known_to_have_none = cache.fresh(now) or now - self._no_longhorn_nodes_at <= STALE_AFTER_SECONDS
         return self._has_had_longhorn_nodes or not known_to_have_none
 
     async def read(self, view: View, refs: Sequence[Ref], deadline: float) -> View:
@@ -197,7 +198,7 @@ class Store:
     async def _read(self, ref: Ref) -> Read:
         """GET one object."""
         resource = self.caches[ref.kind].resource
-        if not all(map(is_node_name, filter(None, ref.key))):
+        if not all(map(is_node_name, ref.key if ref.kind is Kind.PERSISTENT_VOLUME_CLAIM else ref.key[1:])):
             return Read(Gap.ABSENT)  # no object can be called so (and the path would lead elsewhere)
         try:
             async with self._slots:
@@ -221,12 +222,12 @@ class Store:
 
     async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
         """Tell "this node has none" from "this cluster has none", where no cache knows it."""
-        if self.caches[resource.kind].synced:
+        if self.caches[resource.kind].fresh(_now()):
             return
         reply = await self._api.get(resource.collection, [("limit", "1")], seconds=_GET_SECONDS)
         page = self._decoders[resource.kind].page(reply.body) if reply.status == _OK else None
         none_there = page is not None and not isinstance(page, NotJSON) and not page.items
-        self._has_no_longhorn_nodes = none_there or reply.status == _NOT_FOUND
+        self._no_longhorn_nodes_at = _now() if none_there or reply.status == _NOT_FOUND else -inf
 
     def _unread(self, ref: Ref, trouble: Trouble) -> Read:
         """What is left without an answer: what the cache last knew, in doubt, or nothing."""

@@ -24,7 +24,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.kube.freshness import Freshness
-from webhook.kube.kinds import CacheKey, Resource
+from webhook.kube.kinds import Resource
 from webhook.kube.wire import Decoders, Failure, NotJSON
 
 SILENCE_SECONDS: Final = 90.0  # the API server sends a bookmark every 60 s (cacher.go, defaultBookmarkFrequency)
@@ -34,7 +34,6 @@ _BACKOFF_SECONDS: Final = 0.1
 _BACKOFF_MAX_SECONDS: Final = 30.0
 _FAILURES_MAX: Final = 10  # the back-off is at its longest by then
 _RETRY_AFTER_MAX_SECONDS: Final = 60.0
-_PAGE_OBJECTS: Final = 500  # client-go's page: a few ms to decode
 _PAGE_OBJECTS_MAX: Final = 8_000
 _BODY_MAX_BYTES: Final = 256 * 1024 * 1024
 _FRAME_MAX_BYTES: Final = 16 * 1024 * 1024  # ten times the largest object that etcd takes
@@ -93,7 +92,7 @@ class ListWatch:
 
     def __init__(self, resource: Resource, *, random: Callable[[], float]) -> None:
         self.resource = resource
-        self.objects: dict[CacheKey, Any] = {}
+        self.objects: dict[str, Any] = {}
         self.synced = False
         self.problem = "not listed yet"
         self.causes: Counter[Cause] = Counter()
@@ -102,9 +101,9 @@ class ListWatch:
         self._decoders = Decoders(resource.wire)
         self._streams = True
         self._version = ""  # up to which `objects` is whole; empty: list first
-        self._building: dict[CacheKey, Any] | None = None
+        self._building: dict[str, Any] | None = None
         self._continue = ""
-        self._page_objects = _PAGE_OBJECTS
+        self._page_objects = resource.page_objects
         self._failures = 0
         self._not_before = -inf
         self._doing = _Doing.NOTHING
@@ -138,6 +137,7 @@ class ListWatch:
         if now < self._not_before:
             return Wait(self._not_before - now)
         self._refused, self._fault, self._retry_after = 0, None, 0.0
+        self._opened_at = inf  # until it is: a server that can't be reached is no healthy one
         self._buffer.clear()
         if self._version:
             self._doing = _Doing.WATCH
@@ -185,8 +185,9 @@ class ListWatch:
         doing, self._doing = self._doing, _Doing.NOTHING
         # A connection that broke may have been dead since the last event, and a watch that the server gave up may have
         # missed some since; an orderly end was live.
-        self._freshness.watch_down(now, self._heard_at if error or self._fault else now)
-        if doing is not _Doing.PAGE and not self._refused and now - self._opened_at >= _HEALTHY_SECONDS:
+        self._freshness.watch_down(self._heard_at if error or self._fault else now)
+        watched = doing is not _Doing.PAGE and self._building is None and not self._refused
+        if watched and now - self._opened_at >= _HEALTHY_SECONDS:
             self._failures = 0
         if self._fault:
             self._fail(*self._fault, now)
@@ -218,18 +219,23 @@ class ListWatch:
 
     def _frames(self, chunk: bytes, now: float) -> None:
         """Take in every whole line; the rest waits for its end."""
-        head, newline, tail = chunk.rpartition(b"\n")
-        if not newline:
+        if b"\n" not in chunk:
             self._buffer += chunk
-            if len(self._buffer) > _FRAME_MAX_BYTES:
-                self._fault = (Cause.GARBAGE, f"an event of more than {_FRAME_MAX_BYTES} bytes")
+            self._limit(self._buffer)
             return
-        lines = bytes(self._buffer + head).split(b"\n")
-        self._buffer[:] = tail
+        lines = (bytes(self._buffer) + chunk).split(b"\n")
+        self._buffer[:] = lines.pop()
         for line in filter(None, lines):
-            self._event(line, now)
+            self._limit(line)
+            if not self._fault:
+                self._event(line, now)
             if self._fault:
                 return
+        self._limit(self._buffer)
+
+    def _limit(self, frame: bytes | bytearray) -> None:
+        if len(frame) > _FRAME_MAX_BYTES:
+            self._fault = (Cause.GARBAGE, f"an event of more than {_FRAME_MAX_BYTES} bytes")
 
     def _event(self, line: bytes, now: float) -> None:
         """One event of the watch, applied."""
@@ -240,7 +246,7 @@ class ListWatch:
         if isinstance(event, Failure):
             self._failed_by(event)
             return
-        meta, self._heard_at = event.meta, now
+        meta = event.meta
         if self._building is None and _is_before(meta.resource_version, self._version):
             self._fault = (
                 Cause.WENT_BACK,
@@ -248,6 +254,7 @@ class ListWatch:
             )
             self._version = ""
             return
+        self._heard_at = now
         if event.type == "BOOKMARK":
             self._bookmark(meta, now)
             return
@@ -257,9 +264,9 @@ class ListWatch:
             objects.pop(key, None)  # an unreadable object is forgotten: whoever asks for it reads it live, and is told
             self.unreadable += event.type != "DELETED"
         else:
-            objects[key] = self.resource.keep(event.object)
+            objects[key] = self._record(key, event.object)
         if self._building is None:
-            self._version = meta.resource_version or self._version
+            self._version = meta.resource_version
 
     def _bookmark(self, meta: Any, now: float) -> None:
         if self._building is None:
@@ -285,16 +292,22 @@ class ListWatch:
             return
         building = self._building if self._building is not None else {}
         for item in page.items:
-            building[self.resource.key_of(item.metadata)] = self.resource.keep(item)
+            key = self.resource.key_of(item.metadata)
+            building[key] = self._record(key, item)
         self.unreadable += page.unreadable
         self._continue = page.continue_token
         if not self._continue:
             self._complete(building, page.resource_version, self._asked_at)
 
-    def _complete(self, objects: dict[CacheKey, Any], version: str, at: float) -> None:
+    def _record(self, key: str, wire: Any) -> Any:
+        """What is kept of an object: the very record that is shown where they are equal, so that a list has no second."""
+        record, shown = self.resource.keep(wire), self.objects.get(key)
+        return shown if shown == record else record
+
+    def _complete(self, objects: dict[str, Any], version: str, at: float) -> None:
         """Show a collection that was whole at this time."""
         self.objects, self._building, self._version = objects, None, version
-        self.synced, self.problem, self._page_objects = True, "", _PAGE_OBJECTS
+        self.synced, self.problem, self._page_objects = True, "", self.resource.page_objects
         self._freshness.listed(at)
 
     # What goes wrong.
@@ -309,7 +322,7 @@ class ListWatch:
         cause = _CAUSES.get(failure.code, Cause.ERROR)
         if doing is _Doing.STREAM and failure.code in (400, 422):
             cause = self._no_streaming()[0]
-        elif cause is Cause.NOT_INSTALLED:
+        elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
             self._complete({}, "", now)
         elif self._is_final(failure):
             self._version, self._building = "", None
@@ -337,5 +350,5 @@ class ListWatch:
 
 
 def _is_before(version: str, than: str) -> bool:
-    """Whether a resourceVersion is older (KEP-5504: decimal numbers that can be compared)."""
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
+    """Whether a resourceVersion is older (KEP-5504: decimal numbers, of any length, that can be compared)."""
+    return version.isdecimal() and than.isdecimal() and (len(version), version) < (len(than), than)

@@ -14,6 +14,7 @@ from webhook.kube.records import BareMeta
 
 W = TypeVar("W")
 _SENTENCE_CHARS: Final = 300
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises on bytes
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -66,6 +67,10 @@ class _Status(Struct):
     details: _Details | None = None
 
 
+class _Typed(Struct):
+    type: str
+
+
 class _ErrorEvent(Struct):
     object: _Status
 
@@ -95,6 +100,7 @@ class Decoders:
     def __init__(self, wire: type[Any]) -> None:
         self._object = msgspec.json.Decoder(wire)
         self._event = msgspec.json.Decoder(_Event[wire])  # type: ignore[valid-type]
+        self._type = msgspec.json.Decoder(_Typed)
         self._bare_event = msgspec.json.Decoder(_Event[_Bare])
         self._error_event = msgspec.json.Decoder(_ErrorEvent)
         self._list = msgspec.json.Decoder(_List[wire])  # type: ignore[valid-type]
@@ -105,7 +111,7 @@ class Decoders:
         """One object."""
         try:
             return self._object.decode(body)
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             return NotJSON(str(error))
 
     def event(self, line: bytes) -> Event | Failure | NotJSON:
@@ -114,24 +120,21 @@ class Decoders:
             event: _Event[Any] = self._event.decode(line)
         except msgspec.ValidationError:
             return self._odd_event(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             return NotJSON(str(error))
-        return (
-            self._odd_event(line) if event.type == "ERROR" else Event(event.type, event.object.metadata, event.object)
-        )
+        if event.type == "ERROR":
+            return self._odd_event(line)
+        return _of(event.type, event.object.metadata, event.object)
 
     def _odd_event(self, line: bytes) -> Event | Failure | NotJSON:
         """A Status, or an object with a field that has not the type its kind gives it."""
         try:
+            if self._type.decode(line).type == "ERROR":
+                return _failure(self._error_event.decode(line).object, 0)
             event = self._bare_event.decode(line)
-            if event.type != "ERROR":
-                return Event(event.type, event.object.metadata, None)
-        except msgspec.DecodeError as error:
-            problem = NotJSON(str(error))
-        try:
-            return _failure(self._error_event.decode(line).object, 0)
-        except msgspec.DecodeError:
-            return problem
+        except _UNREADABLE as error:
+            return NotJSON(str(error))
+        return _of(event.type, event.object.metadata, None)
 
     def page(self, body: bytes) -> Page | NotJSON:
         """One answer to a list."""
@@ -139,14 +142,14 @@ class Decoders:
             found = self._list.decode(body)
         except msgspec.ValidationError:
             return self._odd_page(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             return NotJSON(str(error))
         return _page(found.metadata, found.items or [])
 
     def _odd_page(self, body: bytes) -> Page | NotJSON:
         try:
             found = self._raw_list.decode(body)
-        except msgspec.DecodeError as error:
+        except _UNREADABLE as error:
             return NotJSON(str(error))
         read = [self.object(bytes(raw)) for raw in found.items or ()]
         items = [item for item in read if not isinstance(item, NotJSON)]
@@ -156,18 +159,25 @@ class Decoders:
         """The body of an HTTP error; what is no Status is shown as it is."""
         try:
             return _failure(self._status.decode(body), http_status)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _UNREADABLE:
             return Failure(code=http_status, sentence=f"{http_status}: {_shown(body.decode('latin-1'))}")
 
 
-def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page:
+def _of(type_: str, meta: Any, found: Any) -> Event | NotJSON:
+    return Event(type_, meta, found) if meta.resource_version else NotJSON("an event without a resourceVersion")
+
+
+def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page | NotJSON:
+    if not meta.resource_version:  # some other JSON, of a proxy perhaps: taken for a list it would be an empty one
+        return NotJSON("a list without a resourceVersion")
     return Page(
         items=items, resource_version=meta.resource_version, continue_token=meta.continue_, unreadable=unreadable
     )
 
 
 def _failure(status: _Status, http_status: int) -> Failure:
-    code, details = status.code or http_status, status.details or _Details()
+    # An HTTP status is the API server's own; a `code` in a body may be of anybody who stands before it.
+    code, details = http_status or status.code, status.details or _Details()
     return Failure(
         code=code,
         sentence=_shown(f"{code} {status.reason}: {status.message}"),

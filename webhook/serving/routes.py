@@ -90,15 +90,15 @@ def _refusal(request: web.BaseRequest, path: str) -> web.Response | None:
     """What is wrong with a request before a byte of its body is read; None where nothing is."""
     headers = request.headers
     if path != WEBHOOK_PATH:
-        return refuse(404, f"got path '{_shown(path)}', expected {WEBHOOK_PATH}")
+        return refuse(404, f"got path '{shown(path)}', expected {WEBHOOK_PATH}")
     if request.method != "POST":
-        return refuse(405, f"got {_shown(request.method)}, expected POST", {"Allow": "POST"})
+        return refuse(405, f"got {shown(request.method)}, expected POST", {"Allow": "POST"})
     content_type = headers.get("Content-Type", "")
     if content_type != _JSON and content_type.partition(";")[0].strip().lower() != _JSON:
-        return refuse(415, f"got Content-Type {_shown(content_type)}, expected {_JSON}")
+        return refuse(415, f"got Content-Type {shown(content_type)}, expected {_JSON}")
     encoding = headers.get("Content-Encoding", "identity")
     if encoding != "identity":
-        return refuse(415, f"got Content-Encoding {_shown(encoding)}, expected none", {"Accept-Encoding": "identity"})
+        return refuse(415, f"got Content-Encoding {shown(encoding)}, expected none", {"Accept-Encoding": "identity"})
     length = request.content_length
     if length is None:
         return refuse(411, "got no Content-Length, expected the body's length in bytes")
@@ -107,7 +107,7 @@ def _refusal(request: web.BaseRequest, path: str) -> web.Response | None:
     return None
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """What a caller sent, fit for a sentence: short, printable, ASCII."""
     return ascii(text[:_SHOWN_CHARS])[1:-1]
 
@@ -155,9 +155,9 @@ def health_handler(checks: Callable[[], Sequence[Check]]) -> Handler:
 
     async def handle(request: web.BaseRequest) -> web.Response:
         if request.path not in ("/healthz", "/readyz"):
-            return refuse(404, f"got path '{_shown(request.path)}', expected /healthz or /readyz")
+            return refuse(404, f"got path '{shown(request.path)}', expected /healthz or /readyz")
         if request.method not in ("GET", "HEAD"):
-            return refuse(405, f"got {_shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
+            return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         name = request.path[1:]
         found = [_PING, *checks()] if name == "readyz" else [_PING]
         failed = [check for check in found if check.gates and not check.ok]

@@ -43,7 +43,7 @@ class _Protocol(web.RequestHandler):
     @property
     def unasked(self) -> bool:
         """It was accepted, its TLS handshake may still be under way, and no request was read on it."""
-        return self._manager is not None and not self._force_close and self._request_count == 0
+        return self._manager is not None and self._request_count == 0
 
     @property
     def idle(self) -> bool:
@@ -54,7 +54,7 @@ class _Protocol(web.RequestHandler):
     def busy(self) -> bool:
         """A request was read, and its answer is not all written."""
         task = self._task_handler
-        return self._request_count > 0 and task is not None and not task.done() and not self.idle
+        return task is not None and not task.done() and not self.idle
 
     def handle_error(
         self,
@@ -154,26 +154,21 @@ class Listener:
     async def stop(self, grace_seconds: float) -> None:
         """Take no new connection, let calls in flight finish for up to `grace_seconds`, then close what is left.
 
-        A connection that was accepted a moment ago is there for a call, so that is waited for, for a moment; one that
-        has been answered and is idle is closed at once. aiohttp's own shutdown would stop reading the bodies that are
-        still on their way.
+        A connection that was accepted a moment ago is there for a call: that is waited for, for a moment, before what
+        is idle is closed. aiohttp's own shutdown would stop reading the bodies that are still on their way.
         """
         end = self._loop.time() + grace_seconds
         self.drain()
         if self._server is not None:
             self._server.close()
-        self._close_idle(lambda connection: not connection.unasked)
         await self._until_none(
             lambda connection: connection.unasked, min(grace_seconds, self._limits.first_call_seconds)
         )
-        self._close_idle(lambda _: True)
+        for connection in self._accepted:
+            if connection.idle:
+                connection.force_close()
         in_time = await self._until_none(lambda connection: connection.busy, end - self._loop.time())
         await self._http.shutdown(_CLOSE_SECONDS if in_time else _NO_SECONDS)
-
-    def _close_idle(self, chosen: Callable[[_Protocol], bool]) -> None:
-        for connection in self._accepted:
-            if connection.idle and chosen(connection):
-                connection.force_close()
 
     async def _until_none(self, still: Callable[[_Protocol], bool], seconds: float) -> bool:
         """Whether none is left in time."""

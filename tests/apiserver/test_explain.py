@@ -1,0 +1,228 @@
+"""explain on a real API server: as whom one asks, what RBAC leaves of it, and a pod that the webhook has placed."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import builders
+import pytest
+import trustme
+from cluster_state import ClusterState
+from control_plane import ControlPlane, User
+from explaining import a_vm
+from installed import Installed
+from kube_api import Object
+from serving import cluster as example
+
+from webhook import cli, settings
+
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+VIEWER: Final = {  # of VMs and claims, and of nothing that is not in a namespace
+    "apiVersion": RBAC,
+    "kind": "ClusterRole",
+    "metadata": {"name": "explain-viewer"},
+    "rules": [
+        {"apiGroups": ["kubevirt.io"], "resources": ["*"], "verbs": ["get", "list"]},
+        {"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims"], "verbs": ["get", "list"]},
+    ],
+}
+NAMESPACE: Final = builders.NAMESPACE
+
+
+def crd(kind: str) -> Object:
+    """A kind of KubeVirt's, with any fields."""
+    plural, schema = f"{kind.lower()}s", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kubevirt.io"},
+        "spec": {
+            "group": "kubevirt.io",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have settings of their own."""
+    for option in settings.EXPLAIN:
+        monkeypatch.delenv(option.variable, raising=False)
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The example cluster, on the control plane."""
+    with ClusterState(control_plane.api) as state:
+        state.become(example())
+        yield control_plane
+
+
+@pytest.fixture(scope="module")
+def with_vm(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """KubeVirt's kinds, and the VM `db`, which does not run."""
+    definitions = [crd("VirtualMachine"), crd("VirtualMachineInstance")]
+    plane.install(definitions)
+    vm = a_vm("disk")
+    plane.api.create({**vm, "metadata": {"name": "db", "namespace": NAMESPACE}})
+    yield plane
+    for definition in definitions:
+        plane.api.delete(definition)
+
+
+def origin(url: str) -> str:
+    """How explain calls the cluster of a control plane's kubeconfig."""
+    return f"context tests, {url}"
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def explain(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run explain as some user; as the admin, where none is told."""
+
+    def run(words: str, user: User | None = None, **changed: Any) -> tuple[int, str, str]:
+        kubeconfig = plane.kubeconfig(tmp_path / "kubeconfig", user or plane.admin, **changed)
+        code = cli.main(["explain", *words.split(), "--kubeconfig", str(kubeconfig), "-n", NAMESPACE, "-o", "json"])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def nobody(plane: ControlPlane) -> User:
+    """A service account that was given nothing."""
+    return service_account(plane, "explain-nobody")
+
+
+@pytest.fixture(scope="module")
+def viewer(plane: ControlPlane) -> Iterator[User]:
+    """A service account that sees VMs, claims and pods in one namespace."""
+    user = service_account(plane, "explain-viewer")
+    binding = {
+        "apiVersion": RBAC,
+        "kind": "RoleBinding",
+        "metadata": {"name": "explain-viewer", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "explain-viewer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "explain-viewer", "namespace": NAMESPACE}],
+    }
+    plane.install([VIEWER, binding])
+    yield user
+    plane.api.delete(binding)
+    plane.api.delete(VIEWER)
+
+
+def service_account(plane: ControlPlane, name: str) -> User:
+    """A service account of this name, in the VMs' namespace."""
+    plane.api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
+    return plane.service_account(NAMESPACE, name)
+
+
+def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
+    """The real API server's 404 for a group that it does not know is told from that for an object."""
+    code, out, err = explain("vm/db")
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == f"error: vm/db: {origin(plane.url)} has no virtualmachines.kubevirt.io; expected a cluster with KubeVirt\n"
+    )
+
+
+@pytest.mark.usefixtures("with_vm")
+def test_a_vm_by_its_name(explain: Run, plane: ControlPlane) -> None:
+    """The decision that its next start would get, on the cluster as it is."""
+    code, out, err = explain("vm/db")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (found["required"], found["cluster"], found["running"]) == (["node-a"], origin(plane.url), [])
+    assert {node["name"] for node in found["nodes"]} >= {"node-a", "node-b", "node-c"}
+
+
+@pytest.mark.usefixtures("with_vm")
+def test_a_vm_that_is_not_there(explain: Run, plane: ControlPlane) -> None:
+    """The real API server's 404 for an object."""
+    code, out, err = explain("vm/nope")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: vm/nope: no VirtualMachine nope in namespace {NAMESPACE} of {origin(plane.url)}; ")
+
+
+@pytest.mark.usefixtures("with_vm")
+def test_whoever_may_nothing_is_told_which_permission_is_missing(explain: Run, nobody: User) -> None:
+    """RBAC's own words: who, which verb, which resource, where."""
+    code, out, err = explain("vm/db", nobody)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert f'User "{nobody.name}" cannot get resource "virtualmachines" in API group "kubevirt.io" in the ' in err
+
+
+@pytest.mark.usefixtures("with_vm")
+def test_whoever_may_see_a_part_gets_what_can_be_said(explain: Run, viewer: User) -> None:
+    """Without the right to volumes nothing is known of the node; the reason and a note say whose right is missing."""
+    code, out, _ = explain("vm/db", viewer)
+    found = json.loads(out)
+    assert (code, found["decision"], found["reason"]) == (1, "unchanged", "ClaimLookupFailed")
+    assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in found["sentence"]
+    assert [note[:52] for note in found["notes"][-2:]] == [
+        "only nodes that a claim leads to are shown: 403 Forb",
+        "not everything could be read with your own permissio",
+    ]
+
+
+def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:
+    """The credentials are refused before anything is decided, and not shown."""
+    code, out, err = explain("vm/db", User("admin", "wrong-token"))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {origin(plane.url)}: 401 Unauthorized: Unauthorized; expected ")
+    assert "wrong-token" not in err
+
+
+def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A server whose certificate is not of the kubeconfig's authority is told nothing, and named."""
+    kubeconfig = plane.kubeconfig(tmp_path / "kubeconfig", plane.admin)
+    content = json.loads(kubeconfig.read_text())
+    authority = tmp_path / "ca.crt"
+    authority.write_bytes(trustme.CA().cert_pem.bytes())
+    content["clusters"][0]["cluster"] = {"server": plane.url, "certificate-authority": str(authority)}
+    kubeconfig.write_text(json.dumps(content))
+    assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"error: {origin(plane.url)}: its certificate is not trusted: ")
+
+
+def test_an_api_server_that_is_down(explain: Run) -> None:
+    """The address and the cause."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    code, out, err = explain("vm/db", server=f"https://{address}")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {origin('https://' + address)}: can't connect to {address}: ")
+
+
+def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, installed: Installed) -> None:
+    """Placed by the server and bound by the scheduler, it is explained as it was created: the same decision again."""
+    installed.enable()
+    with installed.serving():
+        installed.until_called()
+        pod = plane.api.create(builders.virt_launcher_pod(namespace=NAMESPACE, claims=["disk"]))
+    installed.disable()
+    try:
+        bound = plane.api.wait_for(pod, lambda found: bool(found and found["spec"].get("nodeName")), what="bound")
+        code, out, err = explain(f"pod/{pod['metadata']['name']}")
+    finally:
+        plane.api.delete(pod)
+    found = json.loads(out)
+    assert (code, err, bound and bound["spec"]["nodeName"]) == (0, "", "node-a")
+    decision = pod["metadata"]["annotations"][builders.DECISION]
+    assert found["running"] == [
+        {"name": pod["metadata"]["name"], "phase": "Pending", "node": "node-a", "decision": decision}
+    ]
+    assert (found["annotation"], found["affinity"]["before"]) == (decision, None)
+    assert found["affinity"]["after"] == bound["spec"]["affinity"]

@@ -1,0 +1,142 @@
+"""The way to a real API server is cut, silenced and refused, and the server restarted, while the cluster changes.
+
+What must hold throughout: no pod is pinned hard by a fact that had changed longer ago than the caches promise, and
+none at all once they are back. A connection that is there and silent (half open) is not among these: it is taken for a
+quiet one for 90 s, and tested against a scripted server.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from admitting import FAIL_OPEN, WEBHOOK, Admission, Admitting, Counted, admitted, until, until_watched
+from installed import NAME, Installed
+from patients import Patient, allowed, patient
+from truth import CLAIM
+
+from webhook.kube.freshness import STALE_AFTER_SECONDS
+
+_SLACK_SECONDS: Final = 1.0  # from when a fact has changed until the API server has told it, on a shared machine
+
+
+@pytest.fixture(scope="module")
+def running(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
+    """The program, its calls made."""
+    account = installed.plane.service_account(NAME, NAME)
+    kubeconfig = installed.plane.kubeconfig(tmp_path_factory.mktemp("patient") / "kubeconfig", account)
+    installed.enable()
+    with patient(installed, kubeconfig) as running:
+        installed.until_called()
+        yield running
+    installed.disable()
+
+
+@pytest.fixture
+def well(running: Patient) -> Iterator[Patient]:
+    """The program, knowing the cluster as it is, with a good way to it; that is good again afterwards."""
+    running.truth.settle()
+    running.until_healthy()
+    until(lambda: running.asked().required == [running.truth.node], "a pin")
+    yield running
+    running.way.thaw()
+    running.way.accept()
+
+
+def assert_none_too_old(patient: Patient, admissions: list[Admission]) -> None:
+    """No pin rests on what had changed longer ago than the promise."""
+    oldest = max(admissions, key=patient.truth.stale_seconds)
+    assert patient.truth.stale_seconds(oldest) <= STALE_AFTER_SECONDS + _SLACK_SECONDS, oldest
+
+
+def test_an_api_server_that_restarts(well: Patient) -> None:
+    """What changes before and after is known when the watches are back, and until then it is read."""
+    with Admitting(well.plane.api, CLAIM) as admitting:
+        well.truth.move("node-b")
+        well.plane.stop_apiserver(signal.SIGTERM)
+        well.until_noticed()
+        well.plane.start_apiserver()
+        well.truth.move("node-c")
+        until_watched(well.serving)
+    well.assert_well()
+    assert_none_too_old(well, admitting.admissions)
+
+
+def test_an_api_server_that_dies_and_has_forgotten(well: Patient) -> None:
+    """It is killed while we are away, and its past is compacted: the watches get a 410, and lists tell the truth."""
+    logged = len(well.serving.lines())
+    with Admitting(well.plane.api, CLAIM) as admitting:
+        well.way.freeze()
+        well.way.cut()
+        well.truth.move("node-b")
+        well.plane.stop_apiserver(signal.SIGKILL)
+        well.plane.compact()
+        well.plane.start_apiserver()
+        well.truth.move("node-c")
+        well.until_noticed()
+        well.way.thaw()
+        until_watched(well.serving)
+    well.assert_well()
+    assert_none_too_old(well, admitting.admissions)
+    problems = [line["problem"] for line in well.serving.lines()[logged:] if "problem" in line]
+    assert any(problem.startswith("expired: 410 ") for problem in problems), problems
+
+
+def test_connections_that_are_cut(well: Patient) -> None:
+    """Right before a change, and right after one: it is known when the watches are back."""
+    with Admitting(well.plane.api, CLAIM) as admitting:
+        well.way.cut()
+        well.truth.move("node-b")
+        well.until_noticed()
+        until_watched(well.serving)
+        well.truth.move("node-c")
+        well.way.cut()
+        well.until_noticed()
+        until_watched(well.serving)
+    well.assert_well()
+    assert_none_too_old(well, admitting.admissions)
+
+
+def test_an_api_server_that_refuses_us_for_a_moment(well: Patient) -> None:
+    """What the caches hold is still good for pins; what they do not hold can't be read, and that is said."""
+    well.has_just_heard()
+    well.way.refuse()
+    well.way.cut()
+    well.until_noticed()
+    assert (well.asked().required, well.logged().get("reads", 0)) == ([well.truth.node], 0)
+    assert "unchanged: ClaimLookupFailed" in admitted(well.plane.api, "unheard-of").decision
+    well.way.accept()
+    well.assert_well()
+
+
+def test_silence_for_longer_than_is_promised(well: Patient) -> None:
+    """First pins are as old as promised at most, then preferences; what can be read again is pinned again."""
+    counted = Counted(well.plane.api)
+    admissions: list[Admission] = []
+
+    def is_unsure() -> bool:
+        admissions.append(well.asked())
+        return not admissions[-1].required
+
+    well.has_just_heard()
+    well.way.freeze()
+    well.way.cut()
+    well.truth.move("node-b")
+    until(is_unsure, "a decision that is no pin")
+    assert_none_too_old(well, admissions)
+    assert {tuple(each.required) for each in admissions[:-1]} == {("node-a",)}
+    assert admissions[-1].preferred == ["node-a"]
+    assert "not required, because Unconfirmed: " in admissions[-1].decision
+    assert {cache.fresh for cache in well.caches().values()} == {False}
+
+    well.truth.move("node-c")
+    with allowed(well.plane, "get"):
+        well.way.thaw()
+        until(lambda: "forbidden: 403" in well.caches()["nodes"].detail, "403")
+        assert {cache.fresh for cache in well.caches().values()} == {False}
+        assert well.asked().required == ["node-c"]
+        assert well.logged()["reads"] > 0
+    well.assert_well()
+    assert counted.more()(FAIL_OPEN, name=WEBHOOK) == 0

@@ -1,0 +1,228 @@
+"""The installs on a real API server, with kubectl, as a cluster admin applies them, upgrades them and removes them."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import builders
+import pytest
+import rendering
+import yaml
+from control_plane import ControlPlane
+from controlplane import build
+from kube_api import Object
+from kubectl import Identity, Kubectl, end_namespace, everything
+from rendering import CERT_MANAGER, CERTS, DEFAULT, INSTALLS, MANIFESTS, NAME, TLS, identity, installed
+from serving import spawned, until_logged
+
+from webhook import __version__
+
+LONGHORN: Final[Object] = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": builders.LONGHORN_NAMESPACE},
+}
+NAMESPACE: Final[Identity] = ("Namespace", "", NAME)
+SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
+CONFIGURATION: Final[Object] = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": NAME},
+}
+CLIENT_SIDE: Final = ("apply", "--validate=strict", "-k")
+SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-k")
+BOTH: Final = {"client-side": CLIENT_SIDE, "server-side": SERVER_SIDE}
+OF_THE_API_SERVER: Final = ("IPAddress",)  # a Service's, made and deleted with it
+
+each_install = pytest.mark.parametrize("install", INSTALLS)
+each_way = pytest.mark.parametrize("way", BOTH.values(), ids=BOTH)
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of one's own, with Longhorn's and cert-manager's kinds, and Longhorn's namespace."""
+    with ControlPlane(tmp_path_factory.mktemp("own"), scheduler=False) as own:
+        own.install(yaml.safe_load(file.read_text(encoding="utf-8")) for file in build.cert_manager_crds())
+        own.api.create(LONGHORN)
+        yield own
+
+
+@pytest.fixture
+def admin(plane: ControlPlane, tmp_path: Path) -> Iterator[Kubectl]:
+    """kubectl; afterwards the cluster must be as it was before, whatever was done."""
+    before = everything(plane.api)
+    yield Kubectl(plane, tmp_path)
+    now = everything(plane.api)
+    left, gone = now.keys() - before.keys(), before.keys() - now.keys()
+    for key in left:
+        plane.api.delete(now[key], missing_ok=True)
+    if NAMESPACE in left:
+        end_namespace(plane.api, NAME)
+    assert (left, gone) == (set(), set())
+
+
+def remove(plane: ControlPlane, admin: Kubectl, install: str = DEFAULT) -> list[Identity]:
+    """Uninstall, and end the namespace. Returns what the namespace controller found left in it."""
+    admin("delete", "--wait=false", "-k", MANIFESTS / install)
+    return end_namespace(plane.api, NAME)
+
+
+@contextmanager
+def keeper(plane: ControlPlane, directory: Path) -> Iterator[Callable[[str], object]]:
+    """`certs keep` as its own service account, with the certificate issued and published; waits for what it says."""
+    kubeconfig = plane.kubeconfig(directory / f"{CERTS}.kubeconfig", plane.service_account(NAME, CERTS))
+    command = [sys.executable, "-m", "certs", "keep", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
+    log = directory / "keep.log"
+    with spawned(command, log) as process:
+        until_logged(process, log, "keeping")
+        plane.api.wait_for(SECRET, lambda found: "tls.crt" in ((found or {}).get("data") or {}), what="with a pair")
+        plane.api.wait_for(CONFIGURATION, lambda found: bool(trust(found)), what="with a caBundle")
+        yield lambda message: until_logged(process, log, message)
+
+
+def trust(configuration: Object | None) -> str:
+    """The caBundle of the one webhook."""
+    [hook] = (configuration or {})["webhooks"]
+    bundle: str = hook["clientConfig"].get("caBundle", "")
+    return bundle
+
+
+@each_install
+@each_way
+def test_an_install_comes_and_goes_whole(
+    install: str, way: tuple[str, ...], plane: ControlPlane, admin: Kubectl
+) -> None:
+    """Everything in it is made, without a warning, and nothing else; deleting it by name leaves an empty namespace."""
+    before = everything(plane.api)
+    admin(*way, MANIFESTS / install)
+    made = [key for key in everything(plane.api).keys() - before.keys() if key[0] not in OF_THE_API_SERVER]
+    assert sorted(made) == sorted(map(identity, installed(install)))
+    admin("delete", "--wait=false", "-k", MANIFESTS / install)
+    assert everything(plane.api).keys() - before.keys() == {NAMESPACE}
+    assert end_namespace(plane.api, NAME) == []
+    assert everything(plane.api).keys() == before.keys()
+
+
+@each_install
+def test_client_verification_can_be_applied(install: str, plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
+    """The component is taken too, and its ConfigMap goes with the namespace."""
+    admin(*CLIENT_SIDE, rendering.with_client_verification(tmp_path, install))
+    (tmp_path / "client-ca.crt").write_text("PEM")
+    config_map = f"{NAME}-client-ca"
+    admin("-n", NAME, "create", "configmap", config_map, f"--from-file=ca.crt={tmp_path / 'client-ca.crt'}")
+    assert remove(plane, admin, install) == [("ConfigMap", NAME, config_map)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(CLIENT_SIDE, CLIENT_SIDE), (SERVER_SIDE, SERVER_SIDE), (CLIENT_SIDE, SERVER_SIDE)],
+    ids=["client-side", "server-side", "client-side, then server-side"],
+)
+def test_an_upgrade_keeps_the_certificate_and_its_trust(
+    first: tuple[str, ...], second: tuple[str, ...], plane: ControlPlane, admin: Kubectl, tmp_path: Path
+) -> None:
+    """The same version applied again, and then another: the Secret is not touched, nor what API servers trust."""
+    admin(*first, MANIFESTS)
+    with keeper(plane, tmp_path):
+        pass
+    kept, trusted = plane.api.get(SECRET), plane.api.get(CONFIGURATION)
+    admin(*second, MANIFESTS)
+    admin(*second, released(tmp_path, "9.9.9"))
+    upgraded = plane.api.get(CONFIGURATION)
+    assert upgraded["metadata"]["labels"]["app.kubernetes.io/version"] == "9.9.9"
+    assert (trust(upgraded), marks(upgraded)) == (trust(trusted), marks(trusted))
+    assert plane.api.get(SECRET) == kept
+    assert remove(plane, admin) == [("Secret", NAME, TLS)]
+
+
+def released(directory: Path, version: str) -> Path:
+    """The manifests of another release."""
+    folder = rendering.copied(directory)
+    release = folder / "components" / "release" / "kustomization.yaml"
+    release.write_text(release.read_text(encoding="utf-8").replace(__version__, version), encoding="utf-8")
+    return folder
+
+
+def marks(configuration: Object) -> dict[str, str]:
+    """The annotations that an apply has not made."""
+    annotations: dict[str, str] = configuration["metadata"]["annotations"]
+    return {key: value for key, value in annotations.items() if not key.startswith("kubectl.kubernetes.io/")}
+
+
+def test_nothing_comes_back_while_the_keeper_still_runs(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
+    """Pods outlive the rights that they had: a keeper that finds its Secret deleted makes no other."""
+    before = everything(plane.api)
+    admin(*CLIENT_SIDE, MANIFESTS)
+    with keeper(plane, tmp_path) as says:
+        assert remove(plane, admin) == [("Secret", NAME, TLS)]
+        says("something is in the way, trying again")
+        assert everything(plane.api).keys() == before.keys()
+
+
+def test_cert_manager_can_take_over_and_give_back(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
+    """As the README says: the other overlay, then delete the folder that it does not have. And the way back."""
+    before = everything(plane.api)
+    admin(*CLIENT_SIDE, MANIFESTS)
+    with keeper(plane, tmp_path):
+        pass
+    admin(*CLIENT_SIDE, MANIFESTS / CERT_MANAGER)
+    admin("delete", "-k", MANIFESTS / "certs")
+    assert grown(plane, before) == {*map(identity, installed(CERT_MANAGER)), identity(SECRET)}
+    assert "cert-manager.io/inject-ca-from" in plane.api.get(CONFIGURATION)["metadata"]["annotations"]
+    admin(*CLIENT_SIDE, MANIFESTS)
+    admin("delete", "-n", NAME, "certificates.cert-manager.io,issuers.cert-manager.io", "--all")
+    assert grown(plane, before) == {*map(identity, installed(DEFAULT)), identity(SECRET)}
+    assert "cert-manager.io/inject-ca-from" not in plane.api.get(CONFIGURATION)["metadata"]["annotations"]
+    assert remove(plane, admin) == [identity(SECRET)]
+
+
+def grown(plane: ControlPlane, before: dict[Identity, Object]) -> set[Identity]:
+    """What there is more than before."""
+    return {key for key in everything(plane.api).keys() - before.keys() if key[0] not in OF_THE_API_SERVER}
+
+
+def test_a_secret_made_by_hand_is_taken_over(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
+    """Of another type, and not the keeper's: it puts a pair of its own in it."""
+    plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
+    data = {key: base64.b64encode(b"by hand").decode() for key in ("tls.crt", "tls.key")}
+    plane.api.create({**SECRET, "type": "kubernetes.io/tls", "data": data})
+    admin(*SERVER_SIDE, MANIFESTS)
+    with keeper(plane, tmp_path):
+        plane.api.wait_for(SECRET, lambda found: (found or {})["data"]["tls.crt"] != data["tls.crt"], what="replaced")
+    assert remove(plane, admin) == [identity(SECRET)]
+
+
+def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:
+    """Without its namespace all the rest is installed, and the error names it; a second apply completes the install."""
+    plane.api.delete(LONGHORN)
+    end_namespace(plane.api, builders.LONGHORN_NAMESPACE)
+    before = everything(plane.api)
+    said = admin.said(*CLIENT_SIDE, MANIFESTS)
+    absent = {("Role", builders.LONGHORN_NAMESPACE, NAME), ("RoleBinding", builders.LONGHORN_NAMESPACE, NAME)}
+    assert said.code == 1
+    assert said.errors.count(f'namespaces "{builders.LONGHORN_NAMESPACE}" not found') == len(absent)
+    assert grown(plane, before) == set(map(identity, installed())) - absent
+    plane.api.create(LONGHORN)
+    admin(*CLIENT_SIDE, MANIFESTS)
+    assert grown(plane, before) == {*map(identity, installed()), identity(LONGHORN)}
+    assert remove(plane, admin) == []
+
+
+def test_what_is_misspelt_is_refused(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
+    """The API server is strict here: else the tests above would be satisfied with anything."""
+    folder = shutil.copytree(MANIFESTS, tmp_path / "spoilt")
+    certificate = folder / CERT_MANAGER / "certificate.yaml"
+    certificate.write_text(certificate.read_text(encoding="utf-8").replace("dnsNames:", "dnsName:"), encoding="utf-8")
+    said = admin.said(*SERVER_SIDE, folder / CERT_MANAGER)
+    assert said.code == 1
+    assert ".spec.dnsName: field not declared in schema" in said.errors
+    plane.api.delete({**SECRET, "kind": "Namespace", "metadata": {"name": NAME}})
+    remaining = admin.said("delete", "--wait=false", "--ignore-not-found", "-k", MANIFESTS / CERT_MANAGER)
+    assert remaining.code == 0, remaining
+    end_namespace(plane.api, NAME)

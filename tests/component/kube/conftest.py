@@ -1,0 +1,39 @@
+"""An API server for a test's `cluster`, and the program's ways to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from api_server import ApiServer, Cluster
+from live import LONGHORN_NAMESPACE, cluster_of, connected
+
+from webhook.kube.client import Api
+from webhook.kube.store import Store
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A cluster with nothing in it; a module that needs more has its own."""
+    return cluster_of()
+
+
+@pytest.fixture
+async def server(cluster: Cluster) -> AsyncIterator[ApiServer]:
+    """An API server for the cluster."""
+    async with ApiServer(cluster) as started:
+        yield started
+
+
+@pytest.fixture
+async def api(server: ApiServer, tmp_path: Path) -> AsyncIterator[Api]:
+    """A way to it."""
+    async with connected(server, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def store(api: Api) -> Store:
+    """A store whose caches have heard of nothing yet."""
+    return Store(api, longhorn_namespace=LONGHORN_NAMESPACE)

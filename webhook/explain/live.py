@@ -1,0 +1,195 @@
+"""Live: the cluster as it is now, as whoever holds the kubeconfig may see it; a Cluster.
+
+Each question is a read or a list at the API server; nothing is watched. Only here does explain meet asyncio: every
+method runs the event loop until it has its answer. Invariant: an API server that can't be reached is a NoCluster, and
+what it refuses later is the `trouble` of that answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from webhook.core.objects import PersistentVolumeClaim, Pod
+from webhook.core.view import ClusterView, Gap, Key, Kind, Ref
+from webhook.documents import Document
+from webhook.errors import UserError
+from webhook.explain import names, reader
+from webhook.explain.cluster import Listed
+from webhook.explain.names import Named
+from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
+from webhook.kube.store import Read, Store, View
+from webhook.kube.wire import Decoders
+
+_UNAUTHORIZED: Final = 401
+_SERVER_ERRORS: Final = 500
+_FINISHED: Final = ("Succeeded", "Failed")
+_CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller's own way from an instance to its pods
+
+
+class NoCluster(UserError):
+    """There is no API server to ask, or it does not know us."""
+
+
+class NotFound(UserError):
+    """An object that was asked for by name, and can't be had."""
+
+
+@contextmanager
+def connect(target: Target, *, longhorn_namespace: str) -> Iterator[Live]:
+    """The live cluster, for as long as the block lasts.
+
+    Raises:
+        UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
+    """
+    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
+    with asyncio.Runner() as runner:
+        try:
+            api = runner.run(Api.connect(target))
+        except BadKubeconfig as error:
+            raise BadKubeconfig(
+                *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)
+            ) from None
+        try:
+            origin = f"context {api.context}, {api.host}" if api.context else api.host
+            runner.run(_greet(api, origin))
+            yield Live(runner, api, origin, longhorn_namespace)
+        finally:
+            runner.run(api.close())
+
+
+async def _greet(api: Api, origin: str) -> None:
+    """See that there is an API server, and that it knows us: later a failure is one object's, and decided upon."""
+    try:
+        reply = await api.get("/version", seconds=reader.ANSWER_SECONDS)
+    except Trouble as trouble:
+        raise NoCluster(
+            f"{origin}: {trouble}; expected an API server: check the kubeconfig's server and certificates, or choose "
+            "with --kubeconfig or --context"
+        ) from None
+    if reply.status == _UNAUTHORIZED:
+        raise NoCluster(
+            f"{origin}: {reader.refusal(reply)}; expected credentials that it takes: log in again, or choose with "
+            "--kubeconfig or --context"
+        )
+    if reply.status >= _SERVER_ERRORS:
+        raise NoCluster(f"{origin}: {reader.refusal(reply)}; expected an API server that is ready: try again")
+
+
+class _View(View):
+    """What was read, without any cache; `longhorn_nodes` is known where they were listed."""
+
+    def __init__(self, store: Store, reads: Mapping[Ref, Read], *, longhorn_nodes: bool | None) -> None:
+        super().__init__(store, 0.0, reads)
+        self._longhorn_nodes = longhorn_nodes
+
+    def has_longhorn_nodes(self) -> bool:
+        return super().has_longhorn_nodes() if self._longhorn_nodes is None else self._longhorn_nodes
+
+
+class Live:
+    """The cluster behind one Api."""
+
+    def __init__(self, runner: asyncio.Runner, api: Api, origin: str, longhorn_namespace: str) -> None:
+        self.origin = origin
+        self.namespace = api.namespace or "default"
+        self._run = runner.run
+        self._api = api
+        self._store = Store(api, longhorn_namespace=longhorn_namespace)
+        self._reads: Mapping[Ref, Read] = {}
+        self._longhorn_nodes: bool | None = None
+        self._nodes: Listed[str] | None = None
+
+    @property
+    def view(self) -> ClusterView:
+        """What was read so far."""
+        return self._view()
+
+    def _view(self) -> View:
+        return _View(self._store, self._reads, longhorn_nodes=self._longhorn_nodes)
+
+    def read(self, refs: Sequence[Ref]) -> None:
+        """GET each of them."""
+        self._reads = self._run(self._read(refs)).reads
+
+    async def _read(self, refs: Sequence[Ref]) -> View:
+        deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
+        return await self._store.read(self._view(), refs, deadline)
+
+    def node_names(self) -> Listed[str]:
+        """Every node, by name, where both kinds of node may be listed. Asked once."""
+        if self._nodes is None:
+            self._nodes = self._run(self._list_nodes())
+        return self._nodes
+
+    async def _list_nodes(self) -> Listed[str]:
+        try:
+            nodes, longhorn_nodes = await self._all_of(Kind.NODE), await self._all_of(Kind.LONGHORN_NODE)
+        except Trouble as trouble:
+            return Listed(trouble=str(trouble))
+        absent = {Ref(Kind.LONGHORN_NODE, ref.key): Read(Gap.ABSENT) for ref in nodes}
+        # What was read one by one was decided upon, and stays.
+        self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
+        self._longhorn_nodes = bool(longhorn_nodes)
+        return Listed(sorted(ref.key.name for ref in nodes))
+
+    async def _all_of(self, kind: Kind) -> dict[Ref, Read]:
+        resource = self._store.caches[kind].resource
+        items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
+        found = {}
+        for item in items:
+            key = resource.key_of(item.metadata)
+            found[Ref(kind, Key("", str(key)))] = Read(resource.build(key, resource.keep(item)))
+        return found
+
+    def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
+        """Every claim of a namespace."""
+        return self._run(self._listed(namespace, "persistentvolumeclaims", PersistentVolumeClaim))
+
+    async def _listed(self, namespace: str, plural: str, type_: type[Any], selector: str = "") -> Listed[Any]:
+        try:
+            path = f"/api/v1/{reader.within(namespace)}/{plural}"
+            return Listed(await reader.get_all(self._api, path, Decoders(type_), selector=selector))
+        except Trouble as trouble:
+            return Listed(trouble=str(trouble))
+
+    def find(self, named: Named, namespace: str) -> Document:
+        """The object of that name, by one GET."""
+        type_ = named.type
+        try:
+            value = self._run(reader.get(self._api, type_.path(reader.within(namespace), named.name)))
+        except reader.Missing as missing:
+            if not missing.installed:
+                raise NotFound(
+                    f"{named}: {self.origin} has no {type_.title}; expected a cluster with KubeVirt"
+                ) from None
+            raise NotFound(
+                f"{named}: no {type_.kind} {named.name} in namespace {namespace} of {self.origin}; check the name, "
+                "--namespace and --context"
+            ) from None
+        except Trouble as trouble:
+            raise NotFound(
+                f"{named}: {trouble} ({self.origin}, namespace {namespace}); expected the object: check your "
+                "permissions, --namespace and --context"
+            ) from None
+        return Document(str(named), {"apiVersion": type_.api_version, "kind": type_.kind, **value})
+
+    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+        """The pods that virt-controller has made for the instance, those that have ended left out."""
+        listed: Listed[Pod] = self._run(self._launchers(instance, namespace))
+        there = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
+        return Listed(there, listed.trouble)
+
+    async def _launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+        type_ = names.VIRTUAL_MACHINE_INSTANCE
+        try:
+            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(instance)))
+        except reader.Missing:
+            return Listed()
+        except Trouble as trouble:
+            return Listed(trouble=str(trouble))
+        uid = found.get("metadata", {}).get("uid", "")
+        return await self._listed(namespace, "pods", Pod, f"{_CREATED_BY}={uid}")

@@ -1,0 +1,137 @@
+"""An object -> the Question that explain puts to core: the AdmissionReview which the API server would send for it.
+
+A VirtualMachine's pod is derived; a pod that is there already is taken back to what it was when it was created.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.core import review
+from webhook.core.objects import ObjectMeta, Pod
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.documents import Document
+from webhook.explain.cluster import Cluster
+from webhook.explain.created import as_created
+from webhook.explain.derive import derive
+from webhook.explain.explanation import Question, RunningPod, Subject
+from webhook.explain.names import Named
+
+POD_KIND: Final = ("v1", "Pod")
+REVIEW_KIND: Final = (review.API_VERSION, review.KIND)
+_REQUEST_UID: Final = "explain"
+_AS_CREATED: Final = (
+    "judged as if it were created now: without the node and the decision that it has got since, on the cluster as it is"
+)
+
+
+def of(document: Document, cluster: Cluster, namespace: str) -> Question:
+    """What to ask about an object of a file.
+
+    Args:
+        document: the object.
+        cluster: where a machine's backend storage claim and its pods are looked up.
+        namespace: the object's, where it states none.
+
+    Raises:
+        BadDocument: the object can't be read.
+    """
+    match (document.api_version, document.kind):
+        case kind if kind == REVIEW_KIND:
+            return _of_review(document, namespace)
+        case kind if kind == POD_KIND:
+            return _of_pod(document, document.value, namespace)
+    return _of_machine(document, cluster, namespace)
+
+
+def by_name(named: Named, cluster: Cluster, namespace: str) -> Question:
+    """What to ask about an object that the cluster has.
+
+    Raises:
+        UserError: it can't be had, or can't be read.
+    """
+    document = cluster.find(named, namespace)
+    if (document.api_version, document.kind) != POD_KIND:
+        return _of_machine(document, cluster, namespace)
+    question = _of_pod(document, as_created(document.value), namespace)
+    pod = document.read(Pod)
+    return msgspec.structs.replace(question, notes=[_AS_CREATED], running=[_running(pod)])
+
+
+def _of_pod(document: Document, pod: dict[str, Any], namespace: str) -> Question:
+    meta = document.read(Pod).metadata
+    subject = _subject(document, meta.namespace or namespace, meta.name or meta.generate_name)
+    return Question(subject=subject, review=_review(pod, subject.namespace))
+
+
+def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Question:
+    derived = derive(document, cluster, namespace)
+    subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
+    launchers = cluster.launchers(subject.name, subject.namespace)
+    unknown = [f"whether it runs now is not known: {launchers.trouble}"] if launchers.trouble else []
+    return Question(
+        subject=subject,
+        review=_review(derived.pod, subject.namespace),
+        notes=[*derived.notes, *unknown],
+        hints=derived.hints,
+        running=[_running(pod) for pod in launchers.items],
+    )
+
+
+def _running(pod: Pod) -> RunningPod:
+    return RunningPod(
+        name=pod.metadata.name or "",
+        phase=pod.status.phase if pod.status else None,
+        node=pod.spec.node_name,
+        decision=pod.metadata.annotation(ANNOTATION_DECISION),
+    )
+
+
+def _subject(document: Document, namespace: str, name: str | None) -> Subject:
+    return Subject(kind=document.kind, namespace=namespace, name=name or "", source=document.place)
+
+
+def _review(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """The AdmissionReview that the API server sends for the creation of `pod`, as far as it is read."""
+    return {
+        "apiVersion": review.API_VERSION,
+        "kind": review.KIND,
+        "request": {
+            "uid": _REQUEST_UID,
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "namespace": namespace,
+            "operation": "CREATE",
+            "object": pod,
+        },
+    }
+
+
+class _ReviewObject(Struct):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _ReviewRequest(Struct):
+    name: str | None = None
+    namespace: str | None = None
+    object: _ReviewObject | None = None
+
+
+class _Review(Struct):
+    """Of an AdmissionReview what names its object; core reads the rest."""
+
+    request: _ReviewRequest | None = None
+
+
+def _of_review(document: Document, namespace: str) -> Question:
+    """The review as it is. The API server always states the namespace of a pod; one written by hand may not."""
+    request = document.read(_Review).request or _ReviewRequest()
+    meta = (request.object or _ReviewObject()).metadata
+    where = request.namespace or meta.namespace or namespace
+    asked = document.value
+    if asked.get("request") and not request.namespace:
+        asked = {**asked, "request": {**asked["request"], "namespace": where}}
+    name = meta.name or request.name or meta.generate_name
+    return Question(subject=_subject(document, where, name), review=asked)

@@ -1,0 +1,147 @@
+"""What a PEM file with a certificate or key holds, and whether it can be served: bytes in, or one sentence out.
+
+Pure: no file is read here, and no clock. Every sentence names the file, what is wrong, and what was expected.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from errno import ENOENT
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from webhook.errors import UserError
+
+_NOT_THAT: Final = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion, x509.DuplicateExtension)
+
+
+class Problem(StrEnum):
+    """What can be wrong with the files; a metric's label."""
+
+    MISSING = "missing"  # or empty
+    UNREADABLE = "unreadable"
+    MALFORMED = "malformed"
+    ENCRYPTED = "encrypted"
+    KEY_MISMATCH = "key-mismatch"  # a torn pair, or a wrong key
+    NOT_YET_VALID = "not-yet-valid"
+    EXPIRED = "expired"
+    WRONG_NAME = "wrong-name"
+    REFUSED = "refused"  # by OpenSSL
+    CHANGING = "changing"  # at every look
+
+
+class BadCertificate(UserError):
+    """Files that can't be served."""
+
+    def __init__(self, problem: Problem, sentence: str) -> None:
+        self.problem = problem
+        super().__init__(sentence)
+
+
+def _content(content: bytes | int, file: Path, what: str) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    problem = Problem.MISSING if content == ENOENT else Problem.UNREADABLE
+    raise BadCertificate(problem, f"{file}: {os.strerror(content)}; expected a PEM file with {what}")
+
+
+def certificates(content: bytes | int, file: Path, what: str) -> Sequence[x509.Certificate]:
+    """The certificates of a file, in their order: one at least.
+
+    Raises:
+        BadCertificate: it holds none.
+    """
+    pem = _content(content, file, what)
+    try:
+        return x509.load_pem_x509_certificates(pem)
+    except _NOT_THAT:
+        problem = Problem.MALFORMED if pem else Problem.MISSING
+        raise BadCertificate(problem, f"{file}: no certificate in it; expected PEM with {what}") from None
+
+
+def check_key(content: bytes | int, file: Path, certificate: x509.Certificate, cert_file: Path) -> None:
+    """Does this file hold the key of that certificate?
+
+    Raises:
+        BadCertificate: it holds none, an encrypted one, or another's.
+    """
+    pem = _content(content, file, "the certificate's private key")
+    try:
+        key = load_pem_private_key(pem, password=None)
+    except TypeError:
+        sentence = f"{file}: the private key is encrypted; expected one without a passphrase"
+        raise BadCertificate(Problem.ENCRYPTED, sentence) from None
+    except _NOT_THAT:
+        problem = Problem.MALFORMED if pem else Problem.MISSING
+        sentence = f"{file}: no private key in it; expected PEM with the certificate's key"
+        raise BadCertificate(problem, sentence) from None
+    try:
+        same = key.public_key() == certificate.public_key()
+    except _NOT_THAT:
+        same = False  # a certificate for a kind of key that nobody knows
+    if not same:
+        raise BadCertificate(
+            Problem.KEY_MISMATCH, f"{file}: not the private key of {cert_file}; expected the two to be issued together"
+        )
+
+
+def check_name(certificate: x509.Certificate, file: Path, name: str) -> None:
+    """Is the certificate for this name, by its subject alternative names? Nobody looks at its subject any more.
+
+    Raises:
+        BadCertificate: it is not.
+    """
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        found = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
+    except (*_NOT_THAT, x509.ExtensionNotFound):
+        found = []
+    if not any(_covers(pattern.lower(), name.lower()) for pattern in found):
+        raise BadCertificate(
+            Problem.WRONG_NAME,
+            f"{file}: for {', '.join(found) or 'no name'}; expected {name} among its subject alternative names",
+        )
+
+
+def _covers(pattern: str, name: str) -> bool:
+    """As Go compares them: a star stands for one whole label, the first."""
+    if pattern.startswith("*."):
+        label, dot, rest = name.partition(".")
+        return bool(label and dot) and rest == pattern[2:] and not _is_ip(name)
+    return pattern == name
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def check_dates(certificate: x509.Certificate, file: Path, now: datetime) -> None:
+    """Is it valid now?
+
+    Raises:
+        BadCertificate: it is not; the sentence says since when, or from when on.
+    """
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now < start:
+        raise BadCertificate(
+            Problem.NOT_YET_VALID, f"{file}: not valid before {timestamp(start)}; check this machine's clock"
+        )
+    if now >= end:
+        raise BadCertificate(Problem.EXPIRED, f"{file}: expired at {timestamp(end)}; issue a new one")
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
