@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from msgspec import Struct
 
-from webhook import __version__, settings
+from webhook import __version__, options, settings
 from webhook.core.placement import Policy
 from webhook.errors import UserError
-from webhook.settings import BadSettings, Option
+from webhook.options import BadSettings, Option
 
 if TYPE_CHECKING:
     from webhook.explain.cluster import Cluster
@@ -112,7 +112,7 @@ COMMANDS: Final = (
 {PROGRAM} serve --tls-cert-file tls.crt --tls-private-key-file tls.key
 
 # A cluster that files describe, on loopback only, with a setting from the environment
-{settings.ENVIRONMENT_PREFIX}LISTEN=127.0.0.1:9443 {PROGRAM} serve --manifests manifests/examples/cluster \\
+{options.ENVIRONMENT_PREFIX}LISTEN=127.0.0.1:9443 {PROGRAM} serve --manifests manifests/examples/cluster \\
   --tls-cert-file tls.crt --tls-private-key-file tls.key""",
         options=settings.SERVE,
         run=_serve,
@@ -193,7 +193,7 @@ def _run(command: Command, words: Sequence[str]) -> int:
     """One failure scope for a whole subcommand: what a user can mend is a sentence and exit code 2."""
     try:
         flags, names = _flags(command, words)
-        values = settings.resolve(command.options, flags, os.environ)
+        values = options.resolve(command.options, flags, os.environ)
         return command.run({**values, "names": names} if command.words else values)
     except UserError as error:
         see = f"{PROGRAM} {command.name}" if isinstance(error, BadSettings) else None

@@ -33,10 +33,10 @@ from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import BadDocument, read_file
 from webhook.explain.text import affinity_diff, columns
 from webhook.manifests import Manifests
+from webhook.options import Address
 from webhook.serving.routes import WEBHOOK_PATH, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
-from webhook.settings import Address
 
 _LIFETIME: Final = timedelta(hours=1)
 _TIMEOUT_SECONDS: Final = 10.0

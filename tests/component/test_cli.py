@@ -9,7 +9,7 @@ import builders
 import pytest
 from serving import cluster, issue, write_cluster
 
-from webhook import __version__, app, cli, settings
+from webhook import __version__, app, cli, options, settings
 
 _NAMES: Final = [command.name for command in cli.COMMANDS]
 
@@ -78,6 +78,10 @@ TYPED: Final = {
             "--longhorn-namespace: got '', expected a name",
         ],
     ),
+    "two clusters for serve": (
+        SERVE + "--context c",
+        ["got --context c and --manifests m: expected a live cluster or one in files, not both"],
+    ),
     "names and a file": (
         "explain vm/a pod/b -f vm.yaml",
         ["got vm/a pod/b and --filename vm.yaml: expected names or a file, not both"],
@@ -139,10 +143,10 @@ def test_a_flag_wins_over_its_variable() -> None:
     """Flag, then variable, then default; an empty variable counts as one that was set."""
     given = {"KUBEVIRT_COSCHEDULE_MODE": "off", "KUBEVIRT_COSCHEDULE_LISTEN": "[::1]:1"}
     flags = dict.fromkeys(("manifests", "tls_cert_file", "tls_private_key_file"), "x") | {"mode": "preferred"}
-    found = settings.resolve(settings.SERVE, flags, given)
+    found = options.resolve(settings.SERVE, flags, given)
     assert (found["mode"], str(found["listen"]), str(found["health_listen"])) == ("preferred", "[::1]:1", ":8080")
-    with pytest.raises(settings.BadSettings, match="KUBEVIRT_COSCHEDULE_MODE: got ''"):
-        settings.resolve(settings.SERVE, {**flags, "mode": None}, {"KUBEVIRT_COSCHEDULE_MODE": ""})
+    with pytest.raises(options.BadSettings, match="KUBEVIRT_COSCHEDULE_MODE: got ''"):
+        options.resolve(settings.SERVE, {**flags, "mode": None}, {"KUBEVIRT_COSCHEDULE_MODE": ""})
 
 
 ADDRESSES: Final = {
@@ -166,10 +170,10 @@ def test_an_address_is_host_and_port(text: str, expected: tuple[str, int] | None
     """HOST:PORT, :PORT or [IPV6]:PORT, and it is written as it is read."""
     if expected is None:
         with pytest.raises(ValueError, match="expected HOST:PORT"):
-            settings.address(text)
+            options.address(text)
         return
-    assert settings.address(text) == expected
-    assert str(settings.address(text)) == text
+    assert options.address(text) == expected
+    assert str(options.address(text)) == text
 
 
 SECONDS: Final = {
@@ -197,9 +201,9 @@ def test_seconds_are_a_plain_decimal_number(text: str, expected: float | None) -
     """None at all, whole ones and parts of one; no sign, no unit, no exponent."""
     if expected is None:
         with pytest.raises(ValueError, match="expected a number of seconds, 0 or more"):
-            settings.seconds(text)
+            options.seconds(text)
         return
-    assert settings.seconds(text) == expected
+    assert options.seconds(text) == expected
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])

@@ -9,9 +9,9 @@ from typing import Final
 import pytest
 from wire import Wire
 
+from webhook.options import Address
 from webhook.serving.routes import Check, health_handler
 from webhook.serving.server import Listener
-from webhook.settings import Address
 
 UP: Final = Check("shutdown", ok=True)
 DOWN: Final = Check("shutdown", ok=False, detail="shutting down")

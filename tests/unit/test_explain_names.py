@@ -6,7 +6,7 @@ import pytest
 
 from webhook.explain import names
 from webhook.explain.names import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Type
-from webhook.settings import BadSettings
+from webhook.options import BadSettings
 
 SPELLING_ROWS: dict[str, Type] = {
     "vm": VIRTUAL_MACHINE,

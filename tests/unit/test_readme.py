@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from webhook import settings
+from webhook import options, settings
 from webhook.core.reasons import Reason
 
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
@@ -18,16 +18,16 @@ def reasons() -> str:
     return "\n".join(["| Code | Sentence |", "|---|---|", *rows])
 
 
-def options() -> str:
+def options_table() -> str:
     """The table of serve's options."""
     rows = "\n".join(f"| `{option.flag}` | {_default(option)} | {option.help} |" for option in settings.SERVE)
     return (
         f"| Flag | Default | What it is |\n|---|---|---|\n{rows}\n\nEvery flag also as an environment variable: "
-        f"`{settings.ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
+        f"`{options.ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
     )
 
 
-def _default(option: settings.Option) -> str:
+def _default(option: options.Option) -> str:
     if option.default is not None:
         return f"`{option.default}`"
     return "none" if option.optional else "required"
@@ -35,7 +35,7 @@ def _default(option: settings.Option) -> str:
 
 def render(text: str) -> str:
     """The README with its generated parts made anew."""
-    for name, table in (("reasons", reasons()), ("options", options())):
+    for name, table in (("reasons", reasons()), ("options", options_table())):
         head, _, rest = text.partition(f"<!-- {name}: ")
         opening, _, rest = rest.partition("\n")
         _, closing, tail = rest.partition(f"<!-- /{name} -->")

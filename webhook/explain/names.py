@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from webhook.core.affinity import is_node_name
-from webhook.settings import BadSettings
+from webhook.options import BadSettings
 
 _EXPECTED: Final = "expected vm/NAME, vmi/NAME or pod/NAME"
 

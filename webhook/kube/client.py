@@ -223,7 +223,7 @@ class Api:
                 more = await response.content.read(_OBJECT_MAX_BYTES)
                 body += more
                 if len(body) > _OBJECT_MAX_BYTES:
-                    raise aiohttp.ClientPayloadError(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
+                    raise Trouble(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
             return Reply(response.status, body)
 
 
@@ -326,6 +326,8 @@ def _sentence(error: Exception) -> str:
         return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its answer broke off"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "it closed the connection"
     return _shown(error)

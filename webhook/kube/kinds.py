@@ -51,7 +51,7 @@ class Resource(Struct, frozen=True, kw_only=True):
         return "/".join(filter(None, (self.prefix, within, self.plural, quote(key.name, safe=""))))
 
     def key(self, key: Key) -> str:
-        """What the object is kept under: its name, but a claim by NAMESPACE/NAME, a share-manager's pod by its volume."""
+        """What it is kept under: its name, but a claim by NAMESPACE/NAME, a share-manager's pod by its volume."""
         if self.kind is Kind.PERSISTENT_VOLUME_CLAIM:
             return f"{key.namespace}/{key.name}"
         return records.pod_key(key.name) if self.kind is Kind.SHARE_MANAGER_POD else key.name

@@ -300,7 +300,7 @@ class ListWatch:
             self._complete(building, page.resource_version, self._asked_at)
 
     def _record(self, key: str, wire: Any) -> Any:
-        """What is kept of an object: the very record that is shown where they are equal, so that a list has no second."""
+        """What is kept of an object: the one that is shown where they are equal, so that a list makes no second."""
         record, shown = self.resource.keep(wire), self.objects.get(key)
         return shown if shown == record else record
 

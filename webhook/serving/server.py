@@ -21,9 +21,9 @@ from weakref import WeakSet
 from aiohttp import web
 
 from webhook.errors import UserError
+from webhook.options import Address
 from webhook.record import LOGGER
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits, refuse
-from webhook.settings import Address
 
 _BACKLOG: Final = 512
 _CLOSE_SECONDS: Final = 1.0  # for an answer to leave, once it is made

@@ -1,0 +1,156 @@
+"""Certificates: makes a pair with an authority of its own, and reads PEM that anybody may have written.
+
+No I/O, no clock; randomness is OpenSSL's. Invariant: the authority signs one certificate, and its key leaves no
+function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+
+BACKDATED: Final = timedelta(hours=1)  # for API servers whose clocks are slow; kubeadm allows them 5 minutes
+_COMMON_NAME_CHARS: Final = 64  # RFC 5280: ub-common-name
+_SHOWN_HEX: Final = 16  # of a fingerprint: enough to tell any two apart that ever meet
+_CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----\s.*?-----END CERTIFICATE-----", re.DOTALL)
+
+
+class Pair(Struct, frozen=True):
+    """A certificate, its key and the authority that verifies it, each PEM, or whatever stands in their place."""
+
+    certificate: bytes = b""
+    key: bytes = b""
+    authority: bytes = b""
+
+    def __repr__(self) -> str:
+        return "Pair(...)"  # the key is nobody's to see
+
+    def __bool__(self) -> bool:
+        return bool(self.certificate or self.key or self.authority)
+
+
+NO_PAIR: Final = Pair()
+
+
+def service_names(service: str, namespace: str, cluster_domain: str) -> tuple[str, ...]:
+    """What a Service is called; `<service>.<namespace>.svc` is what API servers ask for."""
+    return (
+        f"{service}.{namespace}.svc",
+        service,
+        f"{service}.{namespace}",
+        f"{service}.{namespace}.svc.{cluster_domain}",
+    )
+
+
+def issue(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
+    """A new pair for these names (addresses among them), valid until `now + lifetime`.
+
+    Its authority has a name of its own: who looks an issuer up by its name finds one, however many are in a bundle.
+    """
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    serial = x509.random_serial_number()
+    issuer = _name(f"kubevirt-coschedule CA {serial:x}"[:40])
+    dates = now - BACKDATED, now + lifetime
+    authority_id = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
+    authority = (
+        _builder(issuer, issuer, authority_key.public_key(), dates)
+        .serial_number(serial)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .add_extension(authority_id, critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = (
+        _builder(_name(names[0][:_COMMON_NAME_CHARS]), issuer, key.public_key(), dates)
+        .serial_number(x509.random_serial_number())
+        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(authority_id), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    return Pair(
+        certificate=pem([certificate]),
+        key=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+        authority=pem([authority]),
+    )
+
+
+def certificates(text: bytes) -> list[x509.Certificate]:
+    """Every certificate that can be read in a text, as Go's AppendCertsFromPEM: what is none is passed over."""
+    found = []
+    for block in _CERTIFICATE.findall(text):
+        try:
+            certificate = x509.load_pem_x509_certificate(block)
+            _ = certificate.subject, certificate.extensions  # read late, these may turn out to be broken
+        except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+            continue
+        found.append(certificate)
+    return found
+
+
+def pem(chosen: Iterable[x509.Certificate]) -> bytes:
+    """The certificates as one text."""
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chosen)
+
+
+def fingerprint(certificate: x509.Certificate) -> str:
+    """What a certificate is called in logs and in our notes: the start of its SHA-256."""
+    return certificate.fingerprint(hashes.SHA256()).hex()[:_SHOWN_HEX]
+
+
+def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
+    """The DNS names and addresses that a certificate is for."""
+    try:
+        stated = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    return (
+        *stated.get_values_for_type(x509.DNSName),
+        *map(str, stated.get_values_for_type(x509.IPAddress)),
+    )
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, dates: tuple[datetime, datetime]
+) -> x509.CertificateBuilder:
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key)
+    return builder.not_valid_before(dates[0]).not_valid_after(dates[1])
+
+
+def _name(common_name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
