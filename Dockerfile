@@ -11,6 +11,7 @@ RUN python -m pip install --no-cache-dir --disable-pip-version-check --no-compil
 COPY LICENSE ./
 COPY manifests/examples manifests/examples
 COPY webhook webhook
+COPY certs certs
 # Readable for any uid, whatever the checkout's umask was. Bytecode without times in it: equal sources, equal files.
 RUN chmod -R a+rX /app && python -m compileall -q --invalidation-mode unchecked-hash /app
 

@@ -35,7 +35,7 @@ test: lint ## Lint, types, import contracts and all tests, with the coverage the
 	@$(BIN)/python -m coverage report --omit='webhook/core/*' --fail-under=90
 
 .PHONY: control-plane
-control-plane: $(VENV)/.dev ## Build etcd, kube-apiserver and kube-scheduler for the tests (once; `make test` does it too)
+control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubectl, for the tests (once; `make test` does it too)
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint

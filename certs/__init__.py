@@ -1,5 +1,5 @@
 """The keeper of the serving certificate: issues it, renews it, and publishes its authority to the API servers.
 
-Imports run one way: `cli -> {keep, inspection} -> {cluster, health} -> plan -> state -> {leaf, pki}`. Nothing here
-knows `webhook`, nor the other way round: the two meet at mounted files.
+`plan` tells the story: what the cluster shows -> one step with its reason. `keep` takes the steps, `cluster` reads and
+writes, `pki` makes certificates. Nothing here knows `webhook`, nor the other way round: the two meet at mounted files.
 """

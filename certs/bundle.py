@@ -73,6 +73,11 @@ class Bundle(Struct, frozen=True, kw_only=True):
     next_change: datetime | None
 
     @property
+    def mends(self) -> bool:
+        """It puts right what nobody has planned."""
+        return self.tidied or any(each.because is not Because.NEXT for each in self.added)
+
+    @property
     def text(self) -> bytes:
         """The PEM of it."""
         return pki.pem(self.authorities)

@@ -55,9 +55,8 @@ def _inspect(values: Mapping[str, Any]) -> int:
         names = names or kept.names
         material, service = live.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
         address = connect or service
-    return inspection.run(
-        material, names or (), address=address, asked=connect is not None, output=values["output"], stdout=sys.stdout
-    )
+    subject = inspection.Subject(material=material, names=names or (), address=address, asked=connect is not None)
+    return inspection.run(subject, output=values["output"], stdout=sys.stdout)
 
 
 def _fields(kind: type[Kept], values: Mapping[str, Any]) -> dict[str, Any]:

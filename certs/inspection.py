@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 import msgspec
+from msgspec import Struct
 
 from certs import findings
 from certs.errors import UserError
@@ -24,19 +25,24 @@ class CantRead(UserError):
     """The files can't be read."""
 
 
-def run(
-    material: Material, names: Sequence[str], *, address: Address | None, asked: bool, output: str, stdout: TextIO
-) -> int:
-    """Print what is found. Returns the exit code: 0, or 1 where something is wrong.
+class Subject(Struct, frozen=True, kw_only=True):
+    """What is inspected.
 
-    Args:
-        names: what the certificate must be for; none where it may be for anything.
-        address: where to shake hands; None where nobody knows.
-        asked: the user has named that address.
+    `names`: what the certificate must be for; none where it may be for anything. `address`: where to shake hands, None
+    where nobody knows. `asked`: the user has named that address.
     """
-    found = list(findings.findings(material, names, datetime.now(UTC)))
-    if address or material.bundles:
-        found.append(_handshake(material, names, address, asked=asked))
+
+    material: Material
+    names: Sequence[str]
+    address: Address | None
+    asked: bool
+
+
+def run(subject: Subject, *, output: str, stdout: TextIO) -> int:
+    """Print what is found. Returns the exit code: 0, or 1 where something is wrong."""
+    found = list(findings.findings(subject.material, subject.names, datetime.now(UTC)))
+    if subject.address or subject.material.bundles:
+        found.append(_handshake(subject))
     good = all(each.result is not Result.WRONG for each in found)
     stdout.write(_json(found, good=good) if output == "json" else _table(found))
     return 0 if good else EXIT_WRONG
@@ -61,17 +67,18 @@ def read_directory(directory: Path) -> Material:
     return Material(pair=Pair(*contents))
 
 
-def _handshake(material: Material, names: Sequence[str], address: Address | None, *, asked: bool) -> Finding:
+def _handshake(subject: Subject) -> Finding:
     advice = "forward a port to it (kubectl port-forward), and name that with --connect"
+    address, names = subject.address, subject.names
     if address is None:
         return Finding("handshake", Result.NOTE, f"not tried: the Service has no address that can be seen; {advice}")
     try:
-        shaken = shake(address, names[0] if names else address.host, material.trusted)
+        shaken = shake(address, names[0] if names else address.host, subject.material.trusted)
     except Unreachable as error:
-        if asked:
+        if subject.asked:
             return Finding("handshake", Result.WRONG, str(error))
         return Finding("handshake", Result.NOTE, f"the Service can't be reached from here ({error}); {advice}")
-    return findings.of_handshake(shaken, material.pair)
+    return findings.of_handshake(shaken, subject.material.pair)
 
 
 def _json(found: Sequence[Finding], *, good: bool) -> str:

@@ -31,7 +31,7 @@ _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 15.0
 _UNWATCHED_SECONDS: Final = 5.0  # between two looks where a watch can't be had
 _IN_THE_WAY: Final = "something is in the way, trying again"
-_MANY_WRITES: Final = 20  # a rotation takes 5
+_MANY_WRITES: Final = 20  # that mend something
 _MANY_WRITES_IN: Final = timedelta(seconds=20)
 
 
@@ -80,7 +80,7 @@ class Keeper:
         self._sleep = sleep
         self._connect, self._policy, self._clock, self._note = connect, policy, clock, note
         self._said: dict[str, object] = {}
-        self._written: deque[datetime] = deque(maxlen=_MANY_WRITES)
+        self._mended: deque[datetime] = deque(maxlen=_MANY_WRITES)
 
     async def run(self) -> None:
         """Keep the certificate until this is cancelled."""
@@ -121,7 +121,7 @@ class Keeper:
             self._note("somebody else wrote first, looking again", step=type(step).__name__)
             return
         self._done(step)
-        await self._not_too_fast(now)
+        await self._not_too_fast(step, now)
 
     async def _wait(self, objects: Objects, seen: State, at_most: timedelta) -> None:
         try:
@@ -180,11 +180,15 @@ class Keeper:
             self._said[message] = fields
             self._note(message, level, **fields)
 
-    async def _not_too_fast(self, now: datetime) -> None:
-        """Where somebody undoes whatever we write, neither of the two wins by haste."""
-        self._written.append(now)
-        if len(self._written) == _MANY_WRITES and now - self._written[0] < _MANY_WRITES_IN:
-            self._note("many writes: does somebody else write caBundle or Secret?", logging.WARNING)
+    async def _not_too_fast(self, step: Write, now: datetime) -> None:
+        """Where somebody undoes what we write, neither wins by haste. A rotation that comes to its end is no such case."""
+        if isinstance(step, Promote):
+            self._mended.clear()
+        elif not isinstance(step, Publish) or step.bundle.mends:
+            self._mended.append(now)
+        if len(self._mended) == _MANY_WRITES and now - self._mended[0] < _MANY_WRITES_IN:
+            self._mended.clear()
+            self._note("what is written does not last: does somebody else write caBundle or Secret?", logging.WARNING)
             await self._sleep(_UNWATCHED_SECONDS)
 
 

@@ -114,7 +114,7 @@ def next_step(state: State, policy: Policy, now: datetime) -> Step:
     if state.secret is None:
         return Create("the Secret is not there")
     seen = _look(state.secret, policy, now)
-    bundle = bundles.plan(state.configuration, _needs(state.secret, seen, policy, now), policy.retire, now)
+    bundle = bundles.plan(state.configuration, _needs(state.secret, seen, now), policy.retire, now)
     if bundle.differs:
         return Publish(bundle)
     if not seen.due:
@@ -133,15 +133,18 @@ def _look(secret: Secret, policy: Policy, now: datetime) -> _Seen:
     current = leaf.examine(secret.current, policy.names, now)
     following = leaf.examine(secret.next, policy.names, now)
     due = current.sentence if isinstance(current, Flaw) else _renewal_due(current, policy, now)
-    if isinstance(following, Servable) and (stale := _renewal_due(following, policy, now)):
-        following = Flaw(stale)
+    if isinstance(following, Servable) and _ends(following) <= now + policy.propagation + policy.retire:
+        following = Flaw("it would expire before it can be replaced")
     return _Seen(current, following, due)
 
 
 def renewal(pair: Servable, policy: Policy) -> datetime:
     """When a pair is to be renewed."""
-    ends = pair.certificate.not_valid_after_utc, pair.authority.not_valid_after_utc
-    return min(ends) - policy.renew_before
+    return _ends(pair) - policy.renew_before
+
+
+def _ends(pair: Servable) -> datetime:
+    return min(pair.certificate.not_valid_after_utc, pair.authority.not_valid_after_utc)
 
 
 def _renewal_due(pair: Servable, policy: Policy, now: datetime) -> str | None:
@@ -150,7 +153,7 @@ def _renewal_due(pair: Servable, policy: Policy, now: datetime) -> str | None:
     return f"tls.crt is due for renewal: it expires at {leaf.timestamp(pair.certificate.not_valid_after_utc)}"
 
 
-def _needs(secret: Secret, seen: _Seen, policy: Policy, now: datetime) -> Needs:
+def _needs(secret: Secret, seen: _Seen, now: datetime) -> Needs:
     needed = {}
     if seen.due and seen.next_authority:
         needed[seen.next_authority] = Because.NEXT

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from certs import pki
+from certs import bundle, pki
 from certs.errors import UserError
 from certs.plan import Policy
 
@@ -166,6 +166,18 @@ class Keeping(Kept, frozen=True, kw_only=True):
                 f"expected more than the {_shown(needed)} that a renewal takes (--propagation-seconds and "
                 "--retire-seconds): choose a longer lifetime, or renew earlier with --renew-at"
             )
+        renewed_after, least = self.lifetime - left, self._least_renewed_after
+        if renewed_after < least:
+            raise BadSettings(
+                f"--renew-at: got {self.renew_at:g}, which renews after {_shown(renewed_after)}; expected "
+                f"{_shown(least)} or more (the longer of --propagation-seconds and a sixteenth of --retire-seconds): "
+                "renew later, or choose a longer --lifetime"
+            )
+
+    @property
+    def _least_renewed_after(self) -> timedelta:
+        """So that one rotation ends before the next begins, and the bundle does not outgrow its bound."""
+        return max(self.propagation_seconds, self.retire_seconds / (bundle.OTHERS_AT_MOST / 2))
 
     @property
     def renew_before(self) -> timedelta:

@@ -11,10 +11,10 @@ from typing import Final, Self
 
 from serving import Reply, issue, parse_reply
 
+from webhook.options import Address
 from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
-from webhook.options import Address
 
 _GRACE_SECONDS: Final = 0.05
 _PATIENCE_SECONDS: Final = 10.0  # a hang is a failure, not a stuck run

@@ -7,11 +7,13 @@ test that fails shows the end of each program's log.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from cluster_state import ClusterState
 from control_plane import ControlPlane
 from installed import Installed
+from kept import Kept
 
 _running: list[ControlPlane] = []
 
@@ -52,6 +54,13 @@ def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
     """A cluster to describe, on the control plane; empty again afterwards."""
     with ClusterState(control_plane.api) as state:
         yield state
+
+
+@pytest.fixture
+def kept(control_plane: ControlPlane, installed: Installed, tmp_path: Path) -> Iterator[Kept]:
+    """An install whose certificate nobody keeps yet."""
+    with Kept(control_plane, tmp_path, installed.port) as install:
+        yield install
 
 
 @pytest.hookimpl(wrapper=True)

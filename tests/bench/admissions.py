@@ -1,4 +1,4 @@
-"""`make bench`: the webhook against an aiohttp handler that decodes nothing, interleaved on one core in one run.
+"""`make bench BENCH=admissions`: the webhook against an aiohttp handler that decodes nothing, on one core in one run.
 
 Prints a table; README.md beside this file has the figures and how to read them. Needs Linux and two cores.
 """
@@ -74,20 +74,27 @@ def contenders(directory: Path, request: bytes, plan: Plan, cpu: int) -> Iterato
     manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
     flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
     with serving.serving(*flags, log=directory / "webhook.log", cpu=cpu) as server:
-        webhook = _contender("webhook", server.process, server.port, pair.trust, request=request, plan=plan)
+        webhook = contender("webhook", server.process, server.port, pair.trust, requests=[request], plan=plan)
         size = str(len(webhook.full.answer.body))
         command = [sys.executable, str(HERE / "constant.py"), str(pair.cert_file), str(pair.key_file), size]
         log = directory / "constant.log"
         with serving.spawned(command, log, cpu=cpu) as process:
             port = serving.port_of(serving.until_logged(process, log, "serving")["listen"])
-            yield [webhook, _contender("constant", process, port, pair.trust, request=request, plan=plan)]
+            yield [webhook, contender("constant", process, port, pair.trust, requests=[request], plan=plan)]
 
 
-def _contender(
-    name: str, process: subprocess.Popen[bytes], port: int, trust: ssl.SSLContext, *, request: bytes, plan: Plan
+def contender(
+    name: str,
+    process: subprocess.Popen[bytes],
+    port: int,
+    trust: ssl.SSLContext,
+    *,
+    requests: Sequence[bytes],
+    plan: Plan,
 ) -> Contender:
-    full = Load(process.pid, port, trust, request, plan.connections)
-    return Contender(name, process.pid, full, Load(process.pid, port, trust, request, 1), [], [])
+    """A server that runs, connected."""
+    full = Load(process.pid, port, trust, requests, plan.connections)
+    return Contender(name, process.pid, full, Load(process.pid, port, trust, requests, 1), [], [])
 
 
 def measure(both: Sequence[Contender], plan: Plan) -> None:

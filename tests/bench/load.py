@@ -5,15 +5,14 @@ Cheap enough to keep a server's core busy from another one: an answer is known b
 
 from __future__ import annotations
 
-import os
 import ssl
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import cycle
 from time import perf_counter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from process import cpu_seconds
 from serving import Client, parse_reply
-
-_CLOCK_TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Slice(NamedTuple):
@@ -40,21 +39,26 @@ class Slice(NamedTuple):
 
 
 class Load:
-    """`connections` to one server, each asking `request` again and again."""
+    """`connections` to one server, each asking one of `requests` after the other, again and again.
 
-    def __init__(self, pid: int, port: int, trust: ssl.SSLContext, request: bytes, connections: int) -> None:
+    All of them must have answers of one length.
+    """
+
+    def __init__(self, pid: int, port: int, trust: ssl.SSLContext, requests: Sequence[bytes], connections: int) -> None:
         self._pid = pid
-        self._request = request
+        self._requests = cycle(requests)
         self._clients = [Client(port, trust) for _ in range(connections)]
-        answers = [client.ask(request) for client in self._clients]
+        answers = [client.ask(next(self._requests)) for client in self._clients]
         assert {answer.status for answer in answers} == {200}, answers[0]
         self.answer = answers[0]
-        self._length = self._measure_answer()
+        lengths = {self._measure_answer(request) for request in requests}
+        assert len(lengths) == 1, lengths
+        self._length = lengths.pop()
 
-    def _measure_answer(self) -> int:
-        """The length of an answer on the wire: a constant, for the same request."""
+    def _measure_answer(self, request: bytes) -> int:
+        """The length of the answer on the wire."""
         client = self._clients[0]
-        client.send(self._request)
+        client.send(request)
         got = b""
         while (parsed := parse_reply(got)) is None:
             got += client.socket.recv(65536)
@@ -62,13 +66,13 @@ class Load:
 
     def run(self, seconds: float) -> Slice:
         """Ask for so long."""
-        request, length, latencies = self._request, self._length, []
+        requests, length, latencies = self._requests, self._length, []
         sockets = [client.socket for client in self._clients]
         cpu, began = cpu_seconds(self._pid), perf_counter()
         sent = []
         for sock in sockets:
             sent.append(perf_counter())
-            sock.sendall(request)
+            sock.sendall(next(requests))
         until, now = began + seconds, began
         while now < until:
             for index, sock in enumerate(sockets):
@@ -79,7 +83,7 @@ class Load:
                 now = perf_counter()
                 latencies.append(now - sent[index])
                 sent[index] = now
-                sock.sendall(request)
+                sock.sendall(next(requests))
         took, cpu = perf_counter() - began, cpu_seconds(self._pid) - cpu
         for sock in sockets:
             got = b""
@@ -90,9 +94,3 @@ class Load:
 
 def _gone() -> bytes:
     raise EOFError("the server hung up")
-
-
-def cpu_seconds(pid: int) -> float:
-    """The CPU time that a process has used, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _CLOCK_TICKS_PER_SECOND

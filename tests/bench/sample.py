@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import builders
 from serving import ROOT
 
 _POD: Final = ROOT / "tests" / "cases" / "pods" / "virt-launcher-typical.json"
-_CLAIMS: Final = ("disk", "state", "single")  # two that a share-manager on one node serves, and a ReadWriteOnce one
+SAMPLE_CLAIMS: Final = ("disk", "state", "single")  # two with a share-manager on one node, and a ReadWriteOnce one
 
 
-def sample_review() -> bytes:
-    """The review of a pod with three claims, with the managedFields that the API server adds."""
-    pod = json.loads(_POD.read_text())
-    volumes = [volume for volume in pod["spec"]["volumes"] if "persistentVolumeClaim" not in volume]
-    pod["spec"]["volumes"] = [*volumes, *(builders.claim_volume(f"disk-{claim}", claim) for claim in _CLAIMS)]
+def sample_review(claims: Sequence[str] = SAMPLE_CLAIMS, namespace: str = builders.NAMESPACE) -> bytes:
+    """The review of a pod with these claims, with the managedFields that the API server adds."""
+    return json.dumps(builders.review(sample_pod(claims), namespace=namespace), separators=(",", ":")).encode()
+
+
+def sample_pod(claims: Sequence[str]) -> builders.Object:
+    """A rendered virt-launcher pod with these claims, up to three, for its disks."""
+    pod: builders.Object = json.loads(_POD.read_text())
+    volumes = pod["spec"]["volumes"]
+    disks = [volume["name"] for volume in volumes if "persistentVolumeClaim" in volume]
+    named = dict(zip(disks, claims, strict=False))
+    rest = [volume for volume in volumes if volume["name"] not in disks]
+    pod["spec"]["volumes"] = [*rest, *(builders.claim_volume(disk, claim) for disk, claim in named.items())]
     pod["metadata"]["managedFields"] = [
         {
             "manager": manager,
@@ -26,18 +35,18 @@ def sample_review() -> bytes:
             "fieldsType": "FieldsV1",
             "fieldsV1": fields,
         }
-        for fields in [_fields(pod)]
+        for fields in [set_fields(pod)]
         for manager in ("virt-controller", "another-webhook")
     ]
-    return json.dumps(builders.review(pod), separators=(",", ":")).encode()
+    return pod
 
 
-def _fields(value: Any) -> Any:
+def set_fields(value: Any) -> Any:
     """Every field that was set, by name; a list's items by their keys: managedFields' form."""
     if isinstance(value, dict):
-        return {f"f:{key}": _fields(inner) for key, inner in value.items()}
+        return {f"f:{key}": set_fields(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return {f"k:{_key(inner)}": {".": {}, **_as_dict(_fields(inner))} for inner in value}
+        return {f"k:{_key(inner)}": {".": {}, **_as_dict(set_fields(inner))} for inner in value}
     return {}
 
 

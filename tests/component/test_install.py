@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import builders
 import pytest
-import rendering
-from kustomizing import kustomize
-from rendering import MANIFESTS, NAME, at, selects, the
+from rendering import NAME, TLS, at, selects, the
 
-from webhook import __version__, app, cli, settings
+from webhook import app, cli, options, settings
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.kube import kinds
@@ -29,29 +26,19 @@ WEBHOOK: Final = "webhooks.0"
 
 
 def serve_settings() -> settings.ServeSettings:
-    """What the Deployment's arguments come to, read by the program itself."""
+    """What the Deployment's arguments come to; fails where one is no option of the program."""
     command, *words = at(f"{CONTAINER}.args", the("Deployment"))
-    serve = next(known for known in cli.COMMANDS if known.name == command)
-    return settings.ServeSettings(**settings.resolve(serve.options, cli._flags(serve, words), {}))
+    assert command in [known.name for known in cli.COMMANDS if known.options == settings.SERVE]
+    fields = {option.flag: option.field for option in settings.SERVE}
+    given = dict(word.split("=", 1) for word in words)
+    return settings.ServeSettings(
+        **options.resolve(settings.SERVE, {fields[flag]: text for flag, text in given.items()}, {})
+    )
 
 
 def ports() -> dict[str, int]:
     """The container's ports by name."""
     return {port["name"]: port["containerPort"] for port in at(f"{CONTAINER}.ports", the("Deployment"))}
-
-
-def test_every_object_is_ours_by_name_namespace_and_version() -> None:
-    """One name for all; Longhorn's namespace gets a Role and its binding, and no other namespace gets anything."""
-    names = {item["metadata"]["name"] for item in rendering.installed()}
-    versions = {item["metadata"]["labels"]["app.kubernetes.io/version"] for item in rendering.installed()}
-    elsewhere = {
-        (item["kind"], item["metadata"]["namespace"])
-        for item in rendering.installed()
-        if item["metadata"].get("namespace", NAME) != NAME
-    }
-    assert names == {NAME}
-    assert versions == {__version__}
-    assert elsewhere == {("Role", LONGHORN_NAMESPACE), ("RoleBinding", LONGHORN_NAMESPACE)}
 
 
 def test_the_arguments_are_options_of_the_program() -> None:
@@ -60,11 +47,14 @@ def test_the_arguments_are_options_of_the_program() -> None:
     mount, volume = at(f"{CONTAINER}.volumeMounts.0", the("Deployment")), at(f"{POD}.volumes.0", the("Deployment"))
     assert found.manifests is None
     assert found.longhorn_namespace == LONGHORN_NAMESPACE
+    assert found.tls_server_name == f"{NAME}.{NAME}.svc"  # what API servers ask for
+    assert (found.client_ca_file, found.client_name) == (None, None)
     assert {found.tls_cert_file, found.tls_private_key_file} == {
         Path(mount["mountPath"]) / "tls.crt",
         Path(mount["mountPath"]) / "tls.key",
     }
-    assert (volume["name"], volume["secret"]["secretName"]) == (mount["name"], f"{NAME}-tls")
+    assert (volume["name"], volume["secret"]["secretName"]) == (mount["name"], TLS)
+    assert volume["secret"]["items"] == [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
     assert not {"env", "envFrom", "command"} & at(CONTAINER, the("Deployment")).keys()  # all is said in the arguments
 
 
@@ -83,7 +73,6 @@ def test_a_call_finds_its_way_from_the_api_server_to_the_program() -> None:
     [
         ("Service", "spec.selector"),
         ("PodDisruptionBudget", "spec.selector.matchLabels"),
-        ("NetworkPolicy", "spec.podSelector.matchLabels"),
         ("Deployment", "spec.selector.matchLabels"),
         ("Deployment", f"{POD}.topologySpreadConstraints.0.labelSelector.matchLabels"),
         (
@@ -198,16 +187,3 @@ def test_our_own_pods_and_the_control_planes_are_never_sent() -> None:
     selector = at(f"{WEBHOOK}.namespaceSelector", the("MutatingWebhookConfiguration"))
     sent = {name: selects(selector, {"kubernetes.io/metadata.name": name}) for name in ("vms", NAME, "kube-system")}
     assert sent == {"vms": True, NAME: False, "kube-system": False}
-
-
-def test_the_image_is_this_version_and_set_in_one_place(tmp_path: Path) -> None:
-    """A user who edits the one line of the root's kustomization has the image everywhere."""
-    assert at(f"{CONTAINER}.image", the("Deployment")) == f"{NAME}:{__version__}"
-    copied = shutil.copytree(MANIFESTS, tmp_path / "manifests")
-    kustomization = copied / "kustomization.yaml"
-    text = kustomization.read_text()
-    assert text.count(f"newName: {NAME} ") == 1
-    kustomization.write_text(text.replace(f"newName: {NAME} ", "newName: example.test/team/webhook "))
-    rendered = kustomize(copied)
-    assert at(f"{CONTAINER}.image", the("Deployment", rendered)) == f"example.test/team/webhook:{__version__}"
-    assert len(rendered) == len(rendering.installed())

@@ -1,21 +1,25 @@
-"""What a user applies is what Kubernetes takes: every built-in object against the published schemas, offline."""
+"""What a user applies is what Kubernetes and cert-manager take: every object against their schemas, offline."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import rendering
 import yaml
-from rendering import MANIFESTS, Object
+from controlplane import build
+from kustomizing import kustomize
+from rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
 
 MINORS: Final = ("1.30", "1.32", "1.34", "1.36", "1.37")
 """From the first with matchConditions in its stable API on."""
 
-OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/")  # their schemas are in no release of Kubernetes
+OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/", "cert-manager.io/")  # not in a release of Kubernetes
 
 
 def schema_errors(objects: list[Object], minor: str) -> list[str]:
@@ -52,10 +56,65 @@ def completed(item: Object) -> Object:
     return item | {"spec": {"containers": [{"name": "x", "image": "x"}], **item["spec"]}}
 
 
+@pytest.mark.parametrize("install", INSTALLS)
 @pytest.mark.parametrize("minor", MINORS)
-def test_every_object_of_the_install_fits_the_schema(minor: str) -> None:
+def test_every_object_of_an_install_fits_the_schema(minor: str, install: str) -> None:
     """A misspelt field would be dropped without a word by an API server."""
-    assert schema_errors(list(map(dict, rendering.installed())), minor) == []
+    built_in = [dict(item) for item in installed(install) if not item["apiVersion"].startswith(OF_OTHERS)]
+    assert schema_errors(built_in, minor) == []
+
+
+@pytest.mark.parametrize("minor", [MINORS[0], MINORS[-1]])
+def test_an_install_with_client_verification_fits_the_schema(minor: str, tmp_path: Path) -> None:
+    """What the component patches in, too."""
+    assert schema_errors(kustomize(rendering.with_client_verification(tmp_path)), minor) == []
+
+
+def of_cert_manager(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
+    """What cert-manager's schemas find wrong in its objects of our install, each of them spoilt first."""
+    schemas = {}
+    for file in build.cert_manager_crds():
+        crd = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        (version,) = crd["spec"]["versions"]
+        schemas[crd["spec"]["names"]["kind"]] = strict(version["schema"]["openAPIV3Schema"])
+    wrong = []
+    for item in installed(CERT_MANAGER):
+        if item["apiVersion"] == "cert-manager.io/v1":
+            checked = copy.deepcopy(dict(item))
+            spoil(checked["spec"])
+            wrong += [error.message for error in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(checked)]
+    return wrong
+
+
+def strict(schema: Any) -> Any:
+    """A schema that refuses fields which it does not know, as an API server does for `kubectl apply`."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    if isinstance(closed.get("properties"), dict) and schema.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def test_every_object_of_cert_manager_s_fits_its_schema() -> None:
+    """By the CustomResourceDefinitions that are made from cert-manager's own API."""
+    assert of_cert_manager() == []
+
+
+CERT_MANAGER_SPOILERS: Final = {
+    "a field that is misspelt": (lambda spec: spec.update(dnsName=["x"]), 4),
+    "a value of the wrong type": (lambda spec: spec.update(isCA="yes"), 4),
+    "a field that is required, and not there": (lambda spec: spec.pop("secretName", None), 2),
+    "a word that is none": (lambda spec: spec.get("privateKey", {}).update(algorithm="EC"), 2),
+}
+
+
+@pytest.mark.parametrize(("spoil", "errors"), CERT_MANAGER_SPOILERS.values(), ids=CERT_MANAGER_SPOILERS)
+def test_a_spoilt_object_of_cert_manager_s_does_not_fit(spoil: Callable[[Any], None], errors: int) -> None:
+    """Else the test above would be satisfied with anything."""
+    assert len(of_cert_manager(spoil)) == errors
 
 
 @pytest.mark.parametrize("minor", [MINORS[0], MINORS[-1]])

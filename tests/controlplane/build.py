@@ -1,4 +1,4 @@
-"""Builds the programs of a control plane from their Go modules, once, into the user's cache.
+"""Builds the programs of a control plane, kubectl and cert-manager's CRDs from their Go modules, once, into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
@@ -32,11 +32,12 @@ CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") 
 ASSETS: Final = "KUBEBUILDER_ASSETS"  # as envtest's: a directory with etcd, kube-apiserver, kube-scheduler, kubectl
 
 _PROGRESS_SECONDS: Final = 15
-_PACKAGES: Final = {  # about how many a build of everything compiles: what the progress is measured against
-    "etcd": 500,
-    "kustomize": 230,
-    "kubernetes-1.34": 1600,
-    "kubernetes-1.36": 1600,
+_PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measured against
+    "etcd": 581,
+    "kubernetes-1.34": 2012,
+    "kubernetes-1.36": 2093,
+    "kubectl": 892,
+    "cert-manager": 438,
 }
 _GO_LOCK: Final = HERE / "go.lock"
 
@@ -47,11 +48,15 @@ class NotBuilt(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A folder here, and what is built from it. `version` is what the programs must call themselves."""
+    """A folder here, and what is built from it. `version` is what the programs must call themselves.
+
+    `then` is one of the programs and its arguments, run as soon as it is built; `{made}` is where its files go.
+    """
 
     name: str
     packages: Mapping[str, str]
     version: str | None = None
+    then: Sequence[str] = ()
 
     @property
     def folder(self) -> Path:
@@ -71,21 +76,32 @@ class Unit:
     @property
     def directory(self) -> Path:
         """Where its programs are, once they are built."""
-        digest = hashlib.sha256(repr((self.flags, self.packages, sys.platform, platform.machine())).encode())
+        made_by = (self.flags, self.packages, sys.platform, platform.machine(), *self.then)
+        digest = hashlib.sha256(repr(made_by).encode())
         for file in sorted(self.folder.iterdir()):
             digest.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())
         return CACHE / f"{self.name}-{digest.hexdigest()[:16]}"
 
 
 ETCD: Final = Unit(name="etcd", packages={"etcd": "."})
-KUSTOMIZE: Final = Unit(name="kustomize", packages={"kustomize": "sigs.k8s.io/kustomize/kustomize/v5"})
 _SERVERS: Final = {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-scheduler")}
 KUBERNETES: Final = {
     "1.36": Unit(name="kubernetes-1.36", packages=_SERVERS, version="1.36.3"),
     "1.34": Unit(name="kubernetes-1.34", packages=_SERVERS, version="1.34.4"),
 }
 NEWEST: Final = "1.36"
-EVERY_UNIT: Final = (ETCD, KUSTOMIZE, *KUBERNETES.values())
+KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
+CERT_MANAGER: Final = Unit(
+    name="cert-manager",
+    packages={"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"},
+    then=(
+        "controller-gen",
+        "crd",
+        "paths=github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1",
+        "output:crd:dir={made}/crds",
+    ),
+)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, CERT_MANAGER)
 
 
 def programs(version: str = NEWEST) -> dict[str, Path]:
@@ -104,16 +120,23 @@ def programs(version: str = NEWEST) -> dict[str, Path]:
     return found
 
 
-def kustomize_build() -> list[str]:
-    """The command that renders the directory named after it.
+def kubectl() -> Path:
+    """kubectl: of KUBEBUILDER_ASSETS where that has one, else ours.
 
     Raises:
         NotBuilt: there is none.
     """
-    kubectl = Path(os.environ.get(ASSETS, "")) / "kubectl"
-    if ASSETS in os.environ and kubectl.is_file():
-        return [str(kubectl), "kustomize"]
-    return [str(_built(KUSTOMIZE) / "kustomize"), "build"]
+    given = Path(os.environ.get(ASSETS, "")) / "kubectl"
+    return given if ASSETS in os.environ and given.is_file() else _built(KUBECTL) / "kubectl"
+
+
+def cert_manager_crds() -> list[Path]:
+    """Files, each with one CustomResourceDefinition of cert-manager's.
+
+    Raises:
+        NotBuilt: nobody has made them.
+    """
+    return sorted((_built(CERT_MANAGER) / "crds").glob("*.yaml"))
 
 
 def _built(unit: Unit) -> Path:
@@ -124,7 +147,7 @@ def _built(unit: Unit) -> Path:
 
 def main() -> int:
     """Build what is missing. Returns the exit code."""
-    wanted = (KUSTOMIZE,) if os.environ.get(ASSETS) else EVERY_UNIT
+    wanted = (KUBECTL, CERT_MANAGER) if os.environ.get(ASSETS) else EVERY_UNIT
     missing = [unit for unit in wanted if not unit.directory.is_dir()]
     if not missing:
         return 0
@@ -139,6 +162,7 @@ def main() -> int:
 
 
 def _build(unit: Unit) -> None:
+    started = time.monotonic()
     with _alone(unit):
         if unit.directory.is_dir():  # someone else's build, that we have waited for
             return
@@ -151,7 +175,11 @@ def _build(unit: Unit) -> None:
             _run(unit, ["go", "build", "-v", *unit.flags, "-o", f"{made}/", *unit.packages.values()], go)
             if absent := [name for name in unit.packages if not (made / name).is_file()]:
                 raise NotBuilt(f"{unit.name}: go build made no {', '.join(absent)}")
+            if unit.then:
+                program, *words = (word.format(made=made) for word in unit.then)
+                _run(unit, [str(made / program), *words], go)
             made.rename(unit.directory)
+    _say(f"  {unit.name}: built in {_since(started)}")
 
 
 @contextmanager
@@ -188,8 +216,8 @@ def _run(unit: Unit, command: Sequence[str], environment: Mapping[str, str]) -> 
             process.wait()
         output.seek(0)
         if process.returncode:
-            raise NotBuilt(f"{unit.name}: {' '.join(command[:2])}: {''.join(output.readlines()[-20:]).strip()}")
-    _say(f"  {unit.name}: built in {_since(started)}")
+            told = f"{Path(command[0]).name} {command[1]}"
+            raise NotBuilt(f"{unit.name}: {told}: {''.join(output.readlines()[-20:]).strip()}")
 
 
 def _go(unit: Unit) -> dict[str, str]:

@@ -46,7 +46,6 @@ _GET_SECONDS: Final = 5.0  # longer than any call's deadline should be; then it 
 _GETS_AT_ONCE: Final = 64
 _READS_PER_CALL_MAX: Final = 256  # of one pod: a hundred disks' worth; a pod can name 10,000 claims
 _OK: Final = 200
-_NOT_FOUND: Final = 404
 _UNKNOWN: Final = object()
 
 
@@ -209,12 +208,13 @@ class Store:
     async def _get(self, ref: Ref, resource: Resource) -> Read:
         reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
         decoders = self._decoders[ref.kind]
-        if reply.status == _NOT_FOUND:
+        if reply.status != _OK:
+            failure = decoders.failure(reply.body, reply.status)
+            if not failure.absent:
+                raise Trouble(failure.sentence)
             if ref.kind is Kind.LONGHORN_NODE:
                 await self._look_for_longhorn_nodes(resource)
             return Read(Gap.ABSENT)
-        if reply.status != _OK:
-            raise Trouble(decoders.failure(reply.body, reply.status).sentence)
         wire = decoders.object(reply.body)
         if isinstance(wire, NotJSON):
             raise Trouble(f"an object that can't be read: {wire.why}")
@@ -225,9 +225,13 @@ class Store:
         if self.caches[resource.kind].fresh(_now()):
             return
         reply = await self._api.get(resource.collection, [("limit", "1")], seconds=_GET_SECONDS)
-        page = self._decoders[resource.kind].page(reply.body) if reply.status == _OK else None
-        none_there = page is not None and not isinstance(page, NotJSON) and not page.items
-        self._no_longhorn_nodes_at = _now() if none_there or reply.status == _NOT_FOUND else -inf
+        decoders = self._decoders[resource.kind]
+        if reply.status == _OK:
+            page = decoders.page(reply.body)
+            none_there = not isinstance(page, NotJSON) and not page.items
+        else:
+            none_there = decoders.failure(reply.body, reply.status).absent
+        self._no_longhorn_nodes_at = _now() if none_there else -inf
 
     def _unread(self, ref: Ref, trouble: Trouble) -> Read:
         """What is left without an answer: what the cache last knew, in doubt, or nothing."""
@@ -243,7 +247,7 @@ class Store:
 def _state(cache: ListWatch, now: float) -> CacheState:
     known = f"{len(cache.objects)} objects"
     if cache.unreadable:
-        known += f", {cache.unreadable} unreadable ones left out"
+        known += f", {cache.unreadable} unreadable ones left out so far"
     if cache.synced:
         known += (
             f", known {cache.age(now):.0f} s ago" if cache.problem else f", heard from {cache.heard(now):.0f} s ago"

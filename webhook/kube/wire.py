@@ -14,15 +14,22 @@ from webhook.kube.records import BareMeta
 
 W = TypeVar("W")
 _SENTENCE_CHARS: Final = 300
+_NOT_FOUND: Final = 404
+_NO_SUCH_KIND: Final = b"404 page not found"  # the API server's words for a path that it does not serve
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises on bytes
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """Why the server refused. `too_new`: it has not come to the resourceVersion that we know of yet."""
+    """Why the server refused.
+
+    `absent`: it says that there is no such object, or no such kind; a 404 of anybody else on the way says nothing.
+    `too_new`: it has not come to the resourceVersion that we know of yet.
+    """
 
     code: int
     sentence: str
     retry_after_seconds: float = 0.0
+    absent: bool = False
     too_new: bool = False
 
 
@@ -160,7 +167,9 @@ class Decoders:
         try:
             return _failure(self._status.decode(body), http_status)
         except _UNREADABLE:
-            return Failure(code=http_status, sentence=f"{http_status}: {_shown(body.decode('latin-1'))}")
+            shown = _shown(body.decode("latin-1"))
+            absent = http_status == _NOT_FOUND and body.strip() == _NO_SUCH_KIND
+            return Failure(code=http_status, sentence=f"{http_status}: {shown}", absent=absent)
 
 
 def _of(type_: str, meta: Any, found: Any) -> Event | NotJSON:
@@ -182,6 +191,7 @@ def _failure(status: _Status, http_status: int) -> Failure:
         code=code,
         sentence=_shown(f"{code} {status.reason}: {status.message}"),
         retry_after_seconds=details.retry_after_seconds,
+        absent=code == _NOT_FOUND and status.reason == "NotFound",
         too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
     )
 

@@ -206,4 +206,4 @@ async def test_the_state_of_a_cache_that_has_lost_its_watch(store: Store) -> Non
     cache.ended(at + 20, "can't connect")
     state = next(state for state in store.states() if state.title == "nodes")
     assert not state.fresh
-    assert state.detail == "1 objects, 1 unreadable ones left out, known 30 s ago: cut: can't connect"
+    assert state.detail == "1 objects, 1 unreadable ones left out so far, known 30 s ago: cut: can't connect"

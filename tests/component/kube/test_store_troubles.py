@@ -54,6 +54,7 @@ TROUBLES: dict[str, tuple[Handler, str]] = {
     "403": (refusing(403, "Forbidden", "nodes is forbidden"), "403 Forbidden: nodes is forbidden"),
     "401": (refusing(401, "Unauthorized"), "401 Unauthorized: for a test"),
     "429": (refusing(429, "TooManyRequests"), "429 TooManyRequests: for a test"),
+    "404 of a proxy": (saying(404, b"<html>no such page</html>"), "404: <html>no such page</html>"),
     "500 with HTML": (saying(500, b"<html>\nno</html>"), "500: <html> no</html>"),
     "HTML with status 200": (saying(200, b"<html>"), "an object that can't be read: JSON is malformed"),
     "not UTF-8": (

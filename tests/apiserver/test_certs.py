@@ -1,0 +1,128 @@
+"""The certificates' keeper on a real API server, as its own service account with the RBAC of its manifests."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from installed import NAME, Installed
+from kept import CONFIGURATION, SECRET, Kept
+from serving import ROOT, Pair
+
+MAX_HEALED_SECONDS: Final = 5.0
+
+
+def messages(log: Path) -> list[str]:
+    """What a keeper has said."""
+    return [json.loads(line)["message"] for line in log.read_text().splitlines()]
+
+
+def test_the_api_server_takes_what_the_keeper_made(kept: Kept, installed: Installed, tmp_path: Path) -> None:
+    """From nothing to a pod that was decided on over TLS, without a human touch."""
+    with kept.keeping():
+        kept.until(kept.is_good)
+        pair = kept.state().secret.current
+        mine = Pair(tmp_path / "tls.crt", tmp_path / "tls.key", ssl.create_default_context())
+        mine.cert_file.write_bytes(pair.certificate)
+        mine.key_file.write_bytes(pair.key)
+        others, installed.certificate = installed.certificate, mine
+        try:
+            with installed.serving():
+                installed.until_called()
+        finally:
+            installed.certificate = others
+
+
+def test_a_bundle_that_somebody_empties_is_healed_at_once(kept: Kept) -> None:
+    """The watch tells the keeper; calls fail open until then, so that is what is measured."""
+    with kept.keeping():
+        kept.until(kept.is_good)
+        kept.api.replace({**kept.configuration, "metadata": kept.api.get(CONFIGURATION)["metadata"]})
+        took = kept.until(kept.is_good)
+    assert took < MAX_HEALED_SECONDS
+
+
+def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: Kept) -> None:
+    """By name, without a permission to create any other; what servers may still serve stays published meanwhile."""
+    with kept.keeping() as log:
+        kept.until(kept.is_good)
+        before = kept.state().secret.current
+        kept.api.delete(SECRET)
+        kept.until(lambda: kept.state().secret is not None)
+        while not kept.is_good():
+            assert all(before.authority in hook.bundle for hook in kept.state().configuration.hooks) or kept.is_good()
+        assert kept.state().secret.current.authority != before.authority
+    assert "Secret created" in messages(log)
+
+
+def test_an_upgrade_keeps_the_pair(kept: Kept) -> None:
+    """Applying the manifests again touches neither the Secret's data nor the bundle."""
+    with kept.keeping():
+        kept.until(kept.is_good)
+        before = kept.state()
+        kept.plane.install([*kept.manifests, kept.configuration])
+        after = kept.state()
+    assert after.secret.current == before.secret.current
+    assert after.configuration.hooks == before.configuration.hooks
+
+
+def test_two_keepers_started_at_once_agree(kept: Kept) -> None:
+    """On one pair, which is then left alone."""
+    with kept.keeping() as one, kept.keeping() as other:
+        kept.until(kept.is_good)
+        kept.until(lambda: all("waiting" in messages(log) for log in (one, other)))
+        assert kept.is_good()
+        said = messages(one) + messages(other)
+    assert said.count("certificate issued") == 1
+
+
+def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: Kept) -> None:
+    """And says what is missing, and what to do."""
+    kept.api.delete(CONFIGURATION)
+    with kept.keeping() as log:
+        kept.until(lambda: "something is in the way, trying again" in messages(log))
+        kept.api.apply(kept.configuration)
+        kept.until(kept.is_good)
+    (line,) = (json.loads(line) for line in log.read_text().splitlines() if "in the way" in line)
+    assert line["error"] == (
+        f"MutatingWebhookConfiguration {NAME} is not there; apply the manifests, or name the right one with "
+        "--webhook-configuration"
+    )
+
+
+def test_a_keeper_outlives_its_api_server(kept: Kept) -> None:
+    """It comes back as the API server does, and heals what happened meanwhile."""
+    with kept.keeping() as log:
+        kept.until(kept.is_good)
+        kept.plane.restart_apiserver()
+        kept.api.delete(SECRET)
+        kept.until(lambda: kept.state().secret is not None and kept.is_good(), seconds=40)
+    assert not [line for line in log.read_text().splitlines() if "Traceback" in line]
+
+
+def test_inspect_tells_good_from_wrong(kept: Kept, tmp_path: Path) -> None:
+    """Exit code 0 for a kept install, 1 where the bundle is emptied, 2 where there is none; a table, and JSON."""
+    admin = kept.plane.kubeconfig(tmp_path / "admin.kubeconfig", kept.plane.admin)
+
+    def inspect(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "certs", "inspect", "--kubeconfig", str(admin), *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+        return done.returncode, done.stdout + done.stderr
+
+    with kept.keeping():
+        kept.until(kept.is_good)
+    code, text = inspect()
+    assert code == 0, text
+    assert "caBundle of virt-launcher.kubevirt-coschedule.io" in text
+    kept.api.replace({**kept.configuration, "metadata": kept.api.get(CONFIGURATION)["metadata"]})
+    code, text = inspect("-o", "json")
+    found = {each["check"]: each["result"] for each in json.loads(text)["findings"]}
+    assert (code, found["caBundle of virt-launcher.kubevirt-coschedule.io"], found["key"]) == (1, "wrong", "ok")
+    kept.api.delete(CONFIGURATION)
+    code, text = inspect()
+    assert code == 2
+    assert text.startswith(f"error: MutatingWebhookConfiguration {NAME} is not there; apply the manifests")

@@ -1,0 +1,92 @@
+"""The keeper killed before and after each write of a rotation, on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
+
+from certs import cluster, pki, state
+from certs.cluster import Cluster
+from certs.connection import Target
+from certs.keep import Keeper
+from certs.plan import Policy
+from certs.state import State
+
+QUICK: Final = Policy(
+    names=NAMES,
+    lifetime=timedelta(days=1),
+    renew_before=timedelta(hours=8),
+    propagation=timedelta(milliseconds=200),
+    retire=timedelta(milliseconds=400),
+)
+WRITES_OF_A_ROTATION: Final = 5
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
+def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(kept: Kept, write: int, moment: str) -> None:
+    """By the next one, on a real API server: at no moment is the pair in the Secret not published."""
+    asyncio.run(_crash(kept, write, moment))
+    assert kept.is_good()
+
+
+class Killed(Exception):
+    """The process ended."""
+
+
+class Dying:
+    """The real cluster, where one write is the last; and whether a pair was ever served that is not published."""
+
+    def __init__(self, real: Cluster, kept: Kept, left: int | None, moment: str) -> None:
+        self._real, self._kept, self._left, self._moment = real, kept, left, moment
+
+    async def read(self) -> State:
+        """As the real one."""
+        return await self._real.read()
+
+    async def changed(self, seen: State, at_most: timedelta) -> None:
+        """As the real one; once nothing is to be done for long, this life is over."""
+        if at_most > QUICK.retire:
+            raise Killed
+        await self._real.changed(seen, at_most)
+
+    async def write(self, change: Any) -> None:
+        """The last one is made or not, and then the process ends."""
+        if self._left == 0 and self._moment == "before":
+            raise Killed
+        await self._real.write(change)
+        seen = self._kept.state()
+        assert all(seen.secret.current.authority in hook.bundle for hook in seen.configuration.hooks), change
+        if self._left == 0:
+            raise Killed
+        self._left = self._left - 1 if self._left else None
+
+
+async def _crash(kept: Kept, write: int, moment: str) -> None:
+    first = pki.issue(
+        NAMES, now=datetime.now(UTC), lifetime=timedelta(hours=7)
+    )  # due at once: eight hours are asked for
+    data = dict(zip(state.CURRENT_KEYS, (first.certificate, first.key, first.authority), strict=True))
+    kept.api.create({**SECRET, "data": {key: base64.b64encode(value).decode() for key, value in data.items()}})
+    hook = kept.api.get(CONFIGURATION)["webhooks"][0]
+    hook["clientConfig"]["caBundle"] = base64.b64encode(first.authority).decode()
+    kept.api.patch(CONFIGURATION, {"webhooks": [hook]})
+    lives = [(write + 1, moment), (None, "")]  # one more: the first write marks what the bundle holds
+    for left, at in lives:
+
+        @asynccontextmanager
+        async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
+            async with cluster.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
+                yield Dying(real, kept, left, at)
+
+        keeper = Keeper(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
+        with pytest.raises(Killed):
+            await keeper.run()
+    assert kept.state().secret.current != first

@@ -1,0 +1,111 @@
+"""A large cluster's objects as JSON, of the size that a real API server sends.
+
+Object number i of a kind belongs to VM number i. Names and uids have the same width for every i, so that requests and
+answers about them have the same length too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import builders
+import stored
+
+_TENANTS: Final = 500
+_FIRST_VERSION: Final = 1_000_000
+
+
+class Scale(NamedTuple):
+    """How many of each; a ShareManager and a volume for each claim."""
+
+    claims: int
+    pods: int
+    nodes: int
+
+    @property
+    def objects(self) -> int:
+        """How many a cache of everything holds."""
+        return 3 * self.claims + self.pods + 2 * self.nodes
+
+
+class Collection(NamedTuple):
+    """One kind: its path at the API server, and its objects."""
+
+    path: str
+    count: int
+    render: Callable[[int], bytes]
+    index: Callable[[str], int]
+    """The number in an object's name."""
+
+    def objects(self) -> Iterator[bytes]:
+        """Each object's JSON."""
+        return map(self.render, range(self.count))
+
+
+def version(collection: int, index: int) -> int:
+    """An object's resourceVersion: unique, and in the order of numbers."""
+    return _FIRST_VERSION + collection * 1_000_000 + index
+
+
+def last_version() -> int:
+    """Higher than any object's."""
+    return version(10, 0)
+
+
+def namespace(index: int) -> str:
+    """The namespace of a VM."""
+    return f"tenant-{index % _TENANTS:03}"
+
+
+def claim_name(index: int) -> str:
+    """The claim of a VM."""
+    return f"vm-{index:06}-disk"
+
+
+def collections(scale: Scale) -> tuple[Collection, ...]:
+    """Everything in the cluster."""
+    longhorn = f"/apis/{builders.LONGHORN_API_VERSION}/namespaces/{builders.LONGHORN_NAMESPACE}"
+
+    def collection(
+        number: int, path: str, count: int, make: Callable[[], builders.Object], index: Callable[[str], int]
+    ) -> Collection:
+        template = json.dumps(make(), separators=(",", ":")).encode()
+
+        def render(i: int) -> bytes:
+            return template % {
+                b"claim": claim_name(i).encode(),
+                b"namespace": namespace(i).encode(),
+                b"uid": _uid(i),
+                b"owner": b"node-%04d" % (i % scale.nodes),
+                b"node": b"node-%04d" % i,
+                b"zone": b"zone-%d" % (i % 3),
+                b"version": b"%d" % version(number, i),
+                b"ip": b"10.%d.%d.%d" % (100 + i // 65536, i // 256 % 256, i % 256),
+            }
+
+        return Collection(path, count, render, index)
+
+    return (
+        collection(0, "/api/v1/persistentvolumeclaims", scale.claims, stored.claim, lambda name: int(name[3:9])),
+        collection(1, "/api/v1/persistentvolumes", scale.claims, stored.volume, _volume_index),
+        collection(2, "/api/v1/nodes", scale.nodes, stored.node, lambda name: int(name[5:])),
+        collection(3, f"{longhorn}/sharemanagers", scale.claims, stored.share_manager, _volume_index),
+        collection(4, f"{longhorn}/nodes", scale.nodes, stored.longhorn_node, lambda name: int(name[5:])),
+        collection(
+            5,
+            f"/api/v1/namespaces/{builders.LONGHORN_NAMESPACE}/pods",
+            scale.pods,
+            stored.share_manager_pod,
+            _volume_index,
+        ),
+    )
+
+
+def _uid(index: int) -> bytes:
+    return b"%08x-%04x-4%03x-8%03x-%012x" % (index * 2654435761 % 2**32, index * 40503 % 65536, 7, 11, index)
+
+
+def _volume_index(name: str) -> int:
+    return int(name[-12:], 16)

@@ -1,0 +1,216 @@
+"""An API server that only reads from memory: lists and watches of a large cluster, rendered before anyone asks.
+
+Called as `scripted.py CERT_FILE KEY_FILE CLAIMS PODS NODES stream|paged`; says where it listens as `serve` does.
+`stream` has the streaming list (Kubernetes >= 1.34), `paged` refuses it as an older server does. It sends as fast as it
+is read, which no real one does, and costs little while it does: the time is the reader's.
+
+For the bench: GET /bench/events?path=COLLECTION&count=N has every watch of it told of N changes and one deletion;
+GET /bench/expire ends each watch with a 410; GET /bench/requests answers how often each kind of request came.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from queue import Empty, SimpleQueue
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from scale import Collection, Scale, collections, last_version
+
+_SEND_BYTES: Final = 256 * 1024
+_BOOKMARK_SECONDS: Final = 30.0
+_EVENTS_AT_ONCE: Final = 64
+
+Query = dict[str, list[str]]
+
+
+def _event(kind: bytes, item: bytes) -> bytes:
+    """One event as one HTTP chunk: an API server flushes each."""
+    line = b'{"type":"%s","object":%s}\n' % (kind, item)
+    return b"%x\r\n%s\r\n" % (len(line), line)
+
+
+def _bookmark(version: int, *, end: bool = False) -> bytes:
+    annotations = b',"annotations":{"k8s.io/initial-events-end":"true"}' if end else b""
+    return _event(b"BOOKMARK", b'{"metadata":{"resourceVersion":"%d"%s}}' % (version, annotations))
+
+
+def _json(status: int, body: bytes) -> bytes:
+    head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+def _status(code: int, reason: str) -> bytes:
+    return _json(code, json.dumps({"kind": "Status", "status": "Failure", "code": code, "reason": reason}).encode())
+
+
+_EXPIRED: Final = _event(b"ERROR", b'{"kind":"Status","code":410,"reason":"Expired","message":"too old"}')
+
+
+class Served:
+    """One collection, ready to be sent."""
+
+    def __init__(self, collection: Collection, *, streams: bool) -> None:
+        self.collection = collection
+        self.streams = streams
+        self.watches: list[SimpleQueue[tuple[bytes, int]]] = []
+        self.version = self.oldest = last_version()
+        self._pieces = list(self._initial_events()) if streams else []
+        self._items = [] if streams else list(collection.objects())
+
+    def _initial_events(self) -> Iterator[bytes]:
+        gathered = bytearray()
+        for item in self.collection.objects():
+            gathered += _event(b"ADDED", item)
+            if len(gathered) >= _SEND_BYTES:
+                yield bytes(gathered)
+                gathered.clear()
+        yield bytes(gathered)
+
+    def initial(self) -> Iterator[bytes]:
+        """The streaming list."""
+        yield from self._pieces
+        yield _bookmark(self.version, end=True)
+
+    def page(self, query: Query) -> bytes:
+        """One page of a list."""
+        start, limit = int(query.get("continue", ["0"])[0]), int(query.get("limit", ["1000000000"])[0])
+        items = self._items[start : start + limit]
+        left = len(self._items) - start - len(items)
+        more = f',"continue":"{start + len(items)}","remainingItemCount":{left}' if left else ""
+        head = f'{{"kind":"List","metadata":{{"resourceVersion":"{self.version}"{more}}},"items":['.encode()
+        return _json(200, head + b",".join(items) + b"]}")
+
+    def item(self, name: str) -> bytes:
+        """One object."""
+        try:
+            index = self.collection.index(name)
+        except ValueError:
+            index = -1
+        if not 0 <= index < self.collection.count:
+            return _status(404, "NotFound")
+        return _json(200, self.collection.render(index))
+
+    def tell(self, count: int) -> None:
+        """Have every watch told of so many changes, and of one deletion."""
+        told: list[tuple[bytes, int]] = []
+        for start in range(0, count, _EVENTS_AT_ONCE):
+            events = bytearray()
+            for number in range(start, min(start + _EVENTS_AT_ONCE, count)):
+                events += _event(b"MODIFIED", self._as_of(number % self.collection.count))
+            told.append((bytes(events), self.version))
+        told.append((_event(b"DELETED", self._as_of(0)), self.version))
+        for watch in self.watches:
+            for piece in told:
+                watch.put(piece)
+
+    def expire(self) -> None:
+        """Have no watch go on, nor begin where it was."""
+        self.version += 1
+        self.oldest = self.version
+        watches, self.watches = self.watches, []
+        for watch in watches:
+            watch.put((_EXPIRED, self.version))
+
+    def _as_of(self, index: int) -> bytes:
+        """The object with a version of now."""
+        self.version += 1
+        head, key, tail = self.collection.render(index).partition(b'"resourceVersion":"')
+        return head + key + b"%d" % self.version + tail[tail.index(b'"') :]
+
+
+class Server:
+    """A thread for each connection."""
+
+    def __init__(self, scale: Scale, *, streams: bool) -> None:
+        self._served = {each.path: Served(each, streams=streams) for each in collections(scale)}
+        self._requests: Counter[str] = Counter()
+
+    def serve(self, listener: socket.socket, tls: ssl.SSLContext) -> None:
+        """Until the process is killed."""
+        while True:
+            plain, _ = listener.accept()
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._connection, args=(plain, tls), daemon=True).start()
+
+    def _connection(self, plain: socket.socket, tls: ssl.SSLContext) -> None:
+        try:
+            with tls.wrap_socket(plain, server_side=True) as connection, connection.makefile("rb") as lines:
+                while request := lines.readline():
+                    while lines.readline() not in (b"\r\n", b""):
+                        pass
+                    for piece in self._answer(request.split()[1].decode()):
+                        connection.sendall(piece)
+        except OSError:
+            return
+
+    def _answer(self, target: str) -> Iterator[bytes]:
+        url = urlsplit(target)
+        query = parse_qs(url.query)
+        if url.path == "/bench/requests":
+            yield _json(200, json.dumps(self._requests).encode())
+        elif url.path == "/bench/expire":
+            for each in self._served.values():
+                each.expire()
+            yield _json(200, b"{}")
+        elif url.path == "/bench/events":
+            self._served[query["path"][0]].tell(int(query["count"][0]))
+            yield _json(200, b"{}")
+        elif (served := self._served.get(url.path)) and "watch" in query:
+            yield from self._watch(served, query)
+        elif served:
+            self._requests["page"] += 1
+            yield served.page(query)
+        else:
+            self._requests["get"] += 1
+            collection, _, name = url.path.rpartition("/")
+            namespaced = "/persistentvolumeclaims"  # listed of all namespaces, read of one
+            path = f"/api/v1{namespaced}" if collection.endswith(namespaced) else collection
+            yield self._served[path].item(name) if path in self._served else _status(404, "NotFound")
+
+    def _watch(self, served: Served, query: Query) -> Iterator[bytes]:
+        self._requests["watch"] += 1
+        lists = "sendInitialEvents" in query
+        if lists and not served.streams:
+            yield _status(422, "Invalid")
+            return
+        yield b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        events: SimpleQueue[tuple[bytes, int]] = SimpleQueue()
+        served.watches.append(events)
+        if lists:
+            yield from served.initial()
+        elif int(query["resourceVersion"][0]) < served.oldest:
+            yield _EXPIRED
+        version = served.version
+        while True:
+            try:
+                piece, version = events.get(timeout=_BOOKMARK_SECONDS)
+                yield piece
+            except Empty:
+                yield _bookmark(version)
+
+
+def main(words: Sequence[str]) -> None:
+    """Render, then serve until killed."""
+    cert_file, key_file, *counts, way = words
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert_file, key_file)
+    server = Server(Scale(*map(int, counts)), streams=way == "stream")
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        listen = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        sys.stderr.write(json.dumps({"message": "serving", "listen": listen}, separators=(",", ":")) + "\n")
+        sys.stderr.flush()
+        server.serve(listener, tls)
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
+    main(sys.argv[1:])

@@ -1,0 +1,146 @@
+"""The command line of the certificates' program: help, mistakes, `issue`, and `keep` as a process without a cluster."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
+from socket import create_server
+
+import pytest
+from serving import ROOT, port_of, spawned, until_logged
+
+from certs import cli, leaf, pki
+from certs.pki import Pair
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
+def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with what it is for."""
+    assert cli.main(words) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {command.name:<8} {command.summary}" in text for command in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_the_help_of_a_command_lists_every_option(command: cli.Command, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its default, and the variable that stands for it."""
+    assert cli.main(["help", command.name]) == 0
+    text = capsys.readouterr().out
+    assert cli.main([command.name, "--help"]) == 0
+    assert capsys.readouterr().out == text
+    for option in command.options:
+        assert option.flag in text
+        assert option.variable in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+@pytest.mark.parametrize(
+    ("words", "problems"),
+    [
+        (["keeep"], ["error: unknown command 'keeep': expected one of keep, inspect, issue"]),
+        (["--namespace", "keep"], ["error: unknown command '--namespace': expected one of keep, inspect, issue"]),
+        (["keep", "--frequency", "1"], ["error: unrecognized arguments: --frequency 1"]),
+        (["issue"], ["error: --dir: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_CERTS_DIR)"]),
+        (
+            ["keep", "--lifetime", "1", "--listen", "x"],
+            [
+                "error: --lifetime: got '1', expected a duration such as 30d, 12h, 15m or 90s",
+                "error: --listen: got 'x', expected HOST:PORT, :PORT or [IPV6]:PORT with a port from 0 to 65535",
+            ],
+        ),
+        (
+            ["keep", "--kubeconfig", "/nowhere"],
+            ["error: /nowhere: no such file; expected a kubeconfig with a usable context (or a pod's service account)"],
+        ),
+        (
+            ["inspect", "--dir", "/nowhere"],
+            ["error: /nowhere: no such directory; expected one with tls.crt, tls.key and ca.crt"],
+        ),
+        (["issue", "--dir", "/dev/null/x"], ["error: /dev/null/x: Not a directory; choose another with --dir"]),
+    ],
+    ids=["command", "flag first", "flag", "missing", "two at once", "kubeconfig", "directory", "no directory"],
+)
+def test_a_mistake_is_a_sentence_and_exit_code_2(
+    words: list[str], problems: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And never a traceback."""
+    assert cli.main(words) == 2
+    said = capsys.readouterr()
+    assert [line for line in said.err.splitlines() if not line.startswith("See ")] == problems
+    assert said.out == ""
+
+
+def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Into a directory that is made; issued again, it is replaced, whatever mode the old files had."""
+    directory = tmp_path / "new" / "tls"
+    for name in ("localhost,127.0.0.1", "web.example.org"):
+        assert cli.main(["issue", "--dir", str(directory), "--name", name, "--lifetime", "1d"]) == 0
+        pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
+        assert isinstance(leaf.examine(pair, name.split(","), datetime.now(UTC)), leaf.Servable)
+        assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
+        assert pki.names_of(pki.certificates(pair.certificate)[0]) == tuple(name.split(","))
+        (directory / "tls.key").chmod(0o644)
+    assert capsys.readouterr().out.count("ca.crt that verifies it") == 2
+
+
+def answer(port: int, path: str) -> tuple[int, str]:
+    """What the health port says."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_path: Path) -> None:
+    """Alive, not ready, and why; SIGTERM ends it with 0."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+        "clusters": [{"name": "x", "cluster": {"server": "http://127.0.0.1:1"}}],
+        "users": [{"name": "x", "user": {"token": "x"}}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", "127.0.0.1:0"]
+    with spawned([sys.executable, *words], tmp_path / "log") as process:
+        (address,) = until_logged(process, tmp_path / "log", "keeping")["listen"]
+        until_logged(process, tmp_path / "log", "something is in the way, trying again")
+        port = port_of(address)
+        assert answer(port, "/healthz") == (200, "ok\n")
+        code, text = answer(port, "/readyz")
+        assert (code, "can't connect to 127.0.0.1:1: Connect" in text) == (503, True)
+        assert "errors_total" in answer(port, "/metrics")[1]
+        assert answer(port, "/")[0] == 404
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert until_logged(process, tmp_path / "log", "stopped")
+
+
+def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
+    """With what to do."""
+    (tmp_path / "config").write_text(
+        '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
+        '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
+    )
+    with closing(create_server(("127.0.0.1", 0))) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", address]
+        with spawned([sys.executable, *words], tmp_path / "log") as process:
+            assert process.wait(30) == 2
+    assert f"error: can't listen on {address}: " in (tmp_path / "log").read_text()
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    """`inspect | head -1`."""
+    assert cli.main(["issue", "--dir", str(tmp_path)]) == 0
+    command = f"{sys.executable} -m certs inspect --dir {tmp_path} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603, S607 - a pipe needs a shell
+    assert (done.returncode, done.stderr) == (0, "")

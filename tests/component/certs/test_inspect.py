@@ -1,0 +1,193 @@
+"""`inspect` tells what is there, what is wrong with it, and what a TLS handshake really gets."""
+
+from __future__ import annotations
+
+import io
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
+
+import certs_cluster
+import pytest
+from certs_cluster import DAY, NAMES
+
+from certs import cli, findings, inspection, pki
+from certs.findings import Finding, Material, Result
+from certs.pki import NO_PAIR, Pair
+from certs.settings import Address
+
+NOW = datetime.now(UTC).replace(microsecond=0)  # a certificate knows no fractions
+GOOD, OTHER = certs_cluster.pair(at=NOW), certs_cluster.pair(at=NOW)
+EXPIRED = certs_cluster.pair(at=NOW - 40 * DAY)
+HOOK = "caBundle of hook"
+
+
+def results(material: Material, names: tuple[str, ...] = NAMES) -> dict[str, Result]:
+    """Check -> how it came out."""
+    return {each.check: each.result for each in findings.findings(material, names, NOW)}
+
+
+def live(pair: Pair, bundle: bytes, following: Pair = NO_PAIR) -> Material:
+    """What a cluster shows."""
+    return Material(pair=pair, following=following, bundles={"hook": bundle})
+
+
+@pytest.mark.parametrize(
+    ("material", "wrong"),
+    [
+        pytest.param(live(GOOD, GOOD.authority), set(), id="good"),
+        pytest.param(live(GOOD, OTHER.authority + GOOD.authority), set(), id="an authority beside it"),
+        pytest.param(live(GOOD, GOOD.authority, OTHER), set(), id="a next one staged"),
+        pytest.param(live(GOOD, GOOD.authority, Pair(b"garbage")), set(), id="garbage staged"),
+        pytest.param(live(NO_PAIR, b""), {"certificate"}, id="nothing"),
+        pytest.param(live(Pair(b"garbage"), b""), {"certificate"}, id="garbage"),
+        pytest.param(live(GOOD, b""), {HOOK}, id="bundle empty"),
+        pytest.param(live(GOOD, b"garbage"), {HOOK}, id="bundle garbage"),
+        pytest.param(live(GOOD, OTHER.authority), {HOOK}, id="bundle of another"),
+        pytest.param(live(EXPIRED, EXPIRED.authority), {"dates", "ca.crt", HOOK}, id="expired"),
+        pytest.param(live(Pair(GOOD.certificate, OTHER.key, GOOD.authority), GOOD.authority), {"key"}, id="key"),
+        pytest.param(live(Pair(GOOD.certificate, GOOD.key), GOOD.authority), {"ca.crt"}, id="no ca.crt"),
+        pytest.param(Material(pair=GOOD), set(), id="files"),
+    ],
+)
+def test_every_check_tells_its_own(material: Material, wrong: set[str]) -> None:
+    """What is wrong is wrong by itself, and the rest is told all the same."""
+    found = results(material)
+    assert {check for check, result in found.items() if result is Result.WRONG} == wrong
+    assert (
+        set(found) >= {"certificate"} if "certificate" in wrong else {"key", "names", "dates", "ca.crt"} <= set(found)
+    )
+
+
+def test_names_are_judged_where_they_are_told() -> None:
+    """A directory's pair may be for anything."""
+    assert results(Material(pair=GOOD), ())["names"] is Result.OK
+    assert results(Material(pair=GOOD), ("localhost",))["names"] is Result.WRONG
+
+
+def test_the_time_that_is_left_is_told() -> None:
+    """In days, hours, minutes or seconds."""
+    for lifetime, left in (
+        (30 * DAY, "30 d left"),
+        (timedelta(hours=5), "5 h left"),
+        (timedelta(seconds=90), "90 s left"),
+    ):
+        issued = certs_cluster.pair(at=NOW, lifetime=lifetime)
+        dates = next(each for each in findings.findings(Material(pair=issued), (), NOW) if each.check == "dates")
+        assert dates.detail.endswith(left)
+
+
+class Silent(StreamRequestHandler):
+    """Shakes hands, and says nothing."""
+
+    def handle(self) -> None:
+        """Wait for the other side to go."""
+        self.rfile.read(1)
+
+
+@contextmanager
+def serving(pair: Pair, directory: Path) -> Iterator[Address]:
+    """A TLS server with that pair."""
+    (directory / "served.pem").write_bytes(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory / "served.pem")
+    with ThreadingTCPServer(("127.0.0.1", 0), Silent) as server:
+        server.handle_error = lambda *_: None  # a handshake that the client breaks off
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield Address("127.0.0.1", server.server_address[1])
+        server.shutdown()
+        thread.join()
+
+
+def handshake(served: Pair, shown: Material, directory: Path) -> Finding:
+    """What is found where a server serves one pair, and the cluster shows another."""
+    with serving(served, directory) as address:
+        return inspection._handshake(inspection.Subject(material=shown, names=NAMES, address=address, asked=True))
+
+
+def test_a_handshake_that_an_api_server_would_take_is_good(tmp_path: Path) -> None:
+    """With what it got."""
+    found = handshake(GOOD, live(GOOD, OTHER.authority + b"garbage\n" + GOOD.authority), tmp_path)
+    assert found.result is Result.OK
+    assert found.detail.startswith(f"TLSv1.3, {pki.fingerprint(pki.certificates(GOOD.certificate)[0])}, until ")
+
+
+def test_a_server_that_has_not_reloaded_is_a_note(tmp_path: Path) -> None:
+    """It is trusted still: so it is for a minute after each renewal."""
+    found = handshake(OTHER, live(GOOD, GOOD.authority + OTHER.authority), tmp_path)
+    assert (found.result, "has not reloaded" in found.detail) == (Result.NOTE, True)
+
+
+@pytest.mark.parametrize(
+    ("served", "bundle", "why"),
+    [
+        (OTHER, GOOD.authority, "unable to get local issuer certificate"),
+        (EXPIRED, EXPIRED.authority, "certificate has expired"),
+        (certs_cluster.pair(at=NOW, names=["localhost"]), None, "Hostname mismatch"),
+        (GOOD, b"", "there is no authority to trust"),
+    ],
+    ids=["stranger", "expired", "wrong name", "no bundle"],
+)
+def test_a_handshake_that_an_api_server_would_refuse_is_wrong(
+    served: Pair, bundle: bytes | None, why: str, tmp_path: Path
+) -> None:
+    """With what it got, and why that is refused."""
+    found = handshake(served, live(GOOD, served.authority if bundle is None else bundle), tmp_path)
+    assert found.result is Result.WRONG
+    assert why in found.detail
+    assert pki.fingerprint(pki.certificates(served.certificate)[0]) in found.detail
+
+
+@pytest.mark.parametrize(
+    ("address", "asked", "result", "words"),
+    [
+        (Address("127.0.0.1", 1), True, Result.WRONG, "127.0.0.1:1: Connection refused"),
+        (Address("127.0.0.1", 1), False, Result.NOTE, "can't be reached from here"),
+        (None, False, Result.NOTE, "name that with --connect"),
+    ],
+    ids=["asked", "not asked", "nowhere"],
+)
+def test_a_server_that_is_not_reached_is_wrong_only_where_one_was_named(
+    address: Address | None,
+    asked: bool,  # noqa: FBT001 - a column
+    result: Result,
+    words: str,
+) -> None:
+    """From a laptop the Service can't be reached, and nothing is wrong with that."""
+    subject = inspection.Subject(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
+    found = inspection._handshake(subject)
+    assert found.result is result
+    assert words in found.detail
+
+
+def test_the_table_and_the_json_tell_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the exit code sums it up."""
+    assert cli.main(["issue", "--dir", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert cli.main(["inspect", "--dir", str(tmp_path)]) == 0
+    table = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
+    assert cli.main(["inspect", "--dir", str(tmp_path), "-o", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["good"] is True
+    assert [[each["result"], each["check"], each["detail"]] for each in told["findings"]] == table
+    (tmp_path / "tls.key").unlink()
+    assert cli.main(["inspect", "--dir", str(tmp_path)]) == 1
+    assert "wrong  key          tls.key holds no private key" in capsys.readouterr().out
+
+
+def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
+    """A directory in its place stands for any of the reasons."""
+    (tmp_path / "tls.crt").mkdir()
+    with pytest.raises(inspection.CantRead, match=r"tls\.crt: Is a directory; run this as who may read it"):
+        inspection.read_directory(tmp_path)
+    output = io.StringIO()
+    subject = inspection.Subject(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
+    assert inspection.run(subject, output="text", stdout=output) == 1
+    assert output.getvalue() == "wrong  certificate  there is no tls.crt\n"

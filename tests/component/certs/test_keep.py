@@ -1,0 +1,204 @@
+"""The keeper's loop: killed anywhere, started twice, refused, cut off; and what it says, shows and never shows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import certs_cluster
+import pytest
+from certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
+from certs_keeper import Killed, Objects, Said, keep
+from msgspec import structs
+
+from certs import health, leaf, log
+from certs.connection import BadKubeconfig
+from certs.keep import LOOK_EVERY, Keeper
+from certs.leaf import Servable
+
+RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
+WRITES_OF_A_ROTATION = 5
+
+
+async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None:
+    """Three writes, each said with its reason."""
+    objects, said = Objects(MemoryCluster(None, configuration(b"", b"")), NOW), Said()
+    objects.until = NOW + SECOND
+    await keep(objects, said)
+    assert said.messages == ["Secret created", "certificate issued", "authority published", "waiting"]
+    assert isinstance(leaf.examine(objects.cluster.served, POLICY.names, NOW), Servable)
+    assert objects.cluster.bundles == [objects.cluster.served.authority] * 2
+
+
+async def test_the_wall_clock_is_looked_at_every_minute() -> None:
+    """However far away the next step is: a machine that was suspended catches up."""
+    pair = certs_cluster.pair()
+    objects = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW)
+    objects.until = NOW + 5 * LOOK_EVERY
+    await keep(objects)
+    assert objects.looks == [LOOK_EVERY] * 5
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
+async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
+    """By the next one: one pair was made and served, five writes were enough, and nothing is left over."""
+    first = certs_cluster.pair()
+    objects = Objects(MemoryCluster(secret(first), configuration(first.authority)), NOW)
+    objects.until = NOW + SECOND
+    await keep(objects)
+    marked = len(objects.cluster.writes)
+    objects.now, objects.until = RENEWAL, None
+    objects.kill = lambda count: moment if count == marked + write else None
+    await keep(objects)
+    objects.kill = lambda _: None
+    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * LOOK_EVERY
+    await keep(objects)
+    assert len(objects.cluster.writes) == marked + WRITES_OF_A_ROTATION
+    assert objects.cluster.served.authority != first.authority
+    assert objects.cluster.bundles == [objects.cluster.served.authority]
+
+
+async def test_two_keepers_started_at_once_make_one_pair() -> None:
+    """Whoever comes second looks again, and says so."""
+    shared = MemoryCluster(secret(), configuration(b""))
+    objects, said = Objects(shared, NOW), Said()
+    issued: list[bytes] = []
+
+    def race() -> None:
+        shared.apply(certs_cluster.next_change(shared.state(), NOW))
+        issued.append(shared.served.certificate)
+
+    objects.raced = race
+    objects.until = NOW + SECOND
+    keeper = await keep(objects, said)
+    assert said.messages[0] == "somebody else wrote first, looking again"
+    assert keeper.status.conflicts == 1
+    assert [shared.served.certificate] == issued
+    assert shared.bundles == [shared.served.authority]
+
+
+async def test_trouble_is_said_once_and_tried_again() -> None:
+    """A sentence, a pause that grows, and a line when it is over."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects.trouble = ["the API server is away"] * 6 + ["no permission"]
+    objects.until = NOW + SECOND
+
+    keeper = await keep(objects, said)
+    assert [line["error"] for line in said.lines if line["level"] == logging.ERROR] == [
+        "the API server is away",
+        "no permission",
+    ]
+    assert said.messages[2] == "both objects can be read again"
+    assert keeper.status.troubles == 7
+    assert all(0.25 <= pause <= 15 for pause in objects.pauses)
+    assert objects.pauses[0] < objects.pauses[3] < objects.pauses[5]
+
+
+async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
+    """Every few seconds, and said once."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects.unwatched = ["watch: 403 forbidden"] * 4
+    objects.until = NOW + SECOND
+
+    await keep(objects, said)
+    assert objects.pauses == [5.0] * 4
+    assert said.messages.count("can't watch, looking every few seconds") == 1
+
+
+async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() -> None:
+    """A kubeconfig that is being replaced, a token file that is not there yet."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects.until = NOW + SECOND
+    connect, tries = objects.connect, iter([BadKubeconfig("config: no such file"), None])
+
+    @asynccontextmanager
+    async def connecting() -> AsyncIterator[Objects]:
+        if error := next(tries):
+            raise error
+        async with connect() as connected:
+            yield connected
+
+    objects.connect = connecting
+    await keep(objects, said)
+    assert said.lines[0]["error"] == "config: no such file"
+    assert "both objects can be read again" in said.messages
+
+
+async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
+    """A process that was stopped between reading and writing: its times are no longer true."""
+    objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
+    times = iter([NOW, NOW, NOW + 11 * SECOND])
+    keeper = Keeper(objects.connect, POLICY, clock=lambda: next(times), note=Said())
+    await keeper.turn(objects)
+    assert objects.cluster.writes == []
+
+
+async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> None:
+    """Two programs that both want the bundle: neither wins by haste, and the log says what goes on."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()
+
+    keeper = Keeper(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
+    for _ in range(20):
+        await keeper.turn(objects)
+        objects.cluster.edit_configuration(configuration(b""))
+    assert objects.pauses == [5.0]
+    assert said.messages[-1].startswith("what is written does not last")
+
+
+async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """No key in any line of a rotation, a traceback among them."""
+    log.start()
+    objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
+    objects.until = NOW + SECOND
+    keeper = Keeper(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
+    with pytest.raises(Killed):
+        await keeper.run()
+    shown = ValueError(objects.cluster.state(), objects.cluster.writes)
+    logging.getLogger("certs").error("shown", exc_info=shown)
+    text = capsys.readouterr().err
+    assert [json.loads(line)["level"] for line in text.splitlines()].count("error") == 1
+    key = objects.cluster.served.key
+    assert key.splitlines()[1].decode() not in text
+    assert base64.b64encode(key).decode() not in text
+
+
+def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
+    """A cluster that does not answer is no reason to start anew; a loop that stands still is."""
+    status = Keeper(
+        Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
+    ).status
+    assert health.alive(status, NOW)[0] == 200
+    assert health.ready(status) == (503, "nothing was read yet")
+    status = structs.replace(status, turned_at=NOW, trouble=None)
+    assert health.alive(status, NOW + 3 * LOOK_EVERY)[0] == 200
+    assert health.alive(status, NOW + 3 * LOOK_EVERY + SECOND) == (
+        503,
+        "the loop has not gone round since 2026-11-21T12:00:00Z",
+    )
+    assert health.ready(status) == (200, "ok")
+
+
+async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
+    """In Prometheus' text format; nothing is told that is not known."""
+    objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
+    objects.until = NOW + SECOND
+    status = (await keep(objects)).status
+    values = dict(line.rsplit(" ", 1) for line in health.metrics(status).splitlines() if not line.startswith("#"))
+    prefix = "kubevirt_coschedule_certs_"
+    assert values == {
+        f"{prefix}certificate_expiry_timestamp_seconds": f"{(NOW + POLICY.lifetime).timestamp():.0f}",
+        f"{prefix}last_success_timestamp_seconds": f"{NOW.timestamp():.0f}",
+        f"{prefix}rotations_total": "1",
+        f"{prefix}writes_total": "3",
+        f"{prefix}conflicts_total": "0",
+        f"{prefix}errors_total": "0",
+    }
+    assert "expiry_timestamp_seconds 1" not in health.metrics(structs.replace(status, expires_at=None))

@@ -1,0 +1,126 @@
+"""Flags and environment of the keeper: what can't work is said at once, each in a sentence with what to do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from certs import options, settings
+from certs.settings import BadSettings, Keeping
+
+
+def keeping(**given: str) -> Keeping:
+    """The settings that these flags come to."""
+    values = settings.resolve(options.KEEP, given, {})
+    return Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+
+
+def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
+    """For the Service that the manifests make."""
+    policy = keeping().policy
+    assert policy.names[0] == "kubevirt-coschedule.kubevirt-coschedule.svc"
+    assert (policy.lifetime, policy.renew_before.days) == (timedelta(days=30), 10)
+    assert (policy.propagation, policy.retire) == (timedelta(minutes=2), timedelta(hours=1))
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
+    """As with the webhook."""
+    variable = "KUBEVIRT_COSCHEDULE_CERTS_LIFETIME"
+    assert settings.resolve(options.KEEP, {"lifetime": "12h"}, {variable: "1d"})["lifetime"] == timedelta(hours=12)
+    assert settings.resolve(options.KEEP, {"lifetime": None}, {variable: "1d"})["lifetime"] == timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("30d", timedelta(days=30)),
+        ("12h", timedelta(hours=12)),
+        ("15m", timedelta(minutes=15)),
+        ("90s", timedelta(0, 90)),
+    ],
+)
+def test_a_duration_has_a_unit(text: str, expected: timedelta) -> None:
+    """Days, hours, minutes, seconds."""
+    assert settings.duration(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("2/3", 2 / 3), ("0.5", 0.5), (".25", 0.25), ("1", 1.0), ("0", 0.0)])
+def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float) -> None:
+    """Whether it can work is not for the parser to say."""
+    assert settings.fraction(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        *((settings.duration, text) for text in ("", "30", "d", "0d", "-1d", "1.5d", "1w", "30 d", "1d12h")),
+        *((settings.seconds, text) for text in ("", "-1", "1e3", "5s", "0x1", "٣")),
+        *((settings.fraction, text) for text in ("", "2", "1/0", "half", "-0.5", "3.1")),
+        *((settings.address, text) for text in ("", "8080", "host:", ":65536", "::1:80")),
+        *((settings.dns_name, text) for text in ("", "Web", "web/x", "-web", "web.", "a_b")),
+        *((settings.names, text) for text in ("", ",", "a,,b", "a b", "A")),
+        (settings.one_of("text", "json"), "yaml"),
+    ],
+)
+def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text: str) -> None:
+    """One sentence part that goes after the option's name."""
+    with pytest.raises(ValueError, match=r"^expected "):
+        parse(text)
+
+
+def test_every_problem_is_said_at_once() -> None:
+    """Each with its flag or variable."""
+    with pytest.raises(BadSettings) as caught:
+        settings.resolve(options.KEEP, {"lifetime": "long"}, {"KUBEVIRT_COSCHEDULE_CERTS_LISTEN": "here"})
+    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+        "--lifetime",
+        "KUBEVIRT_COSCHEDULE_CERTS_LISTEN",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"renew_at": "1"}, "--renew-at: got 1, which renews after expiry; expected a fraction"),
+        ({"renew_at": "7/3"}, "--renew-at: got 2.33333, which renews after expiry; expected a fraction"),
+        ({"renew_at": "0"}, "--renew-at: got 0, which renews at once, for ever; expected a fraction"),
+        (
+            {"lifetime": "90s"},
+            "--lifetime: got 90s, of which 30s are left when it is renewed; expected more than the 62m",
+        ),
+        (
+            {"lifetime": "20d", "renew_at": "0.0001"},
+            "--renew-at: got 0.0001, which renews after 172.8s; expected 225s or more",
+        ),
+        (
+            {"lifetime": "1d", "propagation_seconds": "30000"},
+            "--lifetime: got 1d, of which 8h are left when it is renewed; expected more than the 560m",
+        ),
+    ],
+    ids=["after expiry", "long after", "at once", "lifetime too short", "too often", "propagation too long"],
+)
+def test_times_that_can_not_work_together_are_refused(given: dict[str, str], sentence: str) -> None:
+    """With the figures, and what to change."""
+    with pytest.raises(BadSettings) as caught:
+        keeping(**given)
+    (problem,) = caught.value.problems
+    assert problem.startswith(sentence)
+
+
+@pytest.mark.parametrize(("lifetime", "works"), [("3h", False), ("186m", False), ("187m", True)])
+def test_a_renewal_fits_into_what_is_left_or_is_refused(lifetime: str, works: bool) -> None:  # noqa: FBT001 - a column
+    """A third of the lifetime must be more than propagation and retirement, 62 minutes by default."""
+    if works:
+        assert keeping(lifetime=lifetime).policy.lifetime
+    else:
+        with pytest.raises(BadSettings):
+            keeping(lifetime=lifetime)
+
+
+def test_every_option_says_where_it_can_come_from() -> None:
+    """The prefix keeps the two programs' variables apart."""
+    for option in (*options.KEEP, *options.INSPECT, *options.ISSUE):
+        assert option.variable == "KUBEVIRT_COSCHEDULE_CERTS_" + option.flag[2:].replace("-", "_").upper()
+        assert option.help.endswith(".")

@@ -1,0 +1,75 @@
+"""Where the API server has each kind."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from watching import RESOURCES
+
+from webhook.core.view import Key, Kind
+from webhook.kube.kinds import resources
+from webhook.kube.wire import Decoders
+
+LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
+PATHS = {
+    Kind.PERSISTENT_VOLUME_CLAIM: (
+        "/api/v1/persistentvolumeclaims",
+        "/api/v1/namespaces/vms/persistentvolumeclaims/disk",
+    ),
+    Kind.PERSISTENT_VOLUME: ("/api/v1/persistentvolumes", "/api/v1/persistentvolumes/disk"),
+    Kind.NODE: ("/api/v1/nodes", "/api/v1/nodes/disk"),
+    Kind.SHARE_MANAGER: (f"{LONGHORN}/sharemanagers", f"{LONGHORN}/sharemanagers/disk"),
+    Kind.LONGHORN_NODE: (f"{LONGHORN}/nodes", f"{LONGHORN}/nodes/disk"),
+    Kind.SHARE_MANAGER_POD: (
+        "/api/v1/namespaces/longhorn-system/pods",
+        "/api/v1/namespaces/longhorn-system/pods/disk",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_paths(kind: Kind) -> None:
+    """List and watch are of the whole cluster, or of Longhorn's namespace; one object has its path below."""
+    resource = RESOURCES[kind]
+    key = Key("vms" if kind is Kind.PERSISTENT_VOLUME_CLAIM else "", "disk")
+    assert (resource.collection, resource.item(key)) == PATHS[kind]
+
+
+def test_longhorns_namespace_is_the_operators_choice() -> None:
+    """Its kinds are read from there alone."""
+    elsewhere = {resource.kind: resource.collection for resource in resources("storage")}
+    assert elsewhere[Kind.SHARE_MANAGER] == "/apis/longhorn.io/v1beta2/namespaces/storage/sharemanagers"
+    assert elsewhere[Kind.SHARE_MANAGER_POD] == "/api/v1/namespaces/storage/pods"
+    assert elsewhere[Kind.NODE] == "/api/v1/nodes"
+
+
+def test_a_name_can_not_leave_its_place_in_a_path() -> None:
+    """Whatever it contains, it is one segment."""
+    assert RESOURCES[Kind.NODE].item(Key("", "../a?b#c%2f")) == "/api/v1/nodes/..%2Fa%3Fb%23c%252f"
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_an_object_is_kept_under_what_it_is_asked_for(kind: Kind) -> None:
+    """Claims of one name in two namespaces are two."""
+    resource = RESOURCES[kind]
+    decode = Decoders(resource.wire).object
+
+    def kept(namespace: str) -> str:
+        wire: Any = decode(json.dumps({"metadata": {"name": "disk", "namespace": namespace}}).encode())
+        return str(resource.key_of(wire.metadata))
+
+    assert kept("vms") == resource.key(Key("vms", "disk"))
+    assert (kept("vms") == kept("other")) is (kind is not Kind.PERSISTENT_VOLUME_CLAIM)
+
+
+def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:
+    """The label alone makes no share-manager's pod: what counts is the name."""
+    resource = RESOURCES[Kind.SHARE_MANAGER_POD]
+    keys = {name: resource.key(Key("", name)) for name in ("v", "share-manager-v", "share-manager-share-manager-v")}
+    assert len(set(keys.values())) == 3
+    wire = Decoders(resource.wire).object(b'{"metadata":{"name":"v"}}')
+    assert {name: resource.build(key, resource.keep(wire)).metadata.name for name, key in keys.items()} == {
+        name: name for name in keys
+    }

@@ -1,0 +1,93 @@
+"""The same objects lead to the same answer, byte for byte, whether read from files, from caches or one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from live import PATHS, RESOURCES, path_of
+from model_api import bookmark, event, page
+from strategies import Scenario, review_of, scenarios
+from views import LONGHORN_NAMESPACE, cluster
+
+from webhook.core.admit import Answer, admit
+from webhook.core.view import Gap, Kind, Ref
+from webhook.kube.store import Read, Store, View
+from webhook.kube.watch import ListWatch
+from webhook.kube.wire import Decoders
+
+NOW = 1000.0
+KINDS = {path: kind for kind, path in PATHS.items()}
+
+
+def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> Store:
+    """A store whose caches have heard of these objects in this way; "nothing": of none."""
+    store = Store(None, longhorn_namespace=LONGHORN_NAMESPACE)  # type: ignore[arg-type]
+    for kind, cache in store.caches.items() if how != "nothing" else ():
+        for status, body in said(objects.get(kind, []), how):
+            cache.next(NOW)
+            cache.opened(status, None, NOW)
+            cache.feed(body, NOW)
+            if how == "pages":
+                cache.ended(NOW)
+        assert cache.synced
+    return store
+
+
+def said(objects: list[dict[str, Any]], how: str) -> Iterator[tuple[int, bytes]]:
+    """A server's answers, each with its status."""
+    if how == "watch":
+        yield 200, b"".join(event("ADDED", each) for each in objects) + bookmark(9, end=True)
+    else:
+        yield 400, b"no"
+        for first in objects[:-1]:
+            yield 200, page([first], 9, "more")
+        yield 200, page(objects[-1:], 9)
+
+
+def read_one(objects: list[dict[str, Any]], ref: Ref) -> Read:
+    """What a GET comes to."""
+    resource = RESOURCES[ref.kind]
+    for each in objects:
+        namespace = "" if resource.namespace else each["metadata"].get("namespace", "")
+        if (namespace, each["metadata"]["name"]) == ref.key:
+            wire: Any = Decoders(resource.wire).object(json.dumps(each).encode())
+            return Read(resource.build(resource.key(ref.key), resource.keep(wire)))
+    return Read(Gap.ABSENT)
+
+
+def answer(scenario: Scenario, how: str) -> Answer:
+    """The answer from a store that has heard of the scenario's objects."""
+    objects: dict[Kind, list[dict[str, Any]]] = {}
+    for each in scenario.objects:
+        versioned = {**each, "metadata": {**each["metadata"], "resourceVersion": "5"}}
+        objects.setdefault(KINDS[path_of(each)], []).append(versioned)
+    store = filled(objects, how)
+    if how == "nothing" and not objects.get(Kind.LONGHORN_NODE):
+        store._no_longhorn_nodes_at = NOW
+    view = View(store, NOW, {})
+    for _ in range(10):
+        found = admit(review_of(scenario.pod), view, scenario.policy)
+        if isinstance(found, Answer):
+            return found
+        view = View(store, NOW, {**view.reads, **{ref: read_one(objects.get(ref.kind, []), ref) for ref in found.refs}})
+    raise AssertionError("core asks and asks")
+
+
+@pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
+@given(scenario=scenarios())
+def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
+    """The webhook answers a live cluster as it answers the same cluster described in files."""
+    expected = admit(review_of(scenario.pod), cluster(*scenario.objects), scenario.policy)
+    assert isinstance(expected, Answer)
+    found = answer(scenario, how)
+    assert found.body == expected.body
+    assert found.decision.why == expected.decision.why
+
+
+def test_a_cache_is_a_list_watch() -> None:
+    """What is filled here is what the reflector keeps."""
+    assert all(isinstance(cache, ListWatch) for cache in filled({}, "watch").caches.values())
