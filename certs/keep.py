@@ -181,7 +181,7 @@ class Keeper:
             self._note(message, level, **fields)
 
     async def _not_too_fast(self, step: Write, now: datetime) -> None:
-        """Where somebody undoes what we write, neither wins by haste. A rotation that comes to its end is no such case."""
+        """Where somebody undoes what we write, neither wins by haste. A rotation that comes to its end is not such."""
         if isinstance(step, Promote):
             self._mended.clear()
         elif not isinstance(step, Publish) or step.bundle.mends:

@@ -43,15 +43,15 @@ class Lost(NamedTuple):
 class TlsCallers:
     """A context manager. `handshakes` counts the good ones, `lost` tells the others.
 
-    `leaves` and `authorities` are what the Secret and the bundle have held so far, `carried` what the bundle holds now.
+    `leaves` are the certificates that the Secret has held.
     """
 
     def __init__(self, api: Api, servers: Sequence[Address], lag: float) -> None:
         self.handshakes = 0
         self.lost: list[Lost] = []
         self.leaves: set[str] = set()
-        self.authorities: set[str] = set()
-        self.carried: set[str] = set()
+        self._carried: set[str] = set()
+        self._retired: set[str] = set()
         self._api = Api(api.url, api.token, api._trust)  # its connection is ours alone
         self._servers, self._lag = servers, lag
         self._heard: deque[_Heard] = deque()  # the oldest first
@@ -67,6 +67,11 @@ class TlsCallers:
         self._thread.join()
         self._api.forget_connections()
 
+    @property
+    def rotations(self) -> int:
+        """How many authorities have left the bundle, which each is the end of a rotation."""
+        return len(self._retired)
+
     def _run(self) -> None:
         while not self._over.wait(_LOOK_SECONDS):
             self._look()
@@ -80,8 +85,9 @@ class TlsCallers:
         self.leaves.add((secret.get("data") or {}).get("tls.crt", ""))
         bundle = base64.b64decode(bundle_of(self._api.get(CONFIGURATION))).decode()
         if not self._heard or bundle != self._heard[-1].bundle:
-            self.carried = set(bundle.split(_END))
-            self.authorities |= self.carried
+            carried = set(bundle.split(_END))
+            self._retired |= self._carried - carried
+            self._carried = carried
             context = ssl.create_default_context(cadata=bundle)
         else:
             context = self._heard[-1].context

@@ -1,4 +1,4 @@
-"""The whole install as a cluster runs it: `certs keep` and two servers, each as its own service account, and nobody else.
+"""The whole install as a cluster runs it: `certs keep` and two servers, each as its own service account.
 
 What is applied is what a user applies, and no certificate is given by anybody; only the port of the Service and of its
 clientConfig is a free one. The programs run with the arguments of their Deployments. What controllers, kubelets and
@@ -38,9 +38,7 @@ CONFIGURATION: Final[Object] = {
 SERVER_NAME: Final = f"{NAME}.{NAME}.svc"  # what the API server asks for
 
 _HOSTS: Final = ("127.0.0.2", "127.0.0.3")  # of the servers
-_A_SERVICE: Final = (
-    "127.200.255.254"  # the control plane has the whole network; who listens on all addresses has a port
-)
+_A_SERVICE: Final = "127.200.255.254"  # a port may be taken on all addresses
 _ANY_PORT: Final = "127.0.0.1:0"
 
 
