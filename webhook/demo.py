@@ -10,21 +10,16 @@ import asyncio
 import base64
 import json
 import ssl
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, TextIO
 
 import aiohttp
 import jsonpatch
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from msgspec import Struct
 
 from webhook.app import admitter
@@ -38,7 +33,6 @@ from webhook.serving.routes import WEBHOOK_PATH, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 
-_LIFETIME: Final = timedelta(hours=1)
 _TIMEOUT_SECONDS: Final = 10.0
 _HTTP_OK: Final = 200
 
@@ -117,11 +111,13 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
     expected = _expected(examples / "expected.yaml")
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in expected}
     with tempfile.TemporaryDirectory() as directory:
-        cert_file, key_file = _throwaway_certificate(Path(directory))
+        files = Path(directory)
+        await asyncio.to_thread(_issue, files)
         listener = Listener(
-            webhook_handler(admitter(cluster, Policy(), note=lambda _: None)), tls=server_context(cert_file, key_file)
+            webhook_handler(admitter(cluster, Policy(), note=lambda _: None)),
+            tls=server_context(files / "tls.crt", files / "tls.key"),
         )
-        trust = ssl.create_default_context(cafile=str(cert_file))
+        trust = ssl.create_default_context(cafile=str(files / "ca.crt"))
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
@@ -146,27 +142,11 @@ def _expected(file: Path) -> dict[str, Any]:
     return dict(found)
 
 
-def _throwaway_certificate(directory: Path) -> tuple[Path, Path]:
-    """(certificate file, key file) of a self-signed certificate for 127.0.0.1, good for an hour."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kubevirt-coschedule demo")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(
-            issuer_name=name,
-            subject_name=name,
-            public_key=key.public_key(),
-            serial_number=x509.random_serial_number(),
-            not_valid_before=now - _LIFETIME,
-            not_valid_after=now + _LIFETIME,
-        )
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
+def _issue(directory: Path) -> None:
+    """Have the other program write a pair for loopback, as a user would: the two meet at files only."""
+    subprocess.run(  # noqa: S603 - our own program, words of our own
+        [sys.executable, "-m", "certs", "issue", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
     )
-    cert_file, key_file = directory / "tls.crt", directory / "tls.key"
-    cert_file.write_bytes(certificate.public_bytes(Encoding.PEM))
-    key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return cert_file, key_file
 
 
 def _print_change(exchange: Exchange, out: TextIO) -> None:
