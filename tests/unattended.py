@@ -112,17 +112,16 @@ class Unattended:
     def start_keeper(self, *flags: str) -> Running:
         """A `certs keep` of the Deployment's arguments and these, which is not waited for."""
         log = self.directory / f"keep-{len(self.keepers)}.log"
-        command = ["-m", "certs", *_arguments(self._applied, CERTS), "--kubeconfig", self._accounts[CERTS]]
-        self.keepers.append(self._start([*command, "--listen", _ANY_PORT, *flags], log))
+        self.keepers.append(self._start("certs", CERTS, log, "--listen", _ANY_PORT, *flags))
         return self.keepers[-1]
 
     def start_servers(self) -> None:
         """A `serve` for each kubelet; they are not waited for."""
         for volume, host in zip(self.kubelets.volumes, _HOSTS, strict=True):
             files, log = volume.files, self.directory / f"serve-{len(self.servers)}.log"
-            command = ["-m", "webhook", *_arguments(self._applied, NAME), "--kubeconfig", self._accounts[NAME]]
-            command += ["--tls-cert-file", files.cert_file, "--tls-private-key-file", files.key_file]
-            self.servers.append(self._start([*command, "--listen", f"{host}:0", "--health-listen", _ANY_PORT], log))
+            mounted = ("--tls-cert-file", files.cert_file, "--tls-private-key-file", files.key_file)
+            ports = ("--listen", f"{host}:0", "--health-listen", _ANY_PORT)
+            self.servers.append(self._start("webhook", NAME, log, *mounted, *ports))
 
     def until_serving(self) -> None:
         """Wait until the servers listen, and let the Service's address lead to them."""
@@ -140,8 +139,11 @@ class Unattended:
         """Where the servers listen."""
         return [Address(host, serving.port) for host, serving in zip(_HOSTS, self.serving, strict=True)]
 
-    def _start(self, words: Iterable[str | Path], log: Path) -> Running:
-        return Running(self._files.enter_context(spawned([sys.executable, *map(str, words)], log)), log)
+    def _start(self, package: str, name: str, log: Path, *flags: str | Path) -> Running:
+        """A program as the Deployment of this name has it, and with the rights of its account; later flags win."""
+        words = [*_arguments(self._applied, name), "--kubeconfig", self._accounts[name], *flags]
+        command = [sys.executable, "-m", package, *map(str, words)]
+        return Running(self._files.enter_context(spawned(command, log)), log)
 
 
 def bundle_of(configuration: Object) -> str:
