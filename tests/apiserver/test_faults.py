@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 from admitting import FAIL_OPEN, WEBHOOK, Admission, Admitting, Counted, admitted, until, until_watched
+from control_plane import ControlPlane
 from installed import NAME, Installed
 from patients import Patient, allowed, patient
 from truth import CLAIM
@@ -20,6 +21,16 @@ from truth import CLAIM
 from webhook.kube.freshness import STALE_AFTER_SECONDS
 
 _SLACK_SECONDS: Final = 1.0  # from when a fact has changed until the API server has told it, on a shared machine
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """The program on a control plane of its own. A scheduler would not outlive it: one whose API server is killed finds
+    pods on other nodes than it had last heard of, calls its cache corrupted, and exits.
+    """
+    directory = tmp_path_factory.mktemp("faults")
+    with ControlPlane(directory, scheduler=False) as plane:
+        yield Installed(plane, directory)
 
 
 @pytest.fixture(scope="module")
