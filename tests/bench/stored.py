@@ -232,7 +232,7 @@ def share_manager_pod() -> builders.Object:
                 "ready": True,
                 "restartCount": 0,
                 "image": "longhornio/longhorn-share-manager:v1.12.1",
-                "imageID": f"docker.io/longhornio/longhorn-share-manager@sha256:{7919:064x}",
+                "imageID": f"longhornio/longhorn-share-manager@sha256:{7919:064x}",
                 "containerID": "containerd://%(uid)s",
                 "state": {"running": {"startedAt": _CREATED}},
             }
