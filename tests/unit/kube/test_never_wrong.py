@@ -61,7 +61,7 @@ class Reads:
             items = [each for each in self._items.values() if path_of(each) == path]
             return Reply(200, json.dumps({"metadata": {"resourceVersion": "9"}, "items": items[:1]}).encode())
         found = self._items.get(path)
-        return Reply(200, json.dumps(found).encode()) if found else Reply(404, b"{}")
+        return Reply(200, json.dumps(found).encode()) if found else Reply(404, b'{"reason":"NotFound","code":404}')
 
 
 async def answer(
