@@ -21,6 +21,7 @@ from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Ref
 from webhook.manifests import Manifests
 from webhook.record import LOGGER, AdmissionRecord
+from webhook.serving import metrics
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import Admit, Check, health_handler, webhook_handler
@@ -92,7 +93,10 @@ async def _serve(
 ) -> None:
     certificate = ServingCertificate(_tls_files(settings))
     stopping = _stopping()
-    health = Listener(health_handler(lambda: [_shutdown(stopping), certificate.check(), *caches()]))
+    checks = health_handler(
+        lambda: [_shutdown(stopping), certificate.check(), *caches()], lambda: metrics.of(certificate)
+    )
+    health = Listener(checks)
     health_listen = await health.start(settings.health_listen)
     keeping = asyncio.create_task(certificate.keep())
     try:

@@ -114,7 +114,7 @@ SERVE: Final = (
         placeholder="ADDRESS",
         default=":8080",
         parse=address,
-        help="Where /healthz and /readyz answer (plain HTTP).",
+        help="Where /healthz, /readyz and /metrics answer (plain HTTP).",
     ),
     Option(
         flag="--drain-seconds",

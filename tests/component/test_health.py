@@ -41,8 +41,8 @@ SENTENCES: Final = {
     "draining": ("GET /readyz", [DOWN, UNSYNCED], 503, "shutdown: shutting down"),
     "two failed": ("GET /readyz", [DOWN, BROKEN], 503, "shutdown: shutting down; disk: no space left"),
     "another query": ("GET /readyz?timeout=1s", [UP], 200, "ok"),
-    "other path": ("GET /metrics", [UP], 404, "got path '/metrics', expected /healthz or /readyz"),
-    "path below": ("GET /readyz/nodes", [UP], 404, "got path '/readyz/nodes', expected /healthz or /readyz"),
+    "other path": ("GET /livez", [UP], 404, "got path '/livez', expected /healthz, /readyz or /metrics"),
+    "path below": ("GET /readyz/nodes", [UP], 404, "got path '/readyz/nodes', expected /healthz, /readyz or /metrics"),
     "other method": ("POST /healthz", [UP], 405, "got POST, expected GET"),
     "no HTTP": ("garbage", [UP], 400, "no valid HTTP request: "),
 }

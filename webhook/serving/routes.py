@@ -147,18 +147,20 @@ class Check(Struct, frozen=True):
 _PING: Final = Check("ping", ok=True)  # the API server's own word for: this event loop answers
 
 
-def health_handler(checks: Callable[[], Sequence[Check]]) -> Handler:
-    """`/healthz` (this event loop answers) and `/readyz` (calls are taken); nothing else, and no side effects.
+def health_handler(checks: Callable[[], Sequence[Check]], metrics: Callable[[], str] = lambda: "") -> Handler:
+    """`/healthz` (this event loop answers), `/readyz` (calls are taken) and `/metrics`; no side effects.
 
     With `?verbose` every check has its line, in the API server's own format.
     """
 
     async def handle(request: web.BaseRequest) -> web.Response:
-        if request.path not in ("/healthz", "/readyz"):
-            return refuse(404, f"got path '{shown(request.path)}', expected /healthz or /readyz")
+        if request.path not in ("/healthz", "/readyz", "/metrics"):
+            return refuse(404, f"got path '{shown(request.path)}', expected /healthz, /readyz or /metrics")
         if request.method not in ("GET", "HEAD"):
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         name = request.path[1:]
+        if name == "metrics":
+            return _reply(200, metrics())
         found = [_PING, *checks()] if name == "readyz" else [_PING]
         failed = [check for check in found if check.gates and not check.ok]
         text = "; ".join(f"{check.name}: {check.detail}" for check in failed) or "ok"
