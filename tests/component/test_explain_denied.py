@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,27 +11,9 @@ from explaining_live import CLAIMS, KUBEVIRT, LONGHORN, Explain, objects
 from serving import cluster, write_cluster
 from static_api import StaticApi
 
-from webhook import cli, settings
+from webhook import cli
 
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own, and a cluster."""
-    for name in [option.variable for option in settings.EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def api() -> Iterator[StaticApi]:
-    """The cluster behind an API server."""
-    with StaticApi(objects()) as server:
-        yield server
-
-
-@pytest.fixture
-def explain(api: StaticApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Runs explain against it."""
-    return Explain(api, tmp_path, capsys)
+pytestmark = pytest.mark.usefixtures("no_environment")
 
 
 DENIED_ROWS: Final = {

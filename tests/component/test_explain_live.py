@@ -5,37 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import builders
 import pytest
 from explaining import a_vm
-from explaining_live import CLAIMS, DECISION, LONGHORN, Explain, objects
+from explaining_live import CLAIMS, DECISION, LONGHORN, Explain
 from serving import cluster, write_cluster
 from static_api import StaticApi
 
-from webhook import settings
-
-
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own, and a cluster."""
-    for name in [option.variable for option in settings.EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def api() -> Iterator[StaticApi]:
-    """The cluster behind an API server."""
-    with StaticApi(objects()) as server:
-        yield server
-
-
-@pytest.fixture
-def explain(api: StaticApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
-    """Runs explain against it."""
-    return Explain(api, tmp_path, capsys)
+pytestmark = pytest.mark.usefixtures("no_environment")
 
 
 @pytest.mark.parametrize("words", ["vm/db", "vmi/db", "pod/virt-launcher-db-now", "pod virt-launcher-db-now"], ids=str)

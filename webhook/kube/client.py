@@ -218,9 +218,8 @@ class Api:
     async def _whole(self, path: str, query: Sequence[tuple[str, str]]) -> Reply:
         response = await self._get(path, query, aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS))
         async with response:
-            body = await response.content.read(_OBJECT_MAX_BYTES)
-            while not response.content.at_eof():
-                more = await response.content.read(_OBJECT_MAX_BYTES)
+            body = b""
+            while more := await response.content.read(_OBJECT_MAX_BYTES):
                 body += more
                 if len(body) > _OBJECT_MAX_BYTES:
                     raise Trouble(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")

@@ -121,13 +121,8 @@ class View:
             if read is not None:
                 return read.value
         cache = self._store.caches[kind]
-        if cache.fresh(self._now):
-            resource = cache.resource
-            cache_key = resource.key(key)
-            record = cache.objects.get(cache_key, _UNKNOWN)
-            if record is not _UNKNOWN:
-                return resource.build(cache_key, record)
-        return Gap.UNREAD
+        held = _held(cache, key) if cache.fresh(self._now) else None
+        return Gap.UNREAD if held is None else held
 
     def _has_no_pod(self, volume: str) -> bool:
         """Whether two fresh caches agree that this share-manager has no pod."""
@@ -236,12 +231,18 @@ class Store:
     def _unread(self, ref: Ref, trouble: Trouble) -> Read:
         """What is left without an answer: what the cache last knew, in doubt, or nothing."""
         cache = self.caches[ref.kind]
-        cache_key = cache.resource.key(ref.key)
-        record = cache.objects.get(cache_key, _UNKNOWN)
-        if record is _UNKNOWN:
+        held = _held(cache, ref.key)
+        if held is None:
             return Read(Gap.UNAVAILABLE, trouble=str(trouble))
         doubt = f"{ref.kind} {ref.key.name} was as told {cache.age(_now()):.0f} s ago ({trouble})"
-        return Read(cache.resource.build(cache_key, record), doubt=doubt)
+        return Read(held, doubt=doubt)
+
+
+def _held(cache: ListWatch, key: Key) -> Any | None:
+    """Core's object as the cache has it, None where it has none. A record itself may be None: it had no status."""
+    cache_key = cache.resource.key(key)
+    record = cache.objects.get(cache_key, _UNKNOWN)
+    return None if record is _UNKNOWN else cache.resource.build(cache_key, record)
 
 
 def _state(cache: ListWatch, now: float) -> CacheState:

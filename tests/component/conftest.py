@@ -1,0 +1,32 @@
+"""A cluster behind an API server, and explain at it: for all that ask explain about a live cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from explaining_live import Explain, objects
+from static_api import StaticApi
+
+from webhook import settings
+
+
+@pytest.fixture
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have settings of their own, and a cluster."""
+    for name in [option.variable for option in settings.EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def api() -> Iterator[StaticApi]:
+    """The cluster behind an API server."""
+    with StaticApi(objects()) as server:
+        yield server
+
+
+@pytest.fixture
+def explain(api: StaticApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Explain:
+    """Runs explain against it."""
+    return Explain(api, tmp_path, capsys)
