@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VENV := .venv
-BENCH ?= admissions caches create_latency
+BENCH ?= admissions caches create_latency metrics_cost cold_starts status
 BIN := $(VENV)/bin
 # The first Python that is there and new enough.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -46,7 +46,7 @@ lint: $(VENV)/.dev ## Lint, types and import contracts
 	$(BIN)/lint-imports --no-cache
 
 .PHONY: bench
-bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs (BENCH=caches for one part)
+bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)
 	@for part in $(BENCH); do echo; echo "tests/bench/$$part.py"; $(BIN)/python "tests/bench/$$part.py"; done
 
 .PHONY: lock

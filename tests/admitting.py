@@ -24,7 +24,7 @@ _CHECK: Final = re.compile(r"\[(?P<ok>[+-])\](?P<name>.+?) (?:ok|failed)(?:: (?P
 _COUNTED: Final = "apiserver_admission_"  # of the thousands of samples, those that anybody asks for
 _SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
-_CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE))
+_CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
 _PATIENCE_SECONDS: Final = 30.0
 _BACK_OFF_SECONDS: Final = 60.0  # twice the longest of the program's
 _POLL_SECONDS: Final = 0.05

@@ -16,11 +16,12 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from model_api import Answer, Collection, Object, Watch, refusal
+from model_api import Answer, Collection, Object, Watch, page, refusal
 
 PATIENCE_SECONDS: Final = 20.0  # a hang is a failure, not a stuck run
 _POLL_SECONDS: Final = 0.002
 _NAMESPACED: Final = "/namespaces/"
+_ON_NODE: Final = "spec.nodeName="
 
 
 class Asked(NamedTuple):
@@ -30,11 +31,13 @@ class Asked(NamedTuple):
     query: dict[str, str]
     headers: dict[str, str]
     raw_path: str
+    method: str = "GET"
+    body: bytes = b""
 
     @property
     def is_list(self) -> bool:
         """Whether it is a list or watch, and not the GET of one object."""
-        return bool({"watch", "limit"} & self.query.keys())
+        return bool({"watch", "limit", "labelSelector"} & self.query.keys())
 
 
 class Line:
@@ -48,12 +51,14 @@ class Line:
         """The next request; None where the client has gone."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
+            first, *lines = head.decode("latin-1").split("\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+            body = await self._reader.readexactly(int(headers.get("content-length", "0")))
         except (asyncio.IncompleteReadError, OSError):
             return None
-        first, *lines = head.decode("latin-1").split("\r\n")
-        target = urlsplit(first.split(" ")[1])
-        headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
-        return Asked(unquote(target.path), dict(parse_qsl(target.query)), headers, target.path)
+        method, path, _ = first.split(" ")
+        target = urlsplit(path)
+        return Asked(unquote(target.path), dict(parse_qsl(target.query)), headers, target.path, method, body)
 
     async def say(self, data: bytes) -> None:
         """Send these bytes as they are."""
@@ -190,6 +195,9 @@ class Cluster:
 
     async def reply(self, asked: Asked, line: Line) -> None:
         """Answer, as without a fault."""
+        if asked.query.get("fieldSelector", "").startswith(_ON_NODE):
+            await line.answer(*self._on_node(asked))
+            return
         collection = self.collections.get(asked.path)
         if collection is None:
             await line.answer(*self._item(asked.path))
@@ -209,6 +217,19 @@ class Cluster:
             return Answer(404, b"404 page not found\n")
         item: Object | None = collection.objects.get((namespace, name)) or collection.objects.get(("", name))
         return Answer(200, json.dumps(item).encode()) if item else refusal(404, "NotFound", f"{name} not found")
+
+    def _on_node(self, asked: Asked) -> Answer:
+        """A list of what is on one node, in one namespace; what a collection has is all of one label."""
+        before, _, namespaced = asked.path.partition(_NAMESPACED)
+        namespace, _, plural = namespaced.partition("/")
+        node = asked.query["fieldSelector"].removeprefix(_ON_NODE)
+        collection = self.collections[f"{before}/{plural}"]
+        items = [
+            each
+            for (within, _), each in sorted(collection.objects.items())
+            if (within, each["spec"].get("nodeName")) == (namespace, node)
+        ]
+        return Answer(200, page(items, collection.revision))
 
     async def _watch(self, collection: Collection, watch: Watch, line: Line) -> None:
         more = asyncio.Event()

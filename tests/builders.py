@@ -7,28 +7,36 @@ Pure: nothing here reads a file or keeps state, and every call returns a fresh o
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+from builders_longhorn import (  # noqa: F401 - Longhorn's objects are built by the same name as the others
+    LONGHORN_API_VERSION,
+    LONGHORN_NAMESPACE,
+    being_deleted,
+    longhorn_node,
+    share_manager,
+    share_manager_pod,
+    volume_attachment,
+)
 
 Object = dict[str, Any]
 
 NAMESPACE: Final = "vms"
-LONGHORN_NAMESPACE: Final = "longhorn-system"
-LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_DRIVER: Final = "driver.longhorn.io"
 OPT_IN: Final = "kubevirt-scheduler/co-schedule"
 DECISION: Final = "kubevirt-scheduler/decision"
 
 _OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
 _REVIEW_UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
-_LONG_AGO: Final = "2026-01-02T03:04:05Z"
-_KEEPER: Final = "tests.kubevirt-coschedule/keep"  # a finalizer: what is being deleted is still there
 _READY_TAINTS: Final = {  # kubernetes pkg/controller/nodelifecycle: the taints that follow a node's Ready condition
     "True": (),
     "False": ("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute"),
     "Unknown": ("node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"),
     None: ("node.kubernetes.io/not-ready:NoSchedule",),  # as registered: no kubelet has posted a condition yet
 }
+_NOTHING: Final[Mapping[str, str]] = {}
 _CORDON_TAINT: Final = "node.kubernetes.io/unschedulable:NoSchedule"
 
 
@@ -76,6 +84,47 @@ def virt_launcher_pod(
             **spec,
         },
     }
+
+
+def vm_pod(
+    name: str,
+    *,
+    vm: str | None = None,
+    namespace: str = NAMESPACE,
+    node: str | None = None,
+    pinned_to: Sequence[str] = (),
+    phase: str | None = None,
+    deleting: bool = False,
+    created: str | None = None,
+    migration_target: bool = False,
+    **parts: Any,
+) -> Object:
+    """A VM's pod as it is in a cluster: named, and on a node or not; `parts` are those of `virt_launcher_pod`.
+
+    Args:
+        name: of the pod, virt-launcher-NAME, and of the VirtualMachineInstance where `vm` does not tell it.
+        vm: the VirtualMachineInstance: pods of one VM tell the same.
+        namespace: of the VM.
+        node: where the pod is; None while it is not scheduled.
+        pinned_to: the nodes that its required affinity leaves.
+        phase: Running where it is not told for a pod on a node, else Pending.
+        deleting: whether it is being deleted.
+        created: its creation time; an API server sets its own.
+        migration_target: whether a live migration made it.
+    """
+    uid = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{namespace}/{vm or name}"))
+    migration = {"kubevirt.io/migrationJobUID": _REVIEW_UID} if migration_target else {}
+    pod = virt_launcher_pod(namespace=namespace, **parts)
+    meta, spec = pod["metadata"], pod["spec"]
+    del meta["generateName"]
+    meta["name"] = f"virt-launcher-{name}"
+    meta["labels"] |= {"kubevirt.io/created-by": uid} | migration
+    meta["ownerReferences"][0] |= {"name": vm or name, "uid": uid}
+    meta |= {"creationTimestamp": created} if created else {}
+    meta |= being_deleted() if deleting else {}
+    spec |= {"nodeName": node} if node else {}
+    spec |= {"affinity": node_affinity(required=map(on_node, pinned_to))} if pinned_to else {}
+    return {**pod, "status": {"phase": phase or ("Running" if node else "Pending")}}
 
 
 def claim_volume(name: str, claim: str) -> Object:
@@ -194,11 +243,13 @@ def node(
     deleting: bool = False,
     taints: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
+    allocatable: Mapping[str, str] | None = _NOTHING,
 ) -> Object:
     """A Kubernetes node that KubeVirt may use, with the taints that the node controllers add to an unhealthy one.
 
     `ready` is the status of its Ready condition, None where no kubelet has posted one. The hostname label differs
-    from the name, as it may: nothing should match by it.
+    from the name, as it may: nothing should match by it. It has plenty of everything; `allocatable` tells what differs,
+    and None that it tells nothing of what it has.
     """
     metadata: Object = {
         "name": name,
@@ -210,7 +261,7 @@ def node(
             "machine-type.node.kubevirt.io/q35": "true",
             **(labels or {}),
         },
-        **(_being_deleted() if deleting else {}),
+        **(being_deleted() if deleting else {}),
     }
     spec: Object = {"unschedulable": True} if cordoned else {}
     if all_taints := [*taints, *_READY_TAINTS[ready], *([_CORDON_TAINT] if cordoned else [])]:
@@ -220,66 +271,10 @@ def node(
     conditions = [{"type": "MemoryPressure", "status": "False"}]
     if ready is not None:
         conditions.append({"type": "Ready", "status": ready})
-    status = {"capacity": amounts, "allocatable": dict(amounts), "conditions": conditions}
+    status: Object = {"conditions": conditions}
+    if allocatable is not None:  # without it the API server would take the capacity for it
+        status |= {"capacity": amounts, "allocatable": {**amounts, **allocatable}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
-
-
-def longhorn_node(name: str, *, ready: str | None = "True", namespace: str = LONGHORN_NAMESPACE) -> Object:
-    """Longhorn's object for a Kubernetes node; `ready` is the status of its Ready condition, None for none yet."""
-    conditions = [{"type": "Schedulable", "status": "True"}]
-    if ready is not None:
-        conditions.append({"type": "Ready", "status": ready})
-    return {
-        "apiVersion": LONGHORN_API_VERSION,
-        "kind": "Node",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"name": name, "allowScheduling": True},
-        "status": {"conditions": conditions},
-    }
-
-
-def share_manager(volume: str, *, namespace: str = LONGHORN_NAMESPACE, **status: Any) -> Object:
-    """Longhorn's ShareManager of a volume; `status` takes fields of its status: state, ownerID, endpoint."""
-    return {
-        "apiVersion": LONGHORN_API_VERSION,
-        "kind": "ShareManager",
-        "metadata": {"name": volume, "namespace": namespace, "labels": {"longhornvolume": volume}},
-        "spec": {"image": "longhornio/longhorn-share-manager:v1.12.1"},
-        "status": status,
-    }
-
-
-def share_manager_pod(
-    volume: str,
-    *,
-    phase: str | None = "Running",
-    deleting: bool = False,
-    labels: Mapping[str, str] | None = None,
-    namespace: str = LONGHORN_NAMESPACE,
-    **spec: Any,
-) -> Object:
-    """The NFS server's pod of a Longhorn volume; `spec` takes fields of PodSpec, above all nodeName."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"share-manager-{volume}",
-            "namespace": namespace,
-            "labels": {
-                "longhorn.io/component": "share-manager",
-                "longhorn.io/share-manager": volume,
-                "longhorn.io/managed-by": "longhorn-manager",
-                **(labels or {}),
-            },
-            **(_being_deleted() if deleting else {}),
-        },
-        "spec": {
-            "restartPolicy": "Never",
-            "containers": [{"name": "share-manager", "image": "longhornio/longhorn-share-manager:v1.12.1"}],
-            **spec,
-        },
-        "status": {} if phase is None else {"phase": phase},
-    }
 
 
 def review(
@@ -311,7 +306,3 @@ def review(
     if namespace is not None:
         asked["namespace"] = namespace
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {**asked, **request}}
-
-
-def _being_deleted() -> Object:
-    return {"deletionTimestamp": _LONG_AGO, "deletionGracePeriodSeconds": 0, "finalizers": [_KEEPER]}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import Final
@@ -18,6 +19,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # as deadline
 )
 settings.load_profile("suite")
+
+# A job in the background begins with SIGINT ignored, and so would every program that a test starts and interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _LISTENING: Final = (
     "test_serving",

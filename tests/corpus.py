@@ -14,34 +14,40 @@ from typing import Any, Final
 
 import builders
 import yaml
-from short import Object, Text, Trouble, cluster, copied, deep_merge, names, only, pod, spelled
+from short import cluster, pod, share_manager_pod
+from short_yaml import Object, Text, Trouble, copied, deep_merge, names, only, spelled
 
 DIRECTORY: Final = Path(__file__).parent / "cases"
 UNCHANGED: Final = "unchanged"
 
 _FILE_KEYS: Final = frozenset({"rule", "let", "given", "rows"})
-_ROW_KEYS: Final = frozenset({"name", "pod", "cluster", "mode", "request", "expect", "replay", "why"})
-_GIVEN_KEYS: Final = frozenset({"pod", "cluster", "mode", "request"})
+_GIVEN_KEYS: Final = frozenset({"entry", "pod", "cluster", "mode", "request"})
+_ROW_KEYS: Final = frozenset({"name", *_GIVEN_KEYS, "expect", "replay", "why"})
 _EXPECT_KEYS: Final = frozenset(
-    {"decision", "reason", "nodes", "affinity", "warning", "annotation", "patched", "binds", "pending"}
+    {"decision", "reason", "nodes", "affinity", "shortlist", "warning", "annotation", "patched", "binds", "pending"}
 )
 _REQUEST_KEYS: Final = frozenset({"operation", "kind", "subResource", "namespace", "object"})
 _DECISIONS: Final = ("required", "preferred", UNCHANGED)
 _MODES: Final = ("required", "preferred", "off")
+VIRT_LAUNCHER: Final = "virt-launcher"
+SHARE_MANAGER: Final = "share-manager"
+_NAMESPACES: Final = {VIRT_LAUNCHER: builders.NAMESPACE, SHARE_MANAGER: builders.LONGHORN_NAMESPACE}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expect:
     """What a row expects. `binds` is None where it does not say; `pending` says that no node may take the pod.
 
-    `affinity` is the whole spec.affinity of the pod afterwards, or UNCHANGED. `patched` is False where the pod has
-    everything already, our annotation too.
+    `affinity` is the whole spec.affinity of the pod afterwards, or UNCHANGED; apart from a short list of nodes that is
+    ANDed into its required terms: `shortlist` is which nodes those are, or how many. `patched` is False where the pod
+    has everything already, our annotation too.
     """
 
     decision: str
     reason: str
     nodes: tuple[str, ...]
     affinity: Object | str
+    shortlist: int | frozenset[str]
     warning: str | None
     annotation: tuple[str, ...]
     patched: bool
@@ -58,6 +64,7 @@ class Case:
 
     name: str
     source: str
+    entry: str
     pod: Object
     objects: tuple[Object, ...]
     mode: str
@@ -138,20 +145,25 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
     mode = row.get("mode", "required")
     if mode not in _MODES:
         raise Trouble(f"mode: got {mode!r}, expected one of {', '.join(_MODES)} (quoted)")
+    entry = row.get("entry", VIRT_LAUNCHER)
+    if entry not in _NAMESPACES:
+        raise Trouble(f"entry: got {entry!r}, expected one of {', '.join(_NAMESPACES)}")
     if not isinstance(row.get("pod"), dict):
         raise Trouble("pod: expected a mapping")
     replay, why = row.get("replay", True), row.get("why")
     if not isinstance(replay, bool) or replay is (why is not None):
         raise Trouble("replay: false and why: a sentence, go together")
     asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
-    full_pod = pod(row["pod"], lambda fixture: _fixture(path, fixture))
+    built = row["pod"]
+    full_pod = share_manager_pod(built) if entry == SHARE_MANAGER else pod(built, lambda name: _fixture(path, name))
     case = Case(
         name=name,
         source=path.name,
+        entry=entry,
         pod=full_pod,
         objects=tuple(cluster(row.get("cluster", {}))),
         mode=mode,
-        review=builders.review(full_pod, **asked),
+        review=builders.review(full_pod, **{"namespace": _NAMESPACES[entry], **asked}),
         expect=_expect(only(row.get("expect", {}), _EXPECT_KEYS, "expect")),
         replay=replay,
         why=why,
@@ -178,6 +190,7 @@ def _expect(expect: Mapping[str, Any]) -> Expect:
         reason=expect["reason"],
         nodes=nodes,
         affinity=affinity,
+        shortlist=_shortlist(expect.get("shortlist", 0)),
         warning=expect.get("warning"),
         annotation=(annotation,) if isinstance(annotation, str) else tuple(annotation),
         patched=expect.get("patched", True),
@@ -186,11 +199,17 @@ def _expect(expect: Mapping[str, Any]) -> Expect:
     )
 
 
+def _shortlist(told: Any) -> int | frozenset[str]:
+    return told if isinstance(told, int) else frozenset(names(told, "expect.shortlist"))
+
+
 def _check_scheduling(case: Case) -> None:
-    """`binds` or `pending` says what a scheduler does with the pod; one of them, where there is one to ask about."""
-    told = (case.expect.binds is not None) + case.expect.pending
+    """`binds`, `pending` or `shortlist` says what a scheduler does with the pod, where there is one to ask about."""
+    told = (case.expect.binds is not None) + case.expect.pending + bool(case.expect.shortlist)
     if told != (1 if case.creates_pod and case.replay else 0) and not (told == 1 and not case.replay):
-        raise Trouble("expect: one of binds and pending for the creation of a pod (optional without replay), else none")
+        raise Trouble(
+            "expect: one of binds, pending and shortlist for the creation of a pod (optional without replay), else none"
+        )
     if case.expect.binds is not None and not case.expect.binds:
         raise Trouble("expect.binds: got no node, expected some, or pending: true")
 

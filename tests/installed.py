@@ -14,7 +14,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -57,13 +57,19 @@ class Installed:
         self._servers = 0
 
     def enable(self, **fields: Any) -> None:
-        """Have the API server call the webhook; `fields` are other ones of the configuration's one webhook."""
-        (webhook,) = self._configuration["webhooks"]
-        client = {
-            "service": {**webhook["clientConfig"]["service"], "port": self.port},
+        """Have the API server call the webhook; `fields` are other ones of each of the configuration's entries."""
+        entries = [
+            {**entry, "clientConfig": self._client(entry["clientConfig"]), **fields}
+            for entry in self._configuration["webhooks"]
+        ]
+        self.plane.api.apply({**self._configuration, "webhooks": entries})
+
+    def _client(self, rendered: Mapping[str, Any]) -> dict[str, Any]:
+        """How the API server finds and trusts us, from what the manifests say."""
+        return {
+            "service": {**rendered["service"], "port": self.port},
             "caBundle": base64.b64encode(self.authority.cert_pem.bytes()).decode(),
         }
-        self.plane.api.apply({**self._configuration, "webhooks": [{**webhook, "clientConfig": client, **fields}]})
 
     def disable(self) -> None:
         """Have the API server call nobody."""
@@ -80,6 +86,7 @@ class Installed:
         self._servers += 1
         log = self.directory / f"serve-{self._servers}.log"
         words = ["serve", *(cluster or ("--kubeconfig", self.kubeconfig)), *flags]
+        words += ["--log-admissions-per-second", "999999"]  # tests count lines
         words += ["--tls-cert-file", self.certificate.cert_file, "--tls-private-key-file", self.certificate.key_file]
         words += ["--listen", listen or f"{self.address}:{self.port}", "--health-listen", "127.0.0.1:0"]
         with spawned([sys.executable, "-m", "webhook", *map(str, words)], log) as process:

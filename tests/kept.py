@@ -39,7 +39,8 @@ class Kept:
         self.plane, self.api, self.directory = plane, plane.api, directory
         self.manifests = kustomize(MANIFESTS / "certs")
         (self.configuration,) = yaml.safe_load_all((MANIFESTS / "base" / "webhook.yaml").read_text())
-        self.configuration["webhooks"][0]["clientConfig"]["service"]["port"] = port
+        for entry in self.configuration["webhooks"]:
+            entry["clientConfig"]["service"]["port"] = port
         self.names = NAMES
         self._keepers = 0
 

@@ -14,11 +14,12 @@ from api_server import PATIENCE_SECONDS, ApiServer, Cluster, until
 from model_api import Collection, bookmark, event
 from msgspec.structs import replace
 
-from webhook.core.admit import Answer, admit
+from webhook.core.admit import Answer, Entry, admit
+from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.placement import Policy
 from webhook.core.view import Key, Kind, Ref
 from webhook.kube.client import Api, Target
-from webhook.kube.kinds import Resource, resources
+from webhook.kube.kinds import Resource, WatchedPods, resources
 from webhook.kube.reflector import Reflector
 from webhook.kube.store import Store, View
 from webhook.kube.watch import ListWatch, Request, Wait
@@ -26,6 +27,8 @@ from webhook.kube.watch import ListWatch, Request, Wait
 LONGHORN_NAMESPACE = "longhorn-system"
 RESOURCES = {resource.kind: resource for resource in resources(LONGHORN_NAMESPACE)}
 PATHS = {kind: resource.collection for kind, resource in RESOURCES.items()}
+ROOM_UNTOLD = resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)
+"""The kinds of a store that does not count the room on nodes: for clusters whose nodes tell none."""
 SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
 
 
@@ -40,7 +43,12 @@ def cluster_of(*objects: dict[str, Any], **without: str) -> Cluster:
 def path_of(each: dict[str, Any]) -> str:
     """The path of the collection that this object belongs to."""
     longhorn = each["apiVersion"].startswith("longhorn.io/")
-    kinds = {"Node": Kind.LONGHORN_NODE if longhorn else Kind.NODE, "Pod": Kind.SHARE_MANAGER_POD}
+    launcher = (each["metadata"].get("labels") or {}).get(LABEL_APP) == VIRT_LAUNCHER
+    kinds = {
+        "Node": Kind.LONGHORN_NODE if longhorn else Kind.NODE,
+        "Pod": Kind.VIRT_LAUNCHER_POD if launcher else Kind.SHARE_MANAGER_POD,
+        "VolumeAttachment": Kind.VOLUME_ATTACHMENT,
+    }
     return PATHS[kinds.get(each["kind"]) or Kind(each["kind"])]
 
 
@@ -119,10 +127,11 @@ def listed(cache: ListWatch, *objects: dict[str, Any], at: float) -> None:
     cache.ended(at)
 
 
-async def answered(store: Store, pod: dict[str, Any]) -> tuple[Answer, View]:
+async def answered(store: Store, pod: dict[str, Any], entry: Entry = Entry.VIRT_LAUNCHER) -> tuple[Answer, View]:
     """The answer about a pod, everything that it needs read; and the view that it was made from."""
-    view, body = store.view(), json.dumps(builders.review(pod)).encode()
-    while not isinstance(found := admit(body, view, Policy()), Answer):
+    namespace = pod["metadata"].get("namespace", builders.NAMESPACE)
+    view, body = store.view(), json.dumps(builders.review(pod, namespace=namespace)).encode()
+    while not isinstance(found := admit(body, view, Policy(), entry), Answer):
         view = await store.read(view, found.refs, now() + PATIENCE_SECONDS)
     return found, view
 

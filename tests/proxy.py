@@ -10,10 +10,12 @@ import asyncio
 import socket
 import struct
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple, Self
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _PIECE_BYTES: Final = 65536
 _OBEY_SECONDS: Final = 20.0
@@ -121,11 +123,10 @@ class Proxy:
         opened = [writer]
         try:
             await self._passable.wait()
-            host, port = self.targets[next(self._turn) % len(self.targets)]
-            there, onward = await asyncio.open_connection(host, port)
+            there, onward = await self._dial()
             opened.append(onward)
             self._writers.add(onward)
-            pumps = [asyncio.ensure_future(self._pump(*way)) for way in ((reader, onward), (there, writer))]
+            pumps = [asyncio.ensure_future(way) for way in self._ways((reader, writer), (there, onward))]
             try:
                 await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -139,6 +140,15 @@ class Proxy:
                 each.close()
                 self._writers.discard(each)
             self._connections.discard(task)
+
+    async def _dial(self) -> Streams:
+        """A connection to the target whose turn it is."""
+        host, port = self.targets[next(self._turn) % len(self.targets)]
+        return await asyncio.open_connection(host, port)
+
+    def _ways(self, here: Streams, there: Streams) -> Iterable[Coroutine[Any, Any, None]]:
+        """What carries the bytes of one connection, each in one direction, until it ends."""
+        return self._pump(here[0], there[1]), self._pump(there[0], here[1])
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

@@ -22,7 +22,9 @@ CERT_MANAGER: Final = "overlays/cert-manager"
 INSTALLS: Final = (DEFAULT, CERT_MANAGER)
 """What can be applied, as folders of manifests/."""
 
-_OPTIONAL: Final = "components/client-verification"
+CLIENT_VERIFICATION: Final = "components/client-verification"
+EVENTS: Final = "components/events"
+MONITORING: Final = "components/monitoring"
 
 
 @cache
@@ -37,11 +39,16 @@ def copied(directory: Path) -> Path:
 
 
 def with_client_verification(directory: Path, install: str = DEFAULT) -> Path:
-    """An install with the component, as a user gets it: from a copy in which its line is no comment any more."""
+    """An install where only the API server may call."""
+    return with_component(CLIENT_VERIFICATION, directory, install)
+
+
+def with_component(component: str, directory: Path, install: str = DEFAULT) -> Path:
+    """An install with a component, as a user gets it: from a copy in which its line is no comment any more."""
     folder = copied(directory) / install
     kustomization = folder / "kustomization.yaml"
     text = kustomization.read_text(encoding="utf-8")
-    (line,) = (line for line in text.splitlines() if _OPTIONAL in line)
+    (line,) = (line for line in text.splitlines() if component in line)
     kustomization.write_text(text.replace(line, line.replace("# ", "", 1)), encoding="utf-8")
     return folder
 

@@ -21,22 +21,26 @@ from typing import Any, Final, NamedTuple, Self
 
 import corpus
 import jsonpatch
+import shortlists
 import yaml
 from builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
 from cluster_state import ClusterState
 from control_plane import ALONE
-from corpus import UNCHANGED, Case
+from corpus import SHARE_MANAGER, UNCHANGED, Case
 from installed import Installed
 from kube_api import Object
 
 from webhook import documents
-from webhook.core.admit import Answer, admit
+from webhook.core.admit import Answer, Entry, admit
 from webhook.core.placement import Mode, Policy
 from webhook.manifests import Manifests
 
 _PATIENCE_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less
 _SCHEDULED_SECONDS: Final = 10
+_TICKS_MAX: Final = 100
+_SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: of more only some are scored
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -90,11 +94,29 @@ class Replay:
         asked = case.mode, _has_longhorn_nodes(case)
         if asked != self._serves:
             self._server.close()
-            self._cluster.become(case.objects)
+            self._describe(case)
             self._server.enter_context(self._installed.serving("--mode", case.mode))
             self._installed.until_called()
             self._serves = asked
+        else:
+            self._describe(case)
+
+    def _describe(self, case: Case) -> None:
+        """Have the row's objects. The server dates them, to the second: a pod that is newer is made later."""
+        dates = sorted({each["metadata"].get("creationTimestamp", "") for each in case.objects})
+        for date in dates[:-1]:
+            self._cluster.become(each for each in case.objects if each["metadata"].get("creationTimestamp", "") <= date)
+            if date:
+                self._until_later()
         self._cluster.become(case.objects)
+
+    def _until_later(self) -> None:
+        """Wait until the API server's clock has gone on by a second."""
+        probe = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "clock", "namespace": "default"}}
+        dated = (self._api.create(probe, dryRun="All")["metadata"]["creationTimestamp"] for _ in range(_TICKS_MAX))
+        now = next(dated)
+        while next(dated) == now:
+            threading.Event().wait(_PAUSE_SECONDS)
 
     def _try(self, case: Case, pod: Object, evaluated: Evaluated) -> list[str]:
         """Create the pod, and tell what is wrong with what became of it."""
@@ -105,18 +127,17 @@ class Replay:
         finally:
             self._api.delete(created)
         own = case.pod["spec"].get("affinity")
+        affinity = _stored(own if case.expect.affinity == UNCHANGED else case.expect.affinity)
         pairs = {
-            "affinity": (
-                created["spec"].get("affinity"),
-                _stored(own if case.expect.affinity == UNCHANGED else case.expect.affinity),
-            ),
             "annotation": (created["metadata"].get("annotations", {}).get(DECISION), evaluated.annotation),
             "warnings": ([each for each in warnings if not each.startswith("spec.")], evaluated.warnings),
         }
         wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-        return [f"{key}: got {got}, expected {expected}" for key, (got, expected) in wrong.items()] + _misplaced(
-            case, scheduled
-        )
+        return [
+            *shortlists.problems(case, created["spec"].get("affinity"), affinity),
+            *(f"{key}: got {got}, expected {expected}" for key, (got, expected) in wrong.items()),
+            *_misplaced(case, scheduled),
+        ]
 
     def _scheduled(self, pod: Object, *, pending: bool) -> Object:
         """The pod as a scheduler leaves it. One that waits for a claim of a device is Pending without a word."""
@@ -141,7 +162,8 @@ class Evaluated(NamedTuple):
         """Ask it."""
         read = documents.read(yaml.dump_all(case.objects, Dumper=_DUMPER), "cluster.yaml")
         view = Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
-        answer = admit(json.dumps(case.review).encode(), view, Policy(Mode(case.mode)))
+        entry = next(each for each in Entry if each.title == case.entry)
+        answer = admit(json.dumps(case.review).encode(), view, Policy(Mode(case.mode)), entry)
         assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
         response = json.loads(answer.body)["response"]
         operations = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
@@ -163,10 +185,30 @@ def _stored(affinity: Any) -> Any:
 
 def _misplaced(case: Case, pod: Object) -> list[str]:
     node = pod["spec"].get("nodeName")
-    if (node is None) if case.expect.pending else (node in (case.expect.binds or ())):
+    takers = _takers(case, pod)
+    if (node is None) if case.expect.pending else (node in takers):
         return []
-    expected = "no node" if case.expect.pending else f"one of {sorted(case.expect.binds or ())}"
+    expected = "no node" if case.expect.pending else f"one of {sorted(takers)}"
     return [f"node: got {node}, expected {expected}; conditions: {pod['status'].get('conditions')}"]
+
+
+def _takers(case: Case, pod: Object) -> set[str]:
+    """The nodes that may take the pod. A share-manager pod that is drawn to nodes goes to the one it is drawn to most.
+
+    Not always where the scheduler looks at some nodes only: that is what the short list is for, which a VM has, too.
+    """
+    expect = case.expect
+    if (case.entry != SHARE_MANAGER or not expect.nodes) and not expect.shortlist:
+        return set(expect.binds or ())
+    if len(case.nodes) > _SCORED_WHOLE_NODES and not expect.shortlist:
+        return set(expect.binds or ())
+    wishes = pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get(_PREFERRED)
+    if not wishes:
+        return set()  # it is not drawn to any yet: the program has not seen the row's cluster
+    listed = shortlists.named(pod["spec"]["affinity"]) if expect.shortlist else expect.nodes
+    most = max(wish["weight"] for wish in wishes)
+    named = {wish["preference"]["matchFields"][0]["values"][0] for wish in wishes if wish["weight"] == most}
+    return named & set(listed)
 
 
 def _is_judged(pod: Object | None) -> bool:

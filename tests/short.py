@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import builders
-import yaml
-
-Object = dict[str, Any]
+import builders_pods
+from short_yaml import Object, Trouble, deep_merge, names, only, spelled
 
 _POD_KEYS: Final = frozenset({"fixture", "optIn", "claims", "ephemeral", "labels", "annotations", "namespace"})
 _POD_SPEC_KEYS: Final = frozenset(
     {"affinity", "nodeName", "nodeSelector", "tolerations", "topologySpreadConstraints", "resourceClaims", "volumes"}
 )
-_CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes"})
-_NODE_KEYS: Final = frozenset({"ready", "cordoned", "deleting", "taints", "labels", "longhorn", "exists"})
+_ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
+_SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "labels", "namespace", *_POD_SPEC_KEYS})
+_CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes", "vms", "pods"})
+_NODE_KEYS: Final = frozenset(
+    {"ready", "cordoned", "deleting", "taints", "labels", "longhorn", "exists", "allocatable", "volumeLimits"}
+)
 _VOLUME_KEYS: Final = frozenset(
     {
         "claim",
@@ -34,102 +36,45 @@ _VOLUME_KEYS: Final = frozenset(
         "servedFrom",
         "shareManager",
         "pod",
+        "tickets",
     }
 )
+_VM_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders.vm_pod
+    "vm": "vm",
+    "claims": "claims",
+    "optIn": "opt_in",
+    "namespace": "namespace",
+    "node": "node",
+    "pinnedTo": "pinned_to",
+    "phase": "phase",
+    "deleting": "deleting",
+    "created": "created",
+    "migrationTarget": "migration_target",
+    "labels": "labels",
+}
+_OTHER_POD_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders_pods.pod
+    "node": "node",
+    "pinnedTo": "pinned_to",
+    "namespace": "namespace",
+    "labels": "labels",
+    "requests": "requests",
+    "hostPort": "host_port",
+    "away": "away",
+    "phase": "phase",
+    "deleting": "deleting",
+}
+_TICKET_KEYS: Final = frozenset({"node", "type"})
 _SHARE_MANAGER_KEYS: Final = frozenset({"state", "ownerID", "namespace"})
 _SHARE_MANAGER_POD_KEYS: Final = frozenset({"phase", "node", "deleting", "labels", "namespace"})
 _LONGHORN_READY: Final[Mapping[str, str | None]] = {"ready": "True", "not-ready": "False", "no-condition": None}
 _ABSENT: Final = "absent"
-_AFFINITY_WORDS: Final[Mapping[str, str]] = {
-    "required": "requiredDuringSchedulingIgnoredDuringExecution",
-    "preferred": "preferredDuringSchedulingIgnoredDuringExecution",
-}
-
-
-class Trouble(Exception):
-    """What is wrong with a row, without its place."""
-
-
-class Text(yaml.SafeLoader):
-    """Safe YAML where a key that stands twice, or is no string (an unquoted `on`), is an error."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        """The mapping, its keys checked."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge") or key.value in seen:
-                raise Trouble(f"line {key.start_mark.line + 1}: key {key.value}: no string, or here twice")
-            seen.add(key.value)
-        return super().construct_mapping(node, deep=deep)
-
-
-def only(mapping: Any, known: frozenset[str], where: str) -> Object:
-    """The mapping, which has known keys only."""
-    if not isinstance(mapping, dict):
-        raise Trouble(f"{where}: got {mapping!r}, expected a mapping")
-    if unknown := sorted(set(mapping) - known):
-        raise Trouble(f"{where}: unknown key {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-    return mapping
-
-
-def names(value: Any, where: str) -> list[str]:
-    """The value, which is a list of strings."""
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Trouble(f"{where}: got {value!r}, expected a list of names")
-    return value
-
-
-def deep_merge(base: Any, over: Any) -> Any:
-    """`over` on top of `base`: mappings key by key, anything else (null too) replaces what was there."""
-    if not (isinstance(base, dict) and isinstance(over, dict)):
-        return copy.deepcopy(over)
-    merged = {key: deep_merge(value, over[key]) if key in over else value for key, value in base.items()}
-    return copy.deepcopy(merged | {key: value for key, value in over.items() if key not in base})
-
-
-def copied(value: Any) -> Any:
-    """The value, with each list item `{from: 1, to: 3, each: x#}` replaced by the items x1, x2, x3."""
-    if isinstance(value, dict):
-        return {key: copied(inner) for key, inner in value.items()}
-    if not isinstance(value, list):
-        return value
-    items = []
-    for item in value:
-        if isinstance(item, dict) and item.keys() == {"from", "to", "each"}:
-            items += [_numbered(copied(item["each"]), str(number)) for number in range(item["from"], item["to"] + 1)]
-        else:
-            items.append(copied(item))
-    return items
-
-
-def _numbered(value: Any, number: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _numbered(inner, number) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_numbered(inner, number) for inner in value]
-    return value.replace("#", number) if isinstance(value, str) else value
-
-
-def spelled(value: Any) -> Any:
-    """The value with an affinity's short words spelled out, of which Kubernetes' own are long.
-
-    `required` and `preferred` stand for the fields that begin so; a list in nodeAffinity's `required` for its terms.
-    """
-    if isinstance(value, list):
-        return [spelled(inner) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    full = {_AFFINITY_WORDS.get(key, key): spelled(inner) for key, inner in value.items()}
-    node_affinity = full.get("nodeAffinity") or {}
-    if isinstance(node_affinity.get(_AFFINITY_WORDS["required"]), list):
-        node_affinity[_AFFINITY_WORDS["required"]] = {"nodeSelectorTerms": node_affinity[_AFFINITY_WORDS["required"]]}
-    return full
 
 
 def pod(row: Mapping[str, Any], fixture: Callable[[str], Object]) -> Object:
     """The pod of a row: a fixture or a built one, then `override` merged in, then `without` taken away."""
     keys = spelled(row)
     override, without = keys.pop("override", {}), keys.pop("without", [])
+    asked = {key: keys.pop(key) for key in _ASKED_KEYS & keys.keys()}
     full: Object
     if "fixture" in keys:
         only(keys, frozenset({"fixture"}), "pod with a fixture")
@@ -144,6 +89,26 @@ def pod(row: Mapping[str, Any], fixture: Callable[[str], Object]) -> Object:
             ephemeral=names(keys.pop("ephemeral", []), "pod.ephemeral"),
             **keys,
         )
+    return _bent(_asking(full, asked), override, without)
+
+
+def share_manager_pod(row: Mapping[str, Any]) -> Object:
+    """The share-manager pod of a row at its CREATE, then `override` and `without` as for a VM's."""
+    keys = spelled(row)
+    override, without = keys.pop("override", {}), keys.pop("without", [])
+    asked = {key: keys.pop(key) for key in _ASKED_KEYS & keys.keys()}
+    only(keys, _SHARE_MANAGER_POD_ROW_KEYS, "pod of a share-manager")
+    if not isinstance(keys.get("volume"), str):
+        raise Trouble(f"pod.volume: got {keys.get('volume')!r}, expected the name of a Longhorn volume")
+    full = builders.share_manager_pod(keys.pop("volume"), phase=None, **keys)
+    return _bent(_asking(full, asked), override, without)
+
+
+def _asking(full: Object, asked: Mapping[str, Any]) -> Object:
+    return builders_pods.asking(full, asked.get("requests"), asked.get("hostPort")) if asked else full
+
+
+def _bent(full: Object, override: Object, without: list[list[str]]) -> Object:
     full = deep_merge(full, override)
     for path in without:
         *parents, last = path
@@ -165,21 +130,34 @@ def cluster(row: Any) -> Iterator[Object]:
     volumes = row.get("volumes", {})
     for claim, state in _named(volumes, "cluster.volumes"):
         yield from _volume(claim, only(state, _VOLUME_KEYS, f"cluster.volumes.{claim}"))
+    for name, state in _named(row.get("vms", {}), "cluster.vms"):
+        keys = {"claims": ["disk"], "optIn": "true", **only(state, frozenset(_VM_KEYS), f"cluster.vms.{name}")}
+        if not isinstance(keys["optIn"], str | None):
+            raise Trouble(f"cluster.vms.{name}.optIn: got {keys['optIn']!r}, expected a quoted string or null")
+        yield builders.vm_pod(name, **{_VM_KEYS[key]: value for key, value in keys.items()})
+    for name, state in _named(row.get("pods", {}), "cluster.pods"):
+        keys = only(state, frozenset(_OTHER_POD_KEYS), f"cluster.pods.{name}")
+        yield builders_pods.pod(name, **{_OTHER_POD_KEYS[key]: value for key, value in keys.items()})
 
 
 def _named(value: Any, where: str) -> Iterator[tuple[str, Object]]:
-    """(name, state) of a mapping, of a list of names, or of a list of states that each tell their `claim`."""
+    """(name, state) of a mapping, of a list of names, or of a list of states that each tell `claim` or `name`."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
         for item in value:
-            yield (item["claim"], item) if isinstance(item, dict) else (item, {})
+            if isinstance(item, dict) and "claim" not in item:
+                yield item["name"], {key: told for key, told in item.items() if key != "name"}
+            else:
+                yield (item["claim"], item) if isinstance(item, dict) else (item, {})
     else:
         raise Trouble(f"{where}: got {value!r}, expected a mapping or a list")
 
 
 def _node(name: str, state: Object, *, with_longhorn: bool) -> Iterator[Object]:
-    longhorn = state.pop("longhorn", "ready")
+    longhorn, limits = state.pop("longhorn", "ready"), state.pop("volumeLimits", None)
+    if limits is not None:
+        yield builders_pods.csi_node(name, limits)
     if state.pop("exists", True):
         yield builders.node(name, **state)
     if with_longhorn and longhorn != _ABSENT:
@@ -218,6 +196,14 @@ def _volume(claim: str, state: Object) -> Iterator[Object]:
             **common,
         )
     yield from _server(handle, state)
+    if "tickets" in state:
+        yield builders.volume_attachment(handle, [_ticket(each) for each in state["tickets"]])
+
+
+def _ticket(told: Any) -> tuple[str, str]:
+    """(type, node) of a ticket: a node's name stands for that of a consumer there."""
+    keys = {"node": told} if isinstance(told, str) else only(told, _TICKET_KEYS, "a ticket")
+    return keys.get("type", "csi-attacher"), keys["node"]
 
 
 def _server(handle: str, state: Object) -> Iterator[Object]:

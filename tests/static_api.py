@@ -1,4 +1,4 @@
-"""An API server that is a dict of objects: GET and LIST (pages, label selectors) over plain HTTP on loopback.
+"""An API server that is a dict of objects: GET and LIST (pages, selectors) over plain HTTP on loopback.
 
     with StaticApi(objects) as api:             # api.url; api.kubeconfig(file)
         api.refuse("/api/v1/nodes", 403, "...") # that path and all below it
@@ -22,7 +22,7 @@ from model_api import status
 
 Object = Mapping[str, Any]
 
-_CLUSTER_WIDE: Final = {("v1", "Node"), ("v1", "PersistentVolume")}
+_CLUSTER_WIDE: Final = {("v1", "Node"), ("v1", "PersistentVolume"), ("storage.k8s.io/v1", "StorageClass")}
 
 
 class _Answer(NamedTuple):
@@ -37,7 +37,7 @@ class StaticApi:
         """Args: installed: the API groups that there are beside core's."""
         self.objects = {_path_of(value): dict(value) for value in objects}
         self.asked: list[str] = []
-        self._installed = {"", *installed}
+        self._installed = {"", "storage.k8s.io", *installed}
         self._refused: dict[str, _Answer] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -118,7 +118,7 @@ class StaticApi:
         found = [
             value
             for path, value in sorted(self.objects.items())
-            if path.rpartition("/")[0] == collection and _selected(value, query.get("labelSelector"))
+            if collection in _collections(path) and _selected(value, query)
         ]
         start, limit = int(query.get("continue", "0")), int(query.get("limit", "500"))
         end = start + limit
@@ -132,14 +132,31 @@ def _path_of(value: Object) -> str:
     version, kind, meta = value["apiVersion"], value["kind"], value["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     within = "" if (version, kind) in _CLUSTER_WIDE else f"/namespaces/{meta['namespace']}"
-    return f"{root}{within}/{kind.lower()}s/{meta['name']}"
+    plural = f"{kind.lower()}es" if kind.endswith("s") else f"{kind.lower()}s"
+    return f"{root}{within}/{plural}/{meta['name']}"
 
 
-def _selected(value: Object, selector: str | None) -> bool:
-    if not selector:
-        return True
-    label, _, wanted = selector.partition("=")
-    return bool((value["metadata"].get("labels") or {}).get(label) == wanted)
+def _collections(path: str) -> tuple[str, str]:
+    """The collection that an object is in, and the one of all namespaces."""
+    within = path.rpartition("/")[0]
+    before, _, namespaced = within.partition("/namespaces/")
+    return within, f"{before}/{namespaced.partition('/')[2]}" if namespaced else within
+
+
+def _selected(value: Object, query: Mapping[str, str]) -> bool:
+    """By one label, and by the fields that a list is ever narrowed by: a node, and phases that are left out."""
+    label, _, wanted = query.get("labelSelector", "").partition("=")
+    labelled = not label or (value["metadata"].get("labels") or {}).get(label) == wanted
+    return bool(
+        labelled and all(_has(value, field) for field in filter(None, query.get("fieldSelector", "").split(",")))
+    )
+
+
+def _has(value: Object, selected: str) -> bool:
+    field, unequal, wanted = selected.partition("!=") if "!=" in selected else selected.partition("=")
+    assert field in ("spec.nodeName", "status.phase"), selected
+    above, _, name = field.partition(".")
+    return ((value.get(above) or {}).get(name, "") == wanted) == (unequal == "=")
 
 
 def _json(value: object) -> bytes:

@@ -14,6 +14,7 @@ from affinity_shapes import AFFINITIES, NODES, OPEN_TERM, SELECTORS, odds, some,
 from hypothesis import strategies as st
 from views import LONGHORN_NAMESPACE
 
+from webhook.core.admit import Entry
 from webhook.core.placement import Mode, Policy
 
 NAMESPACE = "vms"
@@ -30,11 +31,13 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One admission: the pod, the cluster and the operator's mode."""
+    """One admission: the pod, the cluster, the operator's mode, and by which entry the API server asks where."""
 
     pod: Object
     objects: tuple[Object, ...]
     mode: Mode
+    entry: Entry = Entry.VIRT_LAUNCHER
+    namespace: str = NAMESPACE
 
     @property
     def policy(self) -> Policy:

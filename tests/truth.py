@@ -19,6 +19,7 @@ def shelf() -> list[Object]:
     """What a VM's claim needs of Kubernetes: nodes, the claim and its volume."""
     return [
         *map(builders.node, NODES),
+        *map(_csi_node, NODES),
         builders.persistent_volume_claim(CLAIM, volume_name="pv-disk"),
         builders.persistent_volume("pv-disk", claim=CLAIM, handle=_VOLUME),
     ]
@@ -30,6 +31,11 @@ def longhorn() -> list[Object]:
         *map(builders.longhorn_node, NODES),
         builders.share_manager(_VOLUME, state="running", ownerID=NODES[0]),
     ]
+
+
+def _csi_node(name: str) -> Object:
+    """What a node's kubelet tells of its drivers, of which there are none here."""
+    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": []}}
 
 
 class Truth:

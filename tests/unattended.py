@@ -147,17 +147,16 @@ class Unattended:
 
 
 def bundle_of(configuration: Object) -> str:
-    """The caBundle of the one webhook, in base64; empty where there is none."""
-    (hook,) = configuration["webhooks"]
-    bundle: str = hook["clientConfig"].get("caBundle", "")
-    return bundle
+    """The caBundle of every entry, in base64; empty where there is none, or not the same."""
+    bundles = {entry["clientConfig"].get("caBundle", "") for entry in configuration["webhooks"]}
+    return bundles.pop() if len(bundles) == 1 else ""
 
 
 def _with_port(rendered: list[Object], port: int) -> list[Object]:
     (service_port,) = the("Service", rendered)["spec"]["ports"]
     service_port["port"] = port
-    (hook,) = the("MutatingWebhookConfiguration", rendered)["webhooks"]
-    hook["clientConfig"]["service"]["port"] = port
+    for entry in the("MutatingWebhookConfiguration", rendered)["webhooks"]:
+        entry["clientConfig"]["service"]["port"] = port
     return rendered
 
 

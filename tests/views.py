@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from webhook.core.crowd import Crowd
 from webhook.core.objects import (
     SHARE_MANAGER_POD_PREFIX,
     LonghornNode,
@@ -15,6 +16,7 @@ from webhook.core.objects import (
     PersistentVolumeClaim,
     Pod,
     ShareManager,
+    VolumeAttachment,
 )
 from webhook.core.view import Gap, Key, Kind, Ref
 from webhook.documents import Document
@@ -74,6 +76,31 @@ class Patchy:
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
         """As ClusterView says."""
         return self._gap(Kind.LONGHORN_NODE, Key("", name)) or self._whole.longhorn_node(name)
+
+    def node_names(self) -> Sequence[str]:
+        """As ClusterView says."""
+        return self._whole.node_names()
+
+    def crowd(self) -> Crowd | str | None:
+        """As ClusterView says."""
+        return self._whole.crowd()
+
+    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.PERSISTENT_VOLUME, Key("", volume)) or self._whole.volume_claims(volume)
+
+    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
+        """As ClusterView says; a Gap for a claim is one of the pods that use it."""
+        return self._gap(Kind.VIRT_LAUNCHER_POD, claim) or self._whole.virt_launchers(claim)
+
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+        """As ClusterView says."""
+        found = self._gap(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
+        return found or self._whole.virt_launchers_on(namespace, node)
+
+    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+        """As ClusterView says."""
+        return self._gap(Kind.VOLUME_ATTACHMENT, Key("", volume)) or self._whole.volume_attachment(volume)
 
     def _gap(self, kind: Kind, key: Key) -> Gap | None:
         return self._gaps.get(Ref(kind, key))

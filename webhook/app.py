@@ -6,33 +6,60 @@ import asyncio
 import contextlib
 import gc
 import os
+import platform
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct
 
 from webhook import record
 from webhook.core import admit as core
 from webhook.core import review
-from webhook.core.admit import Answer
-from webhook.core.placement import Policy
+from webhook.core.admit import Answer, Entry
+from webhook.core.fleet import VirtualMachineRow
+from webhook.core.objects import Pod
+from webhook.core.placement import Pin, Policy
 from webhook.core.reasons import Reason
 from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Ref
+from webhook.log import Log, failure
 from webhook.manifests import Manifests
+from webhook.metrics import Admissions, Caches, Metrics, Source, VirtualMachines, of_certificate, of_events, of_log
+from webhook.page.decisions import Decisions
+from webhook.page.news import News
+from webhook.page.routes import page_handler
 from webhook.record import LOGGER, AdmissionRecord
-from webhook.serving import metrics
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.routes import Admit, Check, health_handler, webhook_handler
+from webhook.serving.routes import Admit, Check, health_handler, telling, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import MIN_VERSIONS, Files
 from webhook.settings import ServeSettings
 
 if TYPE_CHECKING:
+    from webhook.kube.fleet import Fleet
     from webhook.kube.store import CacheState
 
+PATIENCE_SECONDS: Final = 30.0  # to list every pod; then calls are taken without them
 GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
+
+
+Hear = Callable[[Answer, Entry], None]
+"""What is told of each answer, after it was made; it neither waits nor fails."""
+
+
+class Followed(Struct, frozen=True):
+    """What there is to tell of a live cluster beside its facts: nothing, where files describe it."""
+
+    caches: Callable[[], Iterable[Check]] = tuple
+    sources: Sequence[Source] = ()
+    fleet: Fleet | None = None
+    hear: Hear | None = None
+
+
+_NOTHING: Final = Followed()
 
 
 class Cluster(Protocol):
@@ -46,6 +73,10 @@ class Cluster(Protocol):
         """The view with these objects read as well; none of them is UNREAD in it. Ends by `deadline`."""
         ...
 
+    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
+        """The pod that is being created in `namespace` was just pinned to `node`."""
+        ...
+
 
 def serve(settings: ServeSettings) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit code.
@@ -53,49 +84,96 @@ def serve(settings: ServeSettings) -> int:
     Raises:
         UserError: a manifest, kubeconfig, certificate or address can't be used; nothing was started.
     """
-    record.start_logging()
+    log = Log(settings.log_format, settings.log_level, settings.log_admissions_per_second)
+    log.start()
     serving = _serve_manifests if settings.manifests else _serve_live
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(serving(settings))
+        runner.run(serving(settings, log))
     return 0
 
 
-async def _serve_manifests(settings: ServeSettings) -> None:
+async def _serve_manifests(settings: ServeSettings, log: Log) -> None:
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has asked
-    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace)
-    await _serve(settings, cluster, lambda: (), {"objects": cluster.size, "ignored": dict(cluster.ignored)})
+    headroom = settings.headroom if settings.watch_pods == "all" else None
+    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
+    await _serve(settings, log, cluster, {"objects": cluster.size, "ignored": dict(cluster.ignored)})
 
 
-async def _serve_live(settings: ServeSettings) -> None:
+async def _serve_live(settings: ServeSettings, log: Log) -> None:
     """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
     from webhook.kube.client import Api, Target  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
+    from webhook.kube.events import Events  # noqa: PLC0415 - as above
+    from webhook.kube.fleet import Fleet  # noqa: PLC0415 - as above
+    from webhook.kube.kinds import WatchedPods, resources  # noqa: PLC0415 - as above
     from webhook.kube.store import Store  # noqa: PLC0415 - as above
 
     api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
-    store = Store(api, longhorn_namespace=settings.longhorn_namespace)
+    store = Store(
+        api,
+        longhorn_namespace=settings.longhorn_namespace,
+        kinds=resources(settings.longhorn_namespace, WatchedPods(settings.watch_pods)),
+        headroom=settings.headroom,
+    )
     gc.freeze()  # what was imported stays: without this each full collection walks it, for 50 ms
-    caches = asyncio.create_task(store.run())
+    following = [asyncio.create_task(store.run())]
+    sources: list[Source] = [Caches(store.states, store.lookups).families]
+    fleet = None
+    if settings.watch_pods != "none":
+        fleet = Fleet(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
+        following.append(asyncio.create_task(fleet.run()))
+        sources.append(VirtualMachines(fleet).families)
+    now = asyncio.get_running_loop().time
+    until = now() + PATIENCE_SECONDS
+    events = Events(api) if settings.events else None
+    if events is not None:
+        following.append(asyncio.create_task(events.run()))
+    sources.append(lambda: of_events(events.counts if events else {}))
+    followed = Followed(
+        caches=lambda: [_cache_check(state, new=now() < until) for state in store.states()],
+        sources=sources,
+        fleet=fleet,
+        hear=events.hear if events else None,
+    )
     try:
-        await _serve(settings, store, lambda: [_cache_check(state) for state in store.states()], {"cluster": api.host})
+        await _serve(settings, log, store, {"cluster": api.host}, followed)
     finally:
-        caches.cancel()
-        await asyncio.wait([caches])
+        if events is not None:
+            await events.stop()
+        for task in following:
+            task.cancel()
+        await asyncio.wait(following)
         await api.close()
 
 
-def _cache_check(state: CacheState) -> Check:
-    """Shown, and no more: without a cache each call reads what it needs, and VMs must start either way."""
-    return Check(state.title, ok=state.fresh, detail=state.detail, gates=False)
+def _tell_stuck(row: VirtualMachineRow) -> None:
+    """What the guard could not see coming: a foreign pod took the last seat after the pin was given out."""
+    fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
+    LOGGER.warning(
+        "a pinned VM fits nowhere",
+        extra={"fields": {**fields, "to_free_it": f"virtctl restart {row.name} -n {row.namespace}"}},
+    )
+
+
+def _cache_check(state: CacheState, *, new: bool) -> Check:
+    """Shown, and no more: without a cache each call reads what it needs, and VMs must start either way.
+
+    But a replica that has just started leaves calls to the one before it until it knows the pods: no read makes up for
+    them, and without them a pin is a preference.
+    """
+    waits = new and state.title == "pods" and state.heard_seconds is None
+    return Check(state.title, ok=state.fresh, detail=state.detail, gates=waits)
 
 
 async def _serve(
-    settings: ServeSettings, cluster: Cluster, caches: Callable[[], Sequence[Check]], facts: Mapping[str, Any]
+    settings: ServeSettings, log: Log, cluster: Cluster, facts: Mapping[str, Any], followed: Followed = _NOTHING
 ) -> None:
     certificate = ServingCertificate(_tls_files(settings))
-    stopping = _stopping()
-    checks = health_handler(
-        lambda: [_shutdown(stopping), certificate.check(), *caches()], lambda: metrics.of(certificate)
-    )
+    stopping, admissions, decisions = _stopping(), Admissions(), Decisions()
+    own = (admissions.families, lambda: of_certificate(certificate), lambda: of_log(log))
+    metrics = Metrics(*own, *followed.sources)
+    checks = health_handler(lambda: [_shutdown(stopping), certificate.check(), *followed.caches()], metrics.expose)
+    if settings.page:
+        checks = page_handler(News(followed.fleet, decisions, replica=platform.node()), checks)
     health = Listener(checks)
     health_listen = await health.start(settings.health_listen)
     keeping = asyncio.create_task(certificate.keep())
@@ -104,16 +182,29 @@ async def _serve(
             _log("not serving yet", health_listen=f"http://{health_listen}")
         await _first(certificate.there, stopping)
         if not stopping.is_set():
-            handler = webhook_handler(admitter(cluster, Policy(settings.mode)))
+            policy = Policy(settings.mode, settings.longhorn_namespace)
+            handler = webhook_handler(entries(cluster, policy, _noting(admissions, decisions, log), followed.hear))
             if settings.client_name is not None:
                 handler = only(settings.client_name, handler)
-            webhook = Listener(handler, tls=certificate.context)
+            webhook = Listener(telling(handler, admissions.refused), tls=certificate.context)
             known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
             await _take_calls(webhook, settings, stopping, {**known, **facts})
     finally:
         keeping.cancel()
         await health.stop(0)
+        log.flush()
     _log("stopped")
+
+
+def _noting(admissions: Admissions, decisions: Decisions, log: Log) -> Callable[[AdmissionRecord], None]:
+    """The one record of a call is counted, kept for the page for a while, and logged."""
+
+    def note(each: AdmissionRecord) -> None:
+        admissions.note(each)
+        decisions.note(each)
+        log.note(each)
+
+    return note
 
 
 def _tls_files(settings: ServeSettings) -> Files:
@@ -172,8 +263,21 @@ async def _first(*events: asyncio.Event) -> None:
         wait.cancel()
 
 
-def admitter(cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None] = record.log) -> Admit:
-    """The function that answers AdmissionReviews from `cluster`, and hands one record of each to `note`.
+def entries(
+    cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None], hear: Hear | None = None
+) -> Mapping[str, Admit]:
+    """What answers the calls of each entry of the webhook configuration, by its path."""
+    return {entry.path: admitter(cluster, policy, note, entry, hear) for entry in Entry}
+
+
+def admitter(
+    cluster: Cluster,
+    policy: Policy,
+    note: Callable[[AdmissionRecord], None],
+    entry: Entry = Entry.VIRT_LAUNCHER,
+    hear: Hear | None = None,
+) -> Admit:
+    """The function that answers the AdmissionReviews of `entry` from `cluster`, and hands a record of each to `note`.
 
     It raises BadReview for what can't be answered. Any other failure of ours is answered too: the pod is admitted
     unchanged, the reason says so, and the log has the error.
@@ -181,24 +285,36 @@ def admitter(cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord],
 
     async def admit(body: bytes, deadline: float) -> bytes:
         started = perf_counter_ns()
-        reads = 0
+        reads = read_ns = 0
         try:
             view = cluster.view()
-            answer = core.admit(body, view, policy)
+            answer = core.admit(body, view, policy, entry)
             while not isinstance(answer, Answer):
                 reads += len(answer.refs)
+                asked = perf_counter_ns()
                 view = await cluster.read(view, answer.refs, deadline)
-                answer = core.admit(body, view, policy)
+                read_ns += perf_counter_ns() - asked
+                answer = core.admit(body, view, policy, entry)
+            _reserve(answer, cluster)
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts
-            LOGGER.exception("admission failed")
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
             answer = core.unchanged(review.decode(body), why)
-        note(record.of(answer, (perf_counter_ns() - started) // 1000, reads))
+            LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
+        note(record.of(answer, (perf_counter_ns() - started) // 1000, reads, entry, read_us=read_ns // 1000))
+        if hear is not None:
+            hear(answer, entry)
         return answer.body
 
     return admit
+
+
+def _reserve(answer: Answer, cluster: Cluster) -> None:
+    """Count a pod where it was pinned to at once, before anybody else is answered; a dry run creates none."""
+    pod, decision, request = answer.pod, answer.decision, answer.request
+    if pod and isinstance(decision, Pin) and decision.required and not request.dry_run:
+        cluster.reserve(pod, request.namespace or pod.metadata.namespace or "", decision.required[0])
 
 
 def _log(message: str, **fields: object) -> None:

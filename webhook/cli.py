@@ -59,7 +59,7 @@ def _explain(values: Mapping[str, Any]) -> int:
         return explain.run(
             asked,
             cluster,
-            Policy(chosen.mode),
+            Policy(chosen.mode, chosen.longhorn_namespace),
             output=chosen.output,
             namespace=chosen.namespace,
             stdin=sys.stdin,
@@ -67,6 +67,14 @@ def _explain(values: Mapping[str, Any]) -> int:
             stderr=sys.stderr,
             color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
         )
+
+
+def _status(values: Mapping[str, Any]) -> int:
+    chosen = settings.StatusSettings(**values)
+    from webhook.status import run  # noqa: PLC0415 - see the module
+
+    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return run.status(chosen, stdout=sys.stdout, stderr=sys.stderr, color=color)
 
 
 @contextmanager
@@ -77,13 +85,14 @@ def _cluster(chosen: settings.ExplainSettings) -> Iterator[Cluster]:
         from webhook.kube.client import Target  # noqa: PLC0415 - as connect
 
         target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
-        with connect(target, longhorn_namespace=chosen.longhorn_namespace) as cluster:
+        with connect(target, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:
             yield cluster
         return
     from webhook.explain.cluster import Described  # noqa: PLC0415 - see the module
     from webhook.manifests import Manifests  # noqa: PLC0415 - see the module
 
-    described = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+    namespace = chosen.longhorn_namespace
+    described = Manifests.load(chosen.manifests, longhorn_namespace=namespace, headroom=chosen.guard)
     if described.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(described.ignored.items()))
         _print(f"{chosen.manifests}: ignored what no rule reads: {counted}", sys.stderr)
@@ -106,7 +115,8 @@ COMMANDS: Final = (
         name="serve",
         summary="Run the admission webhook",
         description="Run the admission webhook over TLS: the API server posts AdmissionReviews to "
-        "/mutate/virt-launcher. What it reads of the cluster it lists and watches, and answers from memory.",
+        "/mutate/virt-launcher and /mutate/share-manager. What it reads of the cluster it lists and watches, and "
+        "answers from memory.",
         examples=f"""\
 # In a pod, as its service account; this is what the manifests run
 {PROGRAM} serve --tls-cert-file tls.crt --tls-private-key-file tls.key
@@ -121,18 +131,22 @@ COMMANDS: Final = (
     ),
     Command(
         name="explain",
-        summary="Show what is decided for a VM or pod, and why",
-        description="Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance or AdmissionReview: "
-        "each claim's way to its share-manager, each node's feasibility, the decision, and the affinity before "
-        "and after. For a VM the pod that it would become is derived. The objects come from a live cluster by name, or "
-        "from FILE; the cluster is a live one, read as kubectl would (and without kubectl), or one that manifests "
-        "describe.",
+        summary="Show what is decided for a VM, pod or Longhorn volume, and why",
+        description="Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance, AdmissionReview or "
+        "Longhorn volume: each claim's way to its share-manager, or the volume's to its VMs, each node's verdict, the "
+        "decision, and the affinity before and after. For a VM the pod that it would become is derived; for a volume "
+        "the share-manager pod of its next start. The objects come from a live cluster by name, or from FILE; the "
+        "cluster is a live one, read as kubectl would (and without kubectl), or one that manifests describe.",
         examples=f"""\
 # Why does my VM start where it does?
 {PROGRAM} explain vm/db01 -n prod-vms
 
 # All of these, in another cluster; why is that pod where it is?
 {PROGRAM} explain --context staging vm/db01 vm/db02 pod/virt-launcher-db03-x7k2p
+
+# Where would the share-manager of a Longhorn volume go; why is its pod where it is?
+{PROGRAM} explain volume/pvc-db01
+{PROGRAM} explain pod/share-manager-pvc-db01 -n longhorn-system
 
 # A VM that does not exist yet, in the live cluster
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml
@@ -141,13 +155,43 @@ COMMANDS: Final = (
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml --manifests manifests/examples/cluster
 
 # A cluster as it was at one moment
-kubectl get node,pv,pvc,pod,sharemanagers.longhorn.io,nodes.longhorn.io -A -o yaml > cluster.yaml
+kubectl get -A -o yaml node,csinode,pv,pvc,pod,sharemanagers.longhorn.io,nodes.longhorn.io,\\
+volumeattachments.longhorn.io > cluster.yaml
 kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o json""",
         options=settings.EXPLAIN,
         words="[TYPE/NAME ...]",
         run=_explain,
         exit_codes="0 when every object is placed (required or preferred), 1 when one is left unchanged, 2 for bad "
         "input, for an object that is not there, and for a cluster that can't be reached.",
+    ),
+    Command(
+        name="status",
+        summary="Show which VMs are with their share-manager",
+        description="Show each VM that runs and asks for co-scheduling: its node, the node of each share-manager, "
+        "whether they are together, since when, and why. The cluster is read as kubectl would.",
+        examples=f"""\
+# The VMs of a namespace, and of all; with more columns
+{PROGRAM} status -n prod-vms
+{PROGRAM} status -A -o wide
+
+# Is this VM with its share-manager? By the exit code
+{PROGRAM} status db01 -n prod-vms && echo yes
+
+# What is not as it should be, as it changes
+{PROGRAM} status -A --apart --watch
+
+# What would bring VMs together: look, then choose; live migrations need KubeVirt 1.5 or newer
+{PROGRAM} status -n prod-vms --plan
+{PROGRAM} status -n prod-vms --plan db01 | kubectl create -f -
+
+# A cluster as it was at one moment
+kubectl get pv,pvc,pod,sharemanagers.longhorn.io -A -o yaml > cluster.yaml
+{PROGRAM} status -A --manifests cluster.yaml""",
+        options=settings.STATUS,
+        words="[VM ...]",
+        run=_status,
+        exit_codes="0 when no VM is apart or stuck, 1 when one is, 2 for bad input, a VM that is not there, or what "
+        "could not be read.",
     ),
     Command(
         name="demo",
@@ -224,7 +268,10 @@ def _flags(command: Command, words: Sequence[str]) -> tuple[dict[str, str | None
     parser = _Parser(add_help=False, allow_abbrev=False, prog=f"{PROGRAM} {command.name}")
     for option in command.options:
         names = (option.short, option.flag) if option.short else (option.flag,)
-        parser.add_argument(*names, dest=option.field)
+        if option.switch:
+            parser.add_argument(*names, dest=option.field, action="store_const", const="true")
+        else:
+            parser.add_argument(*names, dest=option.field)
     if command.words:
         parser.add_argument("names", nargs="*")
     flags = vars(parser.parse_intermixed_args(words))
@@ -257,6 +304,8 @@ def _command_help(command: Command) -> str:
 def _option_help(option: Option) -> str:
     names = f"{option.short}, {option.flag}" if option.short else option.flag
     default = f"={option.default!r}" if option.default is not None else f" {option.placeholder}"
+    if option.switch:
+        default = ""
     required = option.default is None and not option.optional
     text = f"{option.help} {'Required. ' if required else ''}[${option.variable}]"
     return f"    {names}{default}:\n" + indent(_fill(text, _HELP_WIDTH - 8), "        ")

@@ -22,14 +22,16 @@ import jsonpatch
 import yaml
 from msgspec import Struct
 
-from webhook.app import admitter
+from webhook.app import entries
+from webhook.core.objects import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.placement import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import BadDocument, read_file
+from webhook.explain.explanation import entry_of
 from webhook.explain.text import affinity_diff, columns
 from webhook.manifests import Manifests
 from webhook.options import Address
-from webhook.serving.routes import WEBHOOK_PATH, webhook_handler
+from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 
@@ -47,9 +49,11 @@ class Exchange(Struct, frozen=True, kw_only=True):
     expected: Mapping[str, Any]
 
     @property
-    def vm(self) -> str:
-        """The VM that the pod belongs to."""
-        return str(self.review["request"]["object"]["metadata"]["labels"]["vm.kubevirt.io/name"])
+    def title(self) -> str:
+        """The VM that the pod belongs to, or the volume that it serves."""
+        labels = self.review["request"]["object"]["metadata"]["labels"]
+        volume = labels.get(LABEL_LONGHORN_SHARE_MANAGER)
+        return f"share-manager {volume}" if volume else f"VM {labels['vm.kubevirt.io/name']}"
 
     @property
     def got(self) -> dict[str, Any]:
@@ -87,10 +91,10 @@ def run(out: TextIO) -> int:
         UserError: the examples can't be read.
     """
     exchanges = asyncio.run(_serve_and_ask(_examples()))
-    rows = [("VM", "DECISION", "NODE", "WHY")]
+    rows = [("POD OF", "DECISION", "NODE", "WHY")]
     for exchange in exchanges:
         got, audit = exchange.got, exchange.response.get("auditAnnotations", {})
-        rows.append((exchange.vm, str(got["decision"]), ",".join(got["nodes"]) or "-", audit.get("because", "-")))
+        rows.append((exchange.title, str(got["decision"]), ",".join(got["nodes"]) or "-", audit.get("because", "-")))
     print(*columns(rows), sep="\n", file=out)
     _print_change(exchanges[0], out)
     flaws = [(exchange.name, flaw) for exchange in exchanges if (flaw := exchange.flaw())]
@@ -114,7 +118,7 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
         files = Path(directory)
         await asyncio.to_thread(_issue, files)
         listener = Listener(
-            webhook_handler(admitter(cluster, Policy(), note=lambda _: None)),
+            webhook_handler(entries(cluster, Policy(), note=lambda _: None)),
             tls=server_context(files / "tls.crt", files / "tls.key"),
         )
         trust = ssl.create_default_context(cafile=str(files / "ca.crt"))
@@ -124,7 +128,8 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
         async with aiohttp.ClientSession(f"https://{address}", timeout=timeout) as session:
             exchanges = []
             for name, review in reviews.items():
-                async with session.post(WEBHOOK_PATH, params={"timeout": "3s"}, json=review, ssl=trust) as reply:
+                path = entry_of(review).path
+                async with session.post(path, params={"timeout": "3s"}, json=review, ssl=trust) as reply:
                     response = (await reply.json())["response"] if reply.status == _HTTP_OK else {}
                 exchanges.append(
                     Exchange(name=name, review=review, status=reply.status, response=response, expected=expected[name])
@@ -152,6 +157,6 @@ def _issue(directory: Path) -> None:
 def _print_change(exchange: Exchange, out: TextIO) -> None:
     before, after = exchange.review["request"]["object"], exchange.patched
     diff = affinity_diff(before["spec"].get("affinity"), after["spec"].get("affinity"))
-    print(f"\n{exchange.vm}, the affinity before and after:\n", *diff, sep="\n  ", file=out)
+    print(f"\n{exchange.title}, the affinity before and after:\n", *diff, sep="\n  ", file=out)
     print(f"\n{ANNOTATION_DECISION}, as kubectl describe pod shows it:\n", file=out)
     print(f"  {after['metadata']['annotations'].get(ANNOTATION_DECISION, '-')}", file=out)

@@ -11,19 +11,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from webhook.core.consumers import claim_of, uses
+from webhook.core.crowd import CountedCrowd
 from webhook.core.objects import (
-    LABEL_LONGHORN_COMPONENT,
+    LABEL_APP,
     LONGHORN_API_VERSION,
-    SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
+    VIRT_LAUNCHER,
     LonghornNode,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
     ShareManager,
+    VolumeAttachment,
 )
+from webhook.core.room import NO_HEADROOM
 from webhook.core.view import ClusterView, Gap, Key, Ref
+from webhook.core.volume_limits import CSINode, limits
 from webhook.documents import BadDocument, Document, read_file
 
 _T = TypeVar("_T")
@@ -36,8 +41,10 @@ _TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
     ("v1", "Pod"): Pod,
     (LONGHORN_API_VERSION, "ShareManager"): ShareManager,
     (LONGHORN_API_VERSION, "Node"): LonghornNode,
+    (LONGHORN_API_VERSION, "VolumeAttachment"): VolumeAttachment,
+    ("storage.k8s.io/v1", "CSINode"): CSINode,
 }
-_NAMESPACED: Final = (PersistentVolumeClaim, Pod, ShareManager, LonghornNode)
+_NAMESPACED: Final = (PersistentVolumeClaim, Pod, ShareManager, LonghornNode, VolumeAttachment)
 
 
 class Manifests:
@@ -46,8 +53,14 @@ class Manifests:
     `ignored` counts, by kind, the objects that no rule reads.
     """
 
-    def __init__(self, documents: Iterable[Document], *, longhorn_namespace: str) -> None:
-        """Take in every document.
+    def __init__(
+        self,
+        documents: Iterable[Document],
+        *,
+        longhorn_namespace: str,
+        headroom: Mapping[str, int] | None = NO_HEADROOM,
+    ) -> None:
+        """Take in every document. With `headroom` None nobody is to ask about room on nodes.
 
         Raises:
             BadDocument: fields of a wrong type, objects without a name, or two of one kind and name; all of them.
@@ -74,9 +87,17 @@ class Manifests:
         self._share_managers = within(ShareManager, longhorn_namespace)
         self._pods = within(Pod, longhorn_namespace)
         self._longhorn_nodes = within(LonghornNode, longhorn_namespace)
+        self._attachments = within(VolumeAttachment, longhorn_namespace)
+        every: list[Pod] = [pod for pod, _ in taken[Pod].values()]
+        self._launchers = [pod for pod in every if _is_launcher(pod)]
+        limits_of = {name: limits(node.spec) for name, node in within(CSINode, "").items()}
+        told = headroom is not None and _tells_room(self._nodes.values())
+        self._crowd = CountedCrowd(every, self._nodes, limits_of, headroom or NO_HEADROOM) if told else None
 
     @classmethod
-    def load(cls, path: Path, *, longhorn_namespace: str) -> Manifests:
+    def load(
+        cls, path: Path, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
+    ) -> Manifests:
         """The cluster in a file, or in a directory's .yaml, .yml and .json files (not in directories below it).
 
         Raises:
@@ -90,7 +111,7 @@ class Manifests:
             except BadDocument as error:
                 problems += error.problems
         try:
-            cluster = cls(documents, longhorn_namespace=longhorn_namespace)
+            cluster = cls(documents, longhorn_namespace=longhorn_namespace, headroom=headroom)
         except BadDocument as error:
             problems += error.problems
         if problems:
@@ -99,7 +120,7 @@ class Manifests:
 
     def _take(self, document: Document, taken: dict[type[Any], dict[Key, tuple[Any, str]]]) -> None:
         type_ = _TYPES.get((document.api_version, document.kind))
-        if type_ is None or (type_ is Pod and not _is_share_manager_pod(document.value)):
+        if type_ is None:
             self.ignored[f"{document.api_version} {document.kind}"] += 1
             return
         found = document.read(type_)
@@ -119,6 +140,10 @@ class Manifests:
     def claims(self, namespace: str) -> list[PersistentVolumeClaim]:
         """Every claim of a namespace, by name."""
         return [claim for key, claim in sorted(self._claims.items()) if key.namespace == namespace]
+
+    def launchers(self) -> Sequence[Pod]:
+        """Every virt-launcher pod."""
+        return self._launchers
 
     def view(self) -> Manifests:
         """The cluster is its own view: it does not change."""
@@ -163,6 +188,29 @@ class Manifests:
         """Longhorn's object for the Kubernetes node of that name."""
         return self._longhorn_nodes.get(name, Gap.ABSENT)
 
+    def crowd(self) -> CountedCrowd | None:
+        """What the pods leave of the nodes; None where no node tells what it has."""
+        return self._crowd
+
+    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
+        """Files are as they were written: a pod that is admitted does not come into them."""
+
+    def volume_claims(self, volume: str) -> list[Key]:
+        """The claims of the PersistentVolumes that have this CSI volume handle."""
+        return [claim for found in self._volumes.values() if (claim := claim_of(found, volume))]
+
+    def virt_launchers(self, claim: Key) -> list[Pod]:
+        """Every virt-launcher pod that uses this claim."""
+        return [pod for pod in self._launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
+
+    def virt_launchers_on(self, namespace: str, node: str) -> list[Pod]:
+        """The virt-launcher pods of a namespace that are on a node."""
+        return [p for p in self._launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
+
+    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+        """Longhorn's VolumeAttachment of a volume."""
+        return self._attachments.get(volume, Gap.ABSENT)
+
 
 def _files(path: Path) -> list[Path]:
     if path.is_file():
@@ -178,7 +226,9 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _is_share_manager_pod(value: Mapping[str, Any]) -> bool:
-    metadata = value.get("metadata")
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    return isinstance(labels, dict) and labels.get(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
+def _tells_room(nodes: Iterable[Node]) -> bool:
+    return any(node.status and node.status.allocatable for node in nodes)
+
+
+def _is_launcher(pod: Pod) -> bool:
+    return pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER

@@ -14,6 +14,7 @@ from msgspec import Struct
 from webhook.errors import UserError
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
+_COUNT: Final = re.compile("[0-9]{1,6}")
 _MAX_PORT: Final = 65535
 _PORT: Final = re.compile("[0-9]{1,5}")
 _SECONDS: Final = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
@@ -79,10 +80,38 @@ def seconds(text: str) -> float:
     return float(text)
 
 
+def yes_or_no(text: str) -> bool:
+    """Whether it is so: what a switch says.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    if text not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text == "true"
+
+
+def count(text: str) -> int:
+    """How many of something.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    if not _COUNT.fullmatch(text):
+        raise ValueError("expected a number, 0 or more, such as 100")
+    return int(text)
+
+
+def on_or_off(text: str) -> bool:
+    """Whether a part of the program is on."""
+    return one_of("on", "off")(text) == "on"
+
+
 class Option(Struct, frozen=True, kw_only=True):
     """One setting: its flag, how its text is read, and what the help says.
 
-    Without a default it is required, or `optional`: then its value is None where nobody gives one.
+    Without a default it is required, or `optional`: then its value is None where nobody gives one. A `switch` is a flag
+    without a value, which stands for true.
     """
 
     flag: str
@@ -92,6 +121,7 @@ class Option(Struct, frozen=True, kw_only=True):
     default: str | None = None
     optional: bool = False
     short: str | None = None
+    switch: bool = False
 
     @property
     def field(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import audit
 import pytest
 from cluster_state import ClusterState
 from control_plane import ControlPlane
@@ -31,7 +32,8 @@ def old_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cont
 
 
 def _control_plane(tmp_path_factory: pytest.TempPathFactory, version: str) -> Iterator[ControlPlane]:
-    with ControlPlane(tmp_path_factory.mktemp(f"control-plane-{version}"), version=version) as plane:
+    directory = tmp_path_factory.mktemp(f"control-plane-{version}")
+    with ControlPlane(directory, version=version, api_flags=audit.flags(directory)) as plane:
         _running.append(plane)
         yield plane
         _running.remove(plane)

@@ -75,9 +75,10 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
     )  # due at once: eight hours are asked for
     data = dict(zip(state.CURRENT_KEYS, (first.certificate, first.key, first.authority), strict=True))
     kept.api.create({**SECRET, "data": {key: base64.b64encode(value).decode() for key, value in data.items()}})
-    hook = kept.api.get(CONFIGURATION)["webhooks"][0]
-    hook["clientConfig"]["caBundle"] = base64.b64encode(first.authority).decode()
-    kept.api.patch(CONFIGURATION, {"webhooks": [hook]})
+    hooks = kept.api.get(CONFIGURATION)["webhooks"]
+    for hook in hooks:
+        hook["clientConfig"]["caBundle"] = base64.b64encode(first.authority).decode()
+    kept.api.patch(CONFIGURATION, {"webhooks": hooks})
     lives = [(write + 1, moment), (None, "")]  # one more: the first write marks what the bundle holds
     for left, at in lives:
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import builders
 import pytest
@@ -14,13 +14,13 @@ import trustme
 from cluster_state import ClusterState
 from control_plane import ControlPlane, User
 from explaining import a_vm
+from explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
 from installed import Installed
 from kube_api import Object
 from serving import cluster as example
 
-from webhook import cli, settings
+from webhook import cli
 
-RBAC: Final = "rbac.authorization.k8s.io/v1"
 VIEWER: Final = {  # of VMs and claims, and of nothing that is not in a namespace
     "apiVersion": RBAC,
     "kind": "ClusterRole",
@@ -30,7 +30,6 @@ VIEWER: Final = {  # of VMs and claims, and of nothing that is not in a namespac
         {"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims"], "verbs": ["get", "list"]},
     ],
 }
-NAMESPACE: Final = builders.NAMESPACE
 
 
 def crd(kind: str) -> Object:
@@ -52,9 +51,7 @@ def crd(kind: str) -> Object:
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
-    for option in settings.EXPLAIN:
-        monkeypatch.delenv(option.variable, raising=False)
+    no_environment(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -82,19 +79,10 @@ def origin(url: str) -> str:
     return f"context tests, {url}"
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
 def explain(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run explain as some user; as the admin, where none is told."""
-
-    def run(words: str, user: User | None = None, **changed: Any) -> tuple[int, str, str]:
-        kubeconfig = plane.kubeconfig(tmp_path / "kubeconfig", user or plane.admin, **changed)
-        code = cli.main(["explain", *words.split(), "--kubeconfig", str(kubeconfig), "-n", NAMESPACE, "-o", "json"])
-        return code, *capsys.readouterr()
-
-    return run
+    """Runs explain against it."""
+    return runner(plane, tmp_path, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +106,6 @@ def viewer(plane: ControlPlane) -> Iterator[User]:
     yield user
     plane.api.delete(binding)
     plane.api.delete(VIEWER)
-
-
-def service_account(plane: ControlPlane, name: str) -> User:
-    """A service account of this name, in the VMs' namespace."""
-    plane.api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
-    return plane.service_account(NAMESPACE, name)
 
 
 def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:

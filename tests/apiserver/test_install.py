@@ -87,10 +87,9 @@ def keeper(plane: ControlPlane, directory: Path) -> Iterator[Callable[[str], obj
 
 
 def trust(configuration: Object | None) -> str:
-    """The caBundle of the one webhook."""
-    [hook] = (configuration or {})["webhooks"]
-    bundle: str = hook["clientConfig"].get("caBundle", "")
-    return bundle
+    """The caBundle of every entry; empty where they have not the same."""
+    bundles = {entry["clientConfig"].get("caBundle", "") for entry in (configuration or {})["webhooks"]}
+    return bundles.pop() if len(bundles) == 1 else ""
 
 
 @each_install

@@ -19,11 +19,13 @@ NAMESPACES: Final = ("default", NAMESPACE, NAME, LONGHORN_NAMESPACE, "kube-syste
 Rule = tuple[str, str, str, str]  # API group, resource, name or empty, verb
 
 CLUSTER_WIDE: Final = {
-    ("", kind, "", verb) for kind in ("persistentvolumeclaims", "persistentvolumes", "nodes") for verb in READ
+    *(("", kind, "", verb) for kind in ("persistentvolumeclaims", "persistentvolumes", "nodes") for verb in READ),
+    *((group, kind, "", verb) for group, kind in (("", "pods"), ("storage.k8s.io", "csinodes")) for verb in READ[1:]),
 }
 IN_LONGHORN_S: Final = {
     *(("", "pods", "", verb) for verb in READ),
     *(("longhorn.io", kind, "", verb) for kind in ("sharemanagers", "nodes") for verb in READ),
+    ("longhorn.io", "volumeattachments", "", "get"),
 }
 CONFIGURATIONS: Final = ("admissionregistration.k8s.io", "mutatingwebhookconfigurations")
 ALL_OF_THE_WEBHOOK_S: Final = {

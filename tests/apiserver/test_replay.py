@@ -10,7 +10,7 @@ from installed import Installed
 from replaying import Replay, rows
 
 ROWS = rows()
-ROWS_AT_LEAST = 350
+ROWS_AT_LEAST = 490
 
 
 @pytest.fixture(scope="module")

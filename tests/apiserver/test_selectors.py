@@ -1,4 +1,4 @@
-"""Which pods the API server asks about: counted in the log of a server that logs every call."""
+"""Which pods the API server asks about, and by which entry: counted in the log of a server that logs every call."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import builders
 import pytest
-from admitting import FAIL_OPEN, WEBHOOK, Counted, admission_lines
+from admitting import FAIL_OPEN, Counted, admission_lines
 from installed import NAME, Installed
 from kube_api import Api, Object
 from serving import Serving
@@ -57,7 +57,8 @@ NOT_ASKED: Final = {
     "migration target": launcher(labels={"kubevirt.io/migrationJobUID": "6d1f"}),
     "migration target without a job": launcher(labels={"kubevirt.io/migrationJobUID": ""}),
     "hotplug attachment": launcher(labels={"kubevirt.io": "hotplug-disk"}),
-    "share-manager": builders.share_manager_pod("pvc-none"),
+    "share-manager elsewhere": builders.share_manager_pod("pvc-none", namespace="default"),
+    "another pod of longhorn's": builders.share_manager_pod("pvc-none", labels={"longhorn.io/component": "ui"}),
     "own namespace": safe(launcher(NAME)),
     "kube-system": launcher("kube-system"),
 }
@@ -85,7 +86,24 @@ def test_it_is_asked_once(pod: Object, server: Serving, api: Api) -> None:
     before = len(admission_lines(server))
     created = api.create(pod, dryRun="All")
     [line] = admission_lines(server)[before:]
+    assert line["entry"] == "virt-launcher"
     assert (line["pod"], line["namespace"]) == (created["metadata"]["generateName"], created["metadata"]["namespace"])
+
+
+STEERED: Final = {
+    "share-manager": builders.share_manager_pod("pvc-none"),
+    "without its volume's label": builders.share_manager_pod("pvc-none", labels={"longhorn.io/share-manager": ""}),
+    "on a node": builders.share_manager_pod("pvc-none", nodeName="node-of-no-pod"),
+}
+
+
+@pytest.mark.parametrize("pod", STEERED.values(), ids=STEERED)
+def test_a_share_manager_pod_is_asked_about_by_its_own_entry(pod: Object, server: Serving, api: Api) -> None:
+    """In Longhorn's namespace, whatever else it is like: once, and not as a VM's pod."""
+    before = len(admission_lines(server))
+    api.create(pod, dryRun="All")
+    [line] = admission_lines(server)[before:]
+    assert (line["entry"], line["pod"]) == ("share-manager", "share-manager-pvc-none")
 
 
 @pytest.mark.parametrize("pod", NOT_ASKED.values(), ids=NOT_ASKED)
@@ -96,7 +114,7 @@ def test_it_is_not_asked(pod: Object, server: Serving, api: Api) -> None:
     api.create(pod, dryRun="All")
     assert len(admission_lines(server)) == before
     more = counted.more()
-    assert (more(FAIL_OPEN, name=WEBHOOK), more(EVALUATION_ERRORS)) == (0, 0)
+    assert (more(FAIL_OPEN), more(EVALUATION_ERRORS)) == (0, 0)
 
 
 def test_only_creation_is_asked_about(server: Serving, api: Api, installed: Installed) -> None:

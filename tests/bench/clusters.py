@@ -17,7 +17,7 @@ import serving
 from scale import Scale
 from serving import ROOT, Client, Pair, Serving
 
-from webhook.kube.kinds import resources
+from webhook.kube.kinds import WatchedPods, resources
 
 _LOOK_SECONDS: Final = 0.02
 _HERE: Final = Path(__file__).resolve().parent
@@ -75,11 +75,11 @@ class Cluster(NamedTuple):
             return json.loads(client.ask(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).body)
 
     @contextmanager
-    def serving(self) -> Iterator[Serving]:
-        """The product, reading this cluster."""
+    def serving(self, *more: str) -> Iterator[Serving]:
+        """The product with these flags, reading this cluster."""
         pair, directory = self.bench.pair, self.bench.directory
-        flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file)
-        log = directory / f"serve-{self.port}.log"
+        flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, *more)
+        log = directory / f"serve-{self.port}{''.join(more)}.log"
         with serving.serving(
             *flags, "--kubeconfig", self.kubeconfig, log=log, environment=self.bench.environment, cpu=self.bench.core
         ) as server:
@@ -99,12 +99,12 @@ def cluster(bench: Bench, scale: Scale, way: str) -> Iterator[Cluster]:
         yield Cluster(bench, scale, serving.port_of(url), kubeconfig)
 
 
-def until_synced(server: Serving, times: int = 1) -> float:
+def until_synced(server: Serving, times: int = 1, pods: WatchedPods = WatchedPods.ALL) -> float:
     """Wait until every cache has said so, so often; the seconds from the first log line to the last such one."""
     told: list[str] = []
     with server.log.open() as log:
         rest, began = "", ""
-        while len(told) < len(resources("longhorn-system")) * times:
+        while len(told) < sum(each.watched for each in resources("longhorn-system", pods)) * times:
             *lines, rest = (rest + log.read()).split("\n")
             began = began or (lines or [""])[0]
             told += [line for line in lines if '"message":"cache synced"' in line]

@@ -13,21 +13,28 @@ from typing import Final, NamedTuple
 import builders
 import stored
 
+PODS: Final = "/api/v1/pods"
 _TENANTS: Final = 500
+_APPS: Final = 400
 _FIRST_VERSION: Final = 1_000_000
 
 
 class Scale(NamedTuple):
-    """How many of each; a ShareManager and a volume for each claim."""
+    """How many of each; a ShareManager and a volume for each claim, a CSINode for each node.
+
+    `pods`: of share-managers. `launchers`: of VMs, with a claim each. `others`: of nobody that we know.
+    """
 
     claims: int
     pods: int
     nodes: int
+    launchers: int = 0
+    others: int = 0
 
     @property
     def objects(self) -> int:
         """How many a cache of everything holds."""
-        return 3 * self.claims + self.pods + 2 * self.nodes
+        return 3 * self.claims + self.pods + 3 * self.nodes + self.launchers + self.others
 
 
 class Collection(NamedTuple):
@@ -64,28 +71,50 @@ def claim_name(index: int) -> str:
     return f"vm-{index:06}-disk"
 
 
+def vm_name(index: int) -> str:
+    """A VM."""
+    return f"vm-{index:06}"
+
+
+def is_together(index: int) -> bool:
+    """Whether a VM is with its share-manager: nine of ten are."""
+    return index % 10 > 0
+
+
 def collections(scale: Scale) -> tuple[Collection, ...]:
     """Everything in the cluster."""
     longhorn = f"/apis/{builders.LONGHORN_API_VERSION}/namespaces/{builders.LONGHORN_NAMESPACE}"
 
     def collection(
-        number: int, path: str, count: int, make: Callable[[], builders.Object], index: Callable[[str], int]
+        number: int,
+        path: str,
+        count: int,
+        make: Callable[[], builders.Object],
+        index: Callable[[str], int],
+        *,
+        after: Callable[[], builders.Object] | None = None,
     ) -> Collection:
+        """Of `count` objects; those that come after them in the same collection are all the other pods."""
         template = json.dumps(make(), separators=(",", ":")).encode()
+        other = json.dumps(after(), separators=(",", ":")).encode() if after else template
 
         def render(i: int) -> bytes:
-            return template % {
+            return (template if i < count else other) % {
                 b"claim": claim_name(i).encode(),
                 b"namespace": namespace(i).encode(),
                 b"uid": _uid(i),
                 b"owner": b"node-%04d" % (i % scale.nodes),
                 b"node": b"node-%04d" % i,
+                b"pod": b"other-%06d" % i,
+                b"app": b"app-%03d" % (i % _APPS),
+                b"vm": vm_name(i).encode(),
+                b"vm_node": b"node-%04d" % ((i if is_together(i) else i + 1) % scale.nodes),
                 b"zone": b"zone-%d" % (i % 3),
                 b"version": b"%d" % version(number, i),
                 b"ip": b"10.%d.%d.%d" % (100 + i // 65536, i // 256 % 256, i % 256),
             }
 
-        return Collection(path, count, render, index)
+        return Collection(path, count + (scale.others if after else 0), render, index)
 
     return (
         collection(0, "/api/v1/persistentvolumeclaims", scale.claims, stored.claim, lambda name: int(name[3:9])),
@@ -100,6 +129,8 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
             stored.share_manager_pod,
             _volume_index,
         ),
+        collection(6, PODS, scale.launchers, stored.launcher, lambda name: int(name[17:23]), after=stored.other_pod),
+        collection(7, "/apis/storage.k8s.io/v1/csinodes", scale.nodes, stored.csi_node, lambda name: int(name[5:])),
     )
 
 

@@ -4,7 +4,8 @@ Called as `scripted.py CERT_FILE KEY_FILE CLAIMS PODS NODES stream|paged`; says 
 `stream` has the streaming list (Kubernetes >= 1.34), `paged` refuses it as an older server does. It sends as fast as it
 is read, which no real one does, and costs little while it does: the time is the reader's.
 
-For the bench: GET /bench/events?path=COLLECTION&count=N has every watch of it told of N changes and one deletion;
+For the bench: GET /bench/events?path=COLLECTION&count=N has every watch of it told of N changes and one deletion, with
+&moved=1 each of a pod that is on another node than before;
 GET /bench/expire ends each watch with a 410; GET /bench/requests answers how often each kind of request came.
 """
 
@@ -21,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
-from scale import Collection, Scale, collections, last_version
+from scale import PODS, Collection, Scale, collections, last_version
 
 _SEND_BYTES: Final = 256 * 1024
 _BOOKMARK_SECONDS: Final = 30.0
@@ -50,6 +51,12 @@ def _status(code: int, reason: str) -> bytes:
     return _json(code, json.dumps({"kind": "Status", "status": "Failure", "code": code, "reason": reason}).encode())
 
 
+def _moved(pod: bytes, turn: int) -> bytes:
+    """A pod on another node in each turn, of ten."""
+    head, key, tail = pod.partition(b'"nodeName":"node-')
+    return head + key + b"%04d" % (turn % 10) + tail[4:]
+
+
 _EXPIRED: Final = _event(b"ERROR", b'{"kind":"Status","code":410,"reason":"Expired","message":"too old"}')
 
 
@@ -61,6 +68,7 @@ class Served:
         self.streams = streams
         self.watches: list[SimpleQueue[tuple[bytes, int]]] = []
         self.version = self.oldest = last_version()
+        self._turn = 0
         self._pieces = list(self._initial_events()) if streams else []
         self._items = [] if streams else list(collection.objects())
 
@@ -97,13 +105,15 @@ class Served:
             return _status(404, "NotFound")
         return _json(200, self.collection.render(index))
 
-    def tell(self, count: int) -> None:
+    def tell(self, count: int, *, moved: bool = False) -> None:
         """Have every watch told of so many changes, and of one deletion."""
+        self._turn += moved
         told: list[tuple[bytes, int]] = []
         for start in range(0, count, _EVENTS_AT_ONCE):
             events = bytearray()
             for number in range(start, min(start + _EVENTS_AT_ONCE, count)):
-                events += _event(b"MODIFIED", self._as_of(number % self.collection.count))
+                changed = self._as_of(number % self.collection.count)
+                events += _event(b"MODIFIED", _moved(changed, self._turn) if moved else changed)
             told.append((bytes(events), self.version))
         told.append((_event(b"DELETED", self._as_of(0)), self.version))
         for watch in self.watches:
@@ -129,7 +139,10 @@ class Server:
     """A thread for each connection."""
 
     def __init__(self, scale: Scale, *, streams: bool) -> None:
-        self._served = {each.path: Served(each, streams=streams) for each in collections(scale)}
+        every = collections(scale)
+        self._served = {each.path: Served(each, streams=streams) for each in every}
+        pods = next(each for each in every if each.path == PODS)
+        self._launchers = Served(pods._replace(count=scale.launchers), streams=streams)
         self._requests: Counter[str] = Counter()
 
     def serve(self, listener: socket.socket, tls: ssl.SSLContext) -> None:
@@ -153,6 +166,7 @@ class Server:
     def _answer(self, target: str) -> Iterator[bytes]:
         url = urlsplit(target)
         query = parse_qs(url.query)
+        collection = self._launchers if url.path == PODS and "labelSelector" in query else self._served.get(url.path)
         if url.path == "/bench/requests":
             yield _json(200, json.dumps(self._requests).encode())
         elif url.path == "/bench/expire":
@@ -160,18 +174,18 @@ class Server:
                 each.expire()
             yield _json(200, b"{}")
         elif url.path == "/bench/events":
-            self._served[query["path"][0]].tell(int(query["count"][0]))
+            self._served[query["path"][0]].tell(int(query["count"][0]), moved="moved" in query)
             yield _json(200, b"{}")
-        elif (served := self._served.get(url.path)) and "watch" in query:
-            yield from self._watch(served, query)
-        elif served:
+        elif collection and "watch" in query:
+            yield from self._watch(collection, query)
+        elif collection:
             self._requests["page"] += 1
-            yield served.page(query)
+            yield collection.page(query)
         else:
             self._requests["get"] += 1
-            collection, _, name = url.path.rpartition("/")
+            parent, _, name = url.path.rpartition("/")
             namespaced = "/persistentvolumeclaims"  # listed of all namespaces, read of one
-            path = f"/api/v1{namespaced}" if collection.endswith(namespaced) else collection
+            path = f"/api/v1{namespaced}" if parent.endswith(namespaced) else parent
             yield self._served[path].item(name) if path in self._served else _status(404, "NotFound")
 
     def _watch(self, served: Served, query: Query) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 import builders
-from sample import set_fields
+from sample import sample_pod, set_fields
 
 _CREATED: Final = "2026-01-02T03:04:05Z"
 _CPU_FEATURES: Final = (
@@ -239,3 +239,60 @@ def share_manager_pod() -> builders.Object:
         ],
     }
     return _stored(pod, "longhorn-manager", "kubelet")
+
+
+def launcher() -> builders.Object:
+    """The virt-launcher pod of a VM that runs."""
+    pod = sample_pod(["%(claim)s"])
+    del pod["metadata"]["generateName"]
+    pod["metadata"] |= {"name": "virt-launcher-%(vm)s-x7k2p", "namespace": "%(namespace)s"}
+    pod["metadata"]["ownerReferences"][0]["name"] = "%(vm)s"
+    pod["spec"]["nodeName"] = "%(vm_node)s"
+    pod["status"] = {
+        "phase": "Running",
+        "podIP": "%(ip)s",
+        "startTime": _CREATED,
+        "conditions": [
+            {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": _CREATED}
+            for kind in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+        ],
+    }
+    return _stored(pod, "virt-controller", "kubelet")
+
+
+def other_pod() -> builders.Object:
+    """A replica of somebody's Deployment, that runs."""
+    pod = launcher()
+    del pod["metadata"]["managedFields"]
+    pod["metadata"] |= {
+        "name": "%(pod)s",
+        "labels": {
+            "app.kubernetes.io/name": "%(app)s",
+            "app.kubernetes.io/part-of": "shop",
+            "pod-template-hash": "%(app)s",
+        },
+        "annotations": {"kubectl.kubernetes.io/restartedAt": _CREATED},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "%(app)s", "uid": "%(uid)s"}],
+    }
+    container = {
+        "name": "main",
+        "image": "registry.example.com/shop/main:v1.2.3",
+        "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}},
+        "ports": [{"containerPort": 8080, "protocol": "TCP"}],
+        "env": [{"name": f"SETTING_{number:02}", "value": "of no interest here"} for number in range(20)],
+    }
+    pod["spec"] = {"nodeName": "%(owner)s", "containers": [container, {**container, "name": "proxy"}], "volumes": []}
+    return _stored(pod, "kube-controller-manager", "kubelet")
+
+
+def csi_node() -> builders.Object:
+    """The drivers of a node; Longhorn's sets no limit."""
+    drivers = [{"name": "driver.longhorn.io", "nodeID": "%(node)s", "topologyKeys": ["kubernetes.io/hostname"]}]
+    made = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "%(node)s"},
+        "spec": {"drivers": drivers},
+        "status": {},
+    }
+    return _stored(made, "kubelet", "kubelet")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from browser import program
 from control_plane import NEWEST
 from controlplane.build import programs
 
@@ -52,6 +53,28 @@ def test_caches_are_measured() -> None:
         assert _figure(shown, name) == 0, shown
 
 
+def test_the_page_is_measured() -> None:
+    """A few VMs are shown in a browser, and one of them becomes apart."""
+    program()  # or it is skipped, and says what to install
+    shown = _quick("page.py")
+    for name in ("all VMs as a body", "first contentful paint", "an update: from the fleet's pass to the page"):
+        assert _figure(shown, name) > 0, shown
+
+
+def test_knowing_every_pod_is_measured() -> None:
+    """Servers that know all pods, those of VMs and none are started, called, and told of changes."""
+    shown = _quick("pods.py")
+    for name in (
+        "seconds to synced, all",
+        "resident, those of VMs alone, MiB",
+        "ratio of CPU, median of rounds",
+        "one at a time, all, p99, ms",
+        "/healthz each millisecond: longest answer, ms",
+    ):
+        assert _figure(shown, name) > 0, shown
+    assert shown.count("share of a core") == 2, shown
+
+
 def test_create_latency_is_measured() -> None:
     """A few pods are created with the webhook and without, and no call fails open."""
     programs(NEWEST)  # or it is skipped, and says what to build
@@ -59,6 +82,39 @@ def test_create_latency_is_measured() -> None:
     for name in ("p50 without a webhook", "p50 with the webhook", "mean of a call of the webhook"):
         assert _figure(shown, name) > 0, shown
     assert _figure(shown, "calls that failed open") == 0, shown
+
+
+def test_cold_starts_are_measured() -> None:
+    """A few share-manager pods are steered in each way, and what the scheduler did with them is told."""
+    programs(NEWEST)  # or it is skipped, and says what to build
+    shown = _quick("cold_starts.py")
+    for name in ("nothing", "list of 64 as shunned", "the webhook", "the webhook, all nodes but 5 cordoned"):
+        _, pending, cpu_ms = _steered(shown, name)
+        assert pending == 0, shown
+        assert cpu_ms > 0, shown
+    assert _steered(shown, "list of 64 as shunned")[0] == 100, shown  # no node of it can outweigh the wish
+    assert "outweighed by TaintToleration" in shown
+
+
+def _steered(shown: str, name: str) -> tuple[float, float, float]:
+    """Percent on target, pods that are Pending, and CPU ms of the row of this name."""
+    row = next(line for line in shown.splitlines() if line[:56].rstrip() == name)
+    on_target, pending, cpu_ms, *_ = row[56:].split()
+    return float(on_target), float(pending), float(cpu_ms)
+
+
+def test_what_metrics_cost_is_measured() -> None:
+    """Both servers answer, the same admission is timed with and without its counting, and a scrape is taken."""
+    shown = _quick("metrics_cost.py")
+    for name in ("server CPU per review, uncounted", "an admission alone", "counting alone", "a scrape, KiB"):
+        assert _figure(shown, name) > 0, shown
+
+
+def test_status_is_measured() -> None:
+    """The command's answer is checked, and the rows are kept up through every kind of pass."""
+    shown = _quick("status.py")
+    for name in ("table: seconds, median", "json: CPU seconds, median", "the first pass: CPU ms"):
+        assert _figure(shown, name) > 0, shown
 
 
 def _figure(shown: str, name: str) -> float:

@@ -28,6 +28,8 @@ async def _measure(kubeconfig: str) -> dict[str, Any]:
             (core.list_persistent_volume, ()),
             (core.list_node, ()),
             (core.list_namespaced_pod, ("longhorn-system",)),
+            (core.list_pod_for_all_namespaces, ()),
+            (client.StorageV1Api(api).list_csi_node, ()),
             (custom.list_namespaced_custom_object, (*_LONGHORN, "sharemanagers")),
             (custom.list_namespaced_custom_object, (*_LONGHORN, "nodes")),
         )

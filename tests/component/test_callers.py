@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 import trustme
 from mounted import Authority, Issued, Mounted
-from serving import Client, Reply, cluster, request, serving, write_cluster
+from serving import PATH, Client, Reply, cluster, request, serving, write_cluster
 from wire import Listening, Wire
 
 from webhook.options import Address
@@ -62,7 +62,7 @@ class Guarded:
         async def admit(body: bytes, _: float) -> bytes:
             return body
 
-        handler = webhook_handler(admit)
+        handler = webhook_handler({PATH: admit})
         listener = Listener(only(self._name, handler) if self._name else handler, tls=self.certificate.context)
         address = await listener.start(Address("127.0.0.1", 0))
         try:

@@ -42,6 +42,7 @@ def test_help_of_a_command_says_all_of_it(command: cli.Command, words: str, caps
     assert "Exit codes:" in out
     for option in command.options:
         expected = f" {option.placeholder}:" if option.default is None else f"={option.default!r}:"
+        expected = ":" if option.switch else expected
         assert f"{option.flag}{expected}" in out
         assert f"${option.variable}" in out
     assert max(map(len, out.splitlines())) <= 120
@@ -56,7 +57,7 @@ def test_version(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 
 SERVE: Final = "serve --manifests m --tls-cert-file c --tls-private-key-file k "
 TYPED: Final = {
-    "unknown command": ("serv", ["unknown command 'serv': expected one of serve, explain, demo, version"]),
+    "unknown command": ("serv", ["unknown command 'serv': expected one of serve, explain, status, demo, version"]),
     "nothing for serve": (
         "serve",
         [
@@ -77,6 +78,19 @@ TYPED: Final = {
             "--mode: got 'hard', expected required, preferred or off",
             "--longhorn-namespace: got '', expected a name",
         ],
+    ),
+    "no such log": (
+        SERVE + "--log-format xml --log-level loud --log-admissions-per-second all --events yes",
+        [
+            "--events: got 'yes', expected on or off",
+            "--log-format: got 'xml', expected json or text",
+            "--log-level: got 'loud', expected debug, info, warning or error",
+            "--log-admissions-per-second: got 'all', expected a number, 0 or more, such as 100",
+        ],
+    ),
+    "events on what files describe": (
+        SERVE + "--events on",
+        ["got --events on and --manifests m: expected a live cluster to tell"],
     ),
     "two clusters for serve": (
         SERVE + "--context c",
@@ -100,14 +114,14 @@ TYPED: Final = {
     "no names": (
         "explain service/a b vm/ pod/A vm/a/b",
         [
-            "got 'service/a': expected vm/NAME, vmi/NAME or pod/NAME",
-            "got 'b': expected vm/NAME, vmi/NAME or pod/NAME",
-            "got 'vm/': '' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
-            "got 'pod/A': 'A' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
-            "got 'vm/a/b': 'a/b' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME or pod/NAME",
+            "got 'service/a': expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
+            "got 'b': expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
+            "got 'vm/': '' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
+            "got 'pod/A': 'A' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
+            "got 'vm/a/b': 'a/b' can't be a name in Kubernetes; expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME",
         ],
     ),
-    "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME or pod/NAME"]),
+    "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"]),
     "unknown flag": (SERVE + "--lisen :1", ["unrecognized arguments: --lisen :1"]),
     "shortened flag": (SERVE + "--long x", ["unrecognized arguments: --long x"]),
     "flag without value": (SERVE + "--mode", ["argument --mode: expected one argument"]),
@@ -204,6 +218,19 @@ def test_seconds_are_a_plain_decimal_number(text: str, expected: float | None) -
             options.seconds(text)
         return
     assert options.seconds(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0", 0), ("100", 100), ("999999", 999999), *((odd, None) for odd in ("-1", "1.5", "", "1e3"))],
+)
+def test_a_count_is_a_plain_number(text: str, expected: int | None) -> None:
+    """None at all, or some."""
+    if expected is None:
+        with pytest.raises(ValueError, match="expected a number, 0 or more"):
+            options.count(text)
+        return
+    assert options.count(text) == expected
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])

@@ -38,10 +38,33 @@ GOOD_ROW = """
         pytest.param("unchanged, r", "pinned, r", "expect.decision: got 'pinned'", id="unknown decision"),
         pytest.param("affinity: unchanged, ", "", "expect.affinity: got nothing", id="no affinity"),
         pytest.param("unchanged, r", "required, r", "expect.nodes: expected names", id="required without nodes"),
-        pytest.param(", binds: [node-a]", "", "one of binds and pending", id="neither binds nor pending"),
+        pytest.param(", binds: [node-a]", "", "one of binds, pending and shortlist", id="neither binds nor pending"),
         pytest.param("binds: [node-a]", "binds: []", "expect.binds: got no node", id="binds to nothing"),
         pytest.param("pod:", "replay: false\n    pod:", "replay: false and why", id="no reason against a replay"),
         pytest.param('{optIn: "false"}', "{fixture: none}", "no file pods/none.json", id="unknown fixture"),
+        pytest.param("pod:", "entry: storage\n    pod:", "entry: got 'storage'", id="unknown entry"),
+        pytest.param(
+            "pod:", "entry: share-manager\n    pod:", "pod of a share-manager: unknown key optIn", id="a VM's key"
+        ),
+        pytest.param(
+            'pod: {optIn: "false"}', "entry: share-manager\n    pod: {}", "pod.volume: got None", id="no volume"
+        ),
+        pytest.param(
+            "[node-a]}\n    e", "[], vms: {a: {up: 1}}}\n    e", "cluster.vms.a: unknown key up", id="of a VM"
+        ),
+        pytest.param(
+            "[node-a]}\n    e",
+            "[], vms: {a: {optIn: true}}}\n    e",
+            "cluster.vms.a.optIn: got True",
+            id="unquoted in a VM",
+        ),
+        pytest.param(
+            "[node-a]}\n    e",
+            "[], volumes: {a: {tickets: [{at: n}]}}}\n    e",
+            "a ticket: unknown key at",
+            id="unknown key of a ticket",
+        ),
+        pytest.param("binds:", "shortlist: 3, binds:", "one of binds, pending and shortlist", id="binds and shortlist"),
         pytest.param('{optIn: "false"}', "{without: [[spec, x]]}", "there is no spec.x", id="nothing to take away"),
     ],
 )

@@ -43,13 +43,23 @@ def test_every_answer_over_tls_is_as_expected(capsys: pytest.CaptureFixture[str]
     assert cli.main(["demo"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.splitlines()[0].split() == ["VM", "DECISION", "NODE", "WHY"]
-    assert re.search(r"^db01 +required +node-a +claim db01-rootdisk", out, re.MULTILINE)
+    assert out.splitlines()[0].split() == ["POD", "OF", "DECISION", "NODE", "WHY"]
+    assert re.search(r"^VM db01 +required +node-a +claim db01-rootdisk", out, re.MULTILINE)
     assert "+        - key: metadata.name" in out
     counted = re.search(r"(\d+) of (\d+) answers", out)
     assert counted is not None
     assert counted.group(1) == counted.group(2)
     assert "WRONG" not in out
+
+
+def test_a_cold_start_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """The VM is admitted freely, and right below its share-manager pod is drawn to where the VM then is."""
+    assert cli.main(["demo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    vm = next(index for index, line in enumerate(lines) if line.startswith("VM cold01 "))
+    assert lines[vm].split()[:4] == ["VM", "cold01", "unchanged", "-"]
+    assert lines[vm + 1].split()[:4] == ["share-manager", "pvc-cold01", "preferred", "node-a"]
+    assert "VM cold01 uses it, and its pod virt-launcher-cold01-x7k2p is on node node-a" in lines[vm + 1]
 
 
 def test_a_wrong_answer_is_told_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ async def gated(
 ) -> AsyncIterator[tuple[Gate, Listening]]:
     """A server whose admission is a gate."""
     gate = Gate(opened=opened)
-    async with listening(webhook_handler(gate.admit, limits), directory, limits) as server:
+    async with listening(webhook_handler({PATH: gate.admit}, limits), directory, limits) as server:
         yield gate, server
 
 

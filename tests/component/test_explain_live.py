@@ -54,7 +54,7 @@ def test_a_pod_that_the_webhook_never_saw_says_so(explain: Explain) -> None:
     """No annotation of ours: nothing was decided then, and one that did not opt in is left unchanged now."""
     ran = explain("pod/virt-launcher-out", output="text")
     assert ran.code == 1
-    assert f"virt-launcher-out  -      -     nothing: no annotation {DECISION}\n" in ran.out
+    assert f"virt-launcher-out  -      -     no annotation {DECISION}\n" in ran.out
     assert "Because:  NotOptedIn: " in ran.out
 
 

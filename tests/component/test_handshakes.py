@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 from mounted import MINUTE, NOON, SECOND, Authority, Clock, Mounted, shake_hands
-from serving import Client, request
+from serving import PATH, Client, request
 from wire import Listening, Wire
 
 from webhook.options import Address
@@ -49,7 +49,7 @@ async def listening(certificate: ServingCertificate) -> AsyncIterator[Listening]
     async def admit(body: bytes, _: float) -> bytes:
         return body
 
-    listener = Listener(webhook_handler(admit), tls=certificate.context)
+    listener = Listener(webhook_handler({PATH: admit}), tls=certificate.context)
     address = await listener.start(Address("127.0.0.1", 0))
     try:
         yield Listening(listener, address.port, OURS.trust())

@@ -144,4 +144,4 @@ def test_health_is_asked_by_probes_alone() -> None:
 def test_nothing_secret_or_foreign_lies_where_the_image_takes_from(folder: str) -> None:
     """Code and examples, by their suffix."""
     suffixes = {file.suffix for file in Path(ROOT / folder).rglob("*") if file.is_file()}
-    assert suffixes <= {".py", ".pyc", ".yaml"}
+    assert suffixes <= {".py", ".pyc", ".yaml", ".html", ".css", ".js", ".svg"}

@@ -12,17 +12,19 @@ import pytest
 from rendering import NAME, TLS, at, selects, the
 
 from webhook import app, cli, options, settings
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.admit import Entry
+from webhook.core.objects import LABEL_APP, LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, VIRT_LAUNCHER
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+from webhook.core.view import Kind
 from webhook.kube import kinds
-from webhook.serving.routes import WEBHOOK_PATH
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
 POD: Final = "spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
 ANTI_AFFINITY: Final = f"{POD}.affinity.podAntiAffinity"
-WEBHOOK: Final = "webhooks.0"
+WEBHOOKS: Final = dict(zip(Entry, ("webhooks.0", "webhooks.1"), strict=True))
+LAUNCHERS, SHARE_MANAGERS = WEBHOOKS.values()
 
 
 def serve_settings() -> settings.ServeSettings:
@@ -58,10 +60,11 @@ def test_the_arguments_are_options_of_the_program() -> None:
     assert not {"env", "envFrom", "command"} & at(CONTAINER, the("Deployment")).keys()  # all is said in the arguments
 
 
-def test_a_call_finds_its_way_from_the_api_server_to_the_program() -> None:
+@pytest.mark.parametrize(("entry", "webhook"), WEBHOOKS.items(), ids=lambda each: getattr(each, "title", ""))
+def test_a_call_finds_its_way_from_the_api_server_to_the_program(entry: Entry, webhook: str) -> None:
     """Webhook to Service to pod to the port that is listened on, at the path that is answered."""
-    called = at(f"{WEBHOOK}.clientConfig.service", the("MutatingWebhookConfiguration"))
-    assert called == {"name": NAME, "namespace": NAME, "path": WEBHOOK_PATH, "port": 443}
+    called = at(f"{webhook}.clientConfig.service", the("MutatingWebhookConfiguration"))
+    assert called == {"name": NAME, "namespace": NAME, "path": entry.path, "port": 443}
     assert [(port["port"], port["targetPort"]) for port in at("spec.ports", the("Service"))] == [(443, "https")]
     listening = serve_settings()
     assert ports() == {"https": listening.listen.port, "health": listening.health_listen.port}
@@ -102,44 +105,66 @@ def test_a_pod_is_given_the_time_that_its_end_takes() -> None:
     assert at(f"{CONTAINER}.lifecycle", the("Deployment")) is None
 
 
-GROUPS: Final = {"/api/v1": "", "/apis/longhorn.io/v1beta2": "longhorn.io"}
+GROUPS: Final = {
+    "/api/v1": "",
+    "/apis/storage.k8s.io/v1": "storage.k8s.io",
+    "/apis/longhorn.io/v1beta2": "longhorn.io",
+}
+CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE)
+ROLES: Final = (("ClusterRole", NAME, ""), ("ClusterRole", f"{NAME}-pods", ""), ("Role", NAME, LONGHORN_NAMESPACE))
+"""(kind, name, where it holds) of what the service account is given."""
 
 
-def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str]]:
-    """(namespace, API group, resource) that the role grants; all of its rules only read."""
-    for rule in role["rules"]:
-        assert rule.keys() == {"apiGroups", "resources", "verbs"}
-        assert rule["verbs"] == ["get", "list", "watch"]
+def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str, str]]:
+    """(namespace, API group, resource, verb) that the role grants."""
+    assert all(rule.keys() == {"apiGroups", "resources", "verbs"} for rule in role["rules"])
     return {
-        (namespace, group, resource)
+        (namespace, group, resource, verb)
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
+        for verb in rule["verbs"]
     }
 
 
-def test_the_service_account_may_read_what_the_caches_read_and_nothing_else() -> None:
-    """Neither more nor less, to the namespace; and both bindings give it to that account."""
+def verbs(resource: kinds.Resource) -> set[str]:
+    """How the program reads it: what is cached is listed and watched, and what is asked for by name is got."""
+    cached = {"list", "watch"} if resource.watched else set()
+    return cached | ({"get"} if resource.kind not in CACHED_ALONE else set())
+
+
+def test_the_service_account_may_read_what_the_program_reads_and_nothing_else() -> None:
+    """Neither more nor less, to the namespace and the verb; and the bindings give it to that account."""
     read = {
-        (resource.namespace, GROUPS[resource.prefix], resource.plural)
+        (resource.namespace, GROUPS[resource.prefix], resource.plural, verb)
         for resource in kinds.resources(LONGHORN_NAMESPACE)
+        for verb in verbs(resource)
     }
-    assert granted(the("ClusterRole"), "") | granted(the("Role"), LONGHORN_NAMESPACE) == read
+    given = [granted(the(kind, name=name), where) for kind, name, where in ROLES]
+    assert set().union(*given) == read
+    assert sum(map(len, given)) == len(read)
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
-    for binding, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
-        assert the(binding)["subjects"] == [account]
-        assert the(binding)["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": NAME}
+    for kind, name, _ in ROLES:
+        binding = the(f"{kind}Binding", name=name)
+        assert binding["subjects"] == [account]
+        assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
     assert at(f"{POD}.serviceAccountName", the("Deployment")) == NAME
 
 
-def test_the_webhook_is_asked_as_gently_as_can_be() -> None:
+@pytest.mark.parametrize(
+    ("webhook", "name", "seconds"),
+    [
+        pytest.param(LAUNCHERS, "virt-launcher.kubevirt-coschedule.io", 3, id="virt-launcher"),
+        pytest.param(SHARE_MANAGERS, "share-manager.kubevirt-coschedule.io", 2, id="share-manager"),
+    ],
+)
+def test_the_webhook_is_asked_as_gently_as_can_be(webhook: str, name: str, seconds: int) -> None:
     """Everything about the call that must never change by accident."""
-    (webhook,) = the("MutatingWebhookConfiguration")["webhooks"]
     expected = {
-        "name": "virt-launcher.kubevirt-coschedule.io",
+        "name": name,
         "admissionReviewVersions": ["v1"],
         "failurePolicy": "Ignore",
-        "timeoutSeconds": 3,
+        "timeoutSeconds": seconds,
         "sideEffects": "None",
         "reinvocationPolicy": "IfNeeded",
         "matchPolicy": "Equivalent",
@@ -153,8 +178,9 @@ def test_the_webhook_is_asked_as_gently_as_can_be() -> None:
             }
         ],
     }
-    assert {key: webhook[key] for key in expected} == expected
-    assert "caBundle" not in webhook["clientConfig"], "an apply would take away the one that is there"
+    found = at(webhook, the("MutatingWebhookConfiguration"))
+    assert {key: found[key] for key in expected} == expected
+    assert "caBundle" not in found["clientConfig"], "an apply would take away the one that is there"
 
 
 SENT: Final = {
@@ -167,14 +193,14 @@ SENT: Final = {
 
 def test_only_start_pods_are_sent() -> None:
     """As KubeVirt labels them; a migration's target is kept off by its label."""
-    selector = at(f"{WEBHOOK}.objectSelector", the("MutatingWebhookConfiguration"))
+    selector = at(f"{LAUNCHERS}.objectSelector", the("MutatingWebhookConfiguration"))
     labels = {pod: json.loads((PODS / f"{pod}.json").read_text())["metadata"]["labels"] for pod in SENT}
     assert {pod: selects(selector, labels[pod]) for pod in SENT} == SENT
 
 
 def test_the_selectors_use_the_names_that_the_rules_use() -> None:
     """The label of a launcher, and the annotation, of which only the presence is judged here."""
-    webhook = the("MutatingWebhookConfiguration")["webhooks"][0]
+    webhook = at(LAUNCHERS, the("MutatingWebhookConfiguration"))
     assert webhook["objectSelector"]["matchLabels"] == {LABEL_APP: VIRT_LAUNCHER}
     assert [condition["expression"] for condition in webhook["matchConditions"]] == [
         f"has(object.metadata.annotations) && '{ANNOTATION_CO_SCHEDULE}' in object.metadata.annotations"
@@ -184,6 +210,16 @@ def test_the_selectors_use_the_names_that_the_rules_use() -> None:
 
 def test_our_own_pods_and_the_control_planes_are_never_sent() -> None:
     """Whatever they are labelled."""
-    selector = at(f"{WEBHOOK}.namespaceSelector", the("MutatingWebhookConfiguration"))
+    selector = at(f"{LAUNCHERS}.namespaceSelector", the("MutatingWebhookConfiguration"))
     sent = {name: selects(selector, {"kubernetes.io/metadata.name": name}) for name in ("vms", NAME, "kube-system")}
     assert sent == {"vms": True, NAME: False, "kube-system": False}
+
+
+def test_only_share_manager_pods_of_longhorns_namespace_are_sent_to_be_steered() -> None:
+    """By the component that the rules read too, in the namespace that they read."""
+    webhook = at(SHARE_MANAGERS, the("MutatingWebhookConfiguration"))
+    assert webhook["objectSelector"] == {"matchLabels": {LABEL_LONGHORN_COMPONENT: SHARE_MANAGER}}
+    names = {"kubernetes.io/metadata.name": serve_settings().longhorn_namespace}
+    assert webhook["namespaceSelector"] == {"matchLabels": names}
+    assert "matchConditions" not in webhook
+    assert selects(webhook["objectSelector"], builders.share_manager_pod("v")["metadata"]["labels"])

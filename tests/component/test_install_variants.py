@@ -12,6 +12,7 @@ from rendering import (
     CERT_MANAGER,
     CERTS,
     DEFAULT,
+    EVENTS,
     INSTALLS,
     NAME,
     TLS,
@@ -21,6 +22,7 @@ from rendering import (
     installed,
     the,
     with_client_verification,
+    with_component,
 )
 
 from certs import options
@@ -69,7 +71,7 @@ def test_no_secret_and_no_trust_is_in_an_install(install: str) -> None:
     """What a later apply does not state it can't take away."""
     assert [item for item in installed(install) if item["kind"] == "Secret"] == []
     configuration = the("MutatingWebhookConfiguration", installed(install))
-    assert [hook["clientConfig"].keys() for hook in configuration["webhooks"]] == [{"service"}]
+    assert [hook["clientConfig"].keys() for hook in configuration["webhooks"]] == [{"service"}] * 2
 
 
 def test_the_installs_differ_in_who_keeps_the_certificate() -> None:
@@ -170,6 +172,25 @@ def test_client_verification_changes_the_webhooks_deployment_alone(install: str,
     }
     assert mount["readOnly"]
     assert volume == {"name": mount["name"], "configMap": {"name": f"{NAME}-client-ca"}}
+
+
+@each_install
+def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_path: Path) -> None:
+    """Granted to the webhook's account, everywhere; nothing else is added or changed."""
+    before = by_identity(install)
+    after = {identity(item): item for item in kustomize(with_component(EVENTS, tmp_path, install))}
+    role, binding = (("ClusterRole", "", f"{NAME}-events"), ("ClusterRoleBinding", "", f"{NAME}-events"))
+    assert after.keys() - before.keys() == {role, binding}
+    assert after[role]["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
+    assert after[binding]["roleRef"]["name"] == role[2]
+    assert after[binding]["subjects"] == [{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}]
+    assert {item["metadata"]["labels"]["app.kubernetes.io/version"] for item in after.values()} == {__version__}
+    deployment = ("Deployment", NAME, NAME)
+    assert [key for key in before if before[key] != after[key]] == [deployment]
+    arguments = f"{CONTAINER}.args"
+    assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
+    (option,) = (option for option in settings.SERVE if option.flag == "--events")
+    assert (option.default, option.parse("on")) == ("off", True)
 
 
 @each_install

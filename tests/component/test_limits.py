@@ -9,12 +9,13 @@ from typing import Any, Final, Self
 
 import builders
 import pytest
-from serving import request
+from serving import PATH, request
 from wire import Wire, listening
 
 from webhook import app
 from webhook.core.placement import Policy
-from webhook.record import AdmissionRecord, JSONFormatter
+from webhook.log import JSONFormatter
+from webhook.record import AdmissionRecord
 from webhook.serving.routes import Limits, webhook_handler
 
 _SOON_SECONDS: Final = 0.05
@@ -38,7 +39,7 @@ BEGINNINGS: Final = {
 async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginning: bytes, again: bool) -> None:  # noqa: FBT001 - a row
     """Whoever connects, or stays, and never finishes a head is hung up on after the keep-alive time."""
     limits = Limits(keepalive_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler(same), tmp_path, limits) as server, await server.connect() as wire:
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
             assert (await wire.ask(request(b"{}"))).status == 200
         await wire.send(beginning)
@@ -49,7 +50,7 @@ async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginnin
 async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, sent: int) -> None:
     """408 after the time that a body may take, however much of it came."""
     limits = Limits(body_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler(same, limits), tmp_path, limits) as server:
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
         whole = request(b"x" * 40_000)
         reply = await server.ask(whole[: len(whole) - 40_000 + sent])
         assert (reply.status, reply.headers["connection"]) == (408, "close")
@@ -59,14 +60,15 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
 async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
     """A connection that never speaks TLS is hung up on."""
     limits = Limits(handshake_seconds=_SOON_SECONDS)
-    async with listening(webhook_handler(same), tmp_path, limits) as server, await Wire.open(server.port) as wire:
+    handler = webhook_handler({PATH: same})
+    async with listening(handler, tmp_path, limits) as server, await Wire.open(server.port) as wire:
         assert await wire.rest() == b""
 
 
 async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
     """A call beyond the room is told to come again; a body that was read, or given up, makes room."""
     limits = Limits(bodies_bytes=5)
-    async with listening(webhook_handler(same, limits), tmp_path, limits) as server:
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
         whole = request(b"1234", expect="100-continue")
         async with await server.connect() as slow, await server.connect() as gone:
             assert (await slow.ask(whole[:-4])).status == 100  # its body is waited for
@@ -80,7 +82,7 @@ async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
 async def test_connections_are_counted(tmp_path: Path) -> None:
     """The connection beyond the last is hung up on at once; one that ends makes room."""
     limits = Limits(connections=2)
-    async with listening(webhook_handler(same), tmp_path, limits) as server:
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server:
         async with await server.connect() as first, await server.connect() as second:
             assert (await first.ask(request(b"1"))).body == b"1"
             assert (await second.ask(request(b"2"))).body == b"2"
@@ -116,7 +118,7 @@ async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog
     noted: list[AdmissionRecord] = []
     admit = app.admitter(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
     review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
-    async with listening(webhook_handler(admit), tmp_path) as server:
+    async with listening(webhook_handler({PATH: admit}), tmp_path) as server:
         reply = await server.ask(request(json.dumps(review).encode()))
     assert b"Traceback" not in reply.body
     assert reply.response["allowed"] is True
@@ -126,6 +128,7 @@ async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog
     assert reply.response.keys().isdisjoint({"patch", "patchType"})
     [failure] = [JSONFormatter().format(record) for record in caplog.records]
     assert "\n" not in failure
-    assert json.loads(failure)["error"] == "RuntimeError: no persistent_volume_claim\nat all"
+    told = json.loads(failure)
+    assert (told["error"], told["uid"]) == ("RuntimeError", review["request"]["uid"])  # its words may quote the pod
     assert any(place.startswith("claims.py:") for place in json.loads(failure)["at"])
     assert [record.reason for record in noted] == ["InternalError"]

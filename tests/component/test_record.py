@@ -1,10 +1,8 @@
-"""The record of an admission, and the log line made from it: JSON, names of objects only, one line whatever happens."""
+"""The record of an admission: names of objects, what was decided and why."""
 
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -18,8 +16,6 @@ from webhook.core.admit import Answer
 from webhook.core.placement import Policy
 from webhook.documents import read
 from webhook.manifests import Manifests
-
-CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +40,7 @@ def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
         time=found.time,
         level="info",
         message="admission",
+        entry="virt-launcher",
         uid="u-1",
         decision="required",
         reason="ShareManagerPod",
@@ -82,61 +79,3 @@ def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
     pod = builders.virt_launcher_pod()
     pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
     assert record.of(answer(view, pod), 1).vmi is None
-
-
-@pytest.fixture
-def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Any]:
-    """A function that gives the lines that this process has logged, as `serve` sets logging up."""
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    root.handlers[:] = []  # pytest's own: they must not be closed
-    yield lambda: [json.loads(line) for line in capsys.readouterr().err.removesuffix("\n").split("\n")]
-    root.handlers[:] = before
-    root.setLevel(level)
-
-
-def test_an_admission_is_one_line_of_json(view: Manifests, logged: Any) -> None:
-    """Time, level, a constant message, then the record's fields; what has its default is left out."""
-    record.log(record.of(answer(view, builders.virt_launcher_pod(claims=["disk"]), uid="u-1"), 5))
-    [line] = logged()
-    assert list(line)[:3] == ["time", "level", "message"]
-    assert datetime.fromisoformat(line["time"]).tzinfo is not None
-    assert (line["level"], line["message"], line["uid"]) == ("info", "admission", "u-1")
-    assert line["nodes"] == ["node-a"]
-    assert "dry_run" not in line
-
-
-def test_a_line_break_in_a_name_breaks_no_line(view: Manifests, logged: Any) -> None:
-    """What a caller sends can't forge a line of the log."""
-    record.log(record.of(answer(view, builders.virt_launcher_pod(), uid='u\n{"message":"forged"}\u2028'), 5))
-    [line] = logged()
-    assert line["uid"] == 'u\n{"message":"forged"}\u2028'
-
-
-def test_no_content_of_a_pod_gets_into_the_log(view: Manifests, logged: Any) -> None:
-    """Names of objects only: environment, images, labels and annotations stay out."""
-    pod = builders.virt_launcher_pod(claims=["disk"], annotations={"note": CONTENT}, labels={"tier": CONTENT})
-    pod["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": CONTENT}]
-    record.log(record.of(answer(view, pod), 5))
-    assert CONTENT not in json.dumps(logged())
-
-
-def test_an_error_is_one_line_with_its_places(logged: Any) -> None:
-    """The exception, and file and line of each frame, without a traceback's text."""
-    record.start_logging()
-    try:
-        json.loads("{")
-    except ValueError:
-        record.LOGGER.exception("failed")
-    [line] = logged()
-    assert line["level"] == "error"
-    assert line["error"].startswith("JSONDecodeError: Expecting property name")
-    assert line["at"][0].startswith("test_record.py:")
-
-
-def test_what_a_library_logs_is_json_too(logged: Any) -> None:
-    """Warnings of aiohttp or asyncio come in the same form; what they tell at lower levels stays out."""
-    record.start_logging()
-    logging.getLogger("asyncio").warning("slow %s", "callback")
-    logging.getLogger("asyncio").debug("chatter")
-    assert [(line["level"], line["message"]) for line in logged()] == [("warning", "slow callback")]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 from mounted import NAME, NOON, Authority, Clock, Issued, Mounted, good, served
-from serving import request
+from serving import PATH, request
 from wire import Listening, Wire
 
 from webhook.options import Address
@@ -136,7 +136,7 @@ class Reloading:
         async def admit(body: bytes, _: float) -> bytes:
             return body
 
-        listener = Listener(webhook_handler(admit), tls=self.certificate.context)
+        listener = Listener(webhook_handler({PATH: admit}), tls=self.certificate.context)
         address = await listener.start(Address("127.0.0.1", 0))
         try:
             yield Listening(listener, address.port, self.trust)

@@ -33,7 +33,7 @@ async def count(body: bytes, _deadline: float) -> bytes:
 @pytest_asyncio.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Listening]:
     """A webhook whose admission is `count`."""
-    async with listening(webhook_handler(count), tmp_path) as server:
+    async with listening(webhook_handler({PATH: count}), tmp_path) as server:
         yield server
 
 

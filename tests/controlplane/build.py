@@ -1,4 +1,4 @@
-"""Builds the programs of a control plane, kubectl and cert-manager's CRDs from their Go modules, once, into a cache.
+"""Builds the programs of a control plane, kubectl, promtool and others' CRDs from their Go modules, once, into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
@@ -38,6 +38,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "kubernetes-1.36": 2093,
     "kubectl": 892,
     "cert-manager": 438,
+    "monitoring": 1183,
 }
 _GO_LOCK: Final = HERE / "go.lock"
 
@@ -51,11 +52,13 @@ class Unit:
     """A folder here, and what is built from it. `version` is what the programs must call themselves.
 
     `then` is one of the programs and its arguments, run as soon as it is built; `{made}` is where its files go.
+    `tags` are build tags, with commas.
     """
 
     name: str
     packages: Mapping[str, str]
     version: str | None = None
+    tags: str = ""
     then: Sequence[str] = ()
 
     @property
@@ -71,7 +74,8 @@ class Unit:
             major, minor, _ = self.version.split(".")
             told = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
             linked += [f"-X k8s.io/component-base/version.{name}={value}" for name, value in told.items()]
-        return ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", " ".join(linked)]
+        tags = ["-tags", self.tags] if self.tags else []
+        return ["-trimpath", "-buildvcs=false", "-mod=readonly", *tags, "-ldflags", " ".join(linked)]
 
     @property
     def directory(self) -> Path:
@@ -91,9 +95,10 @@ KUBERNETES: Final = {
 }
 NEWEST: Final = "1.36"
 KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
+_CONTROLLER_GEN: Final = {"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"}
 CERT_MANAGER: Final = Unit(
     name="cert-manager",
-    packages={"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"},
+    packages=_CONTROLLER_GEN,
     then=(
         "controller-gen",
         "crd",
@@ -101,7 +106,18 @@ CERT_MANAGER: Final = Unit(
         "output:crd:dir={made}/crds",
     ),
 )
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, CERT_MANAGER)
+MONITORING: Final = Unit(
+    name="monitoring",
+    packages={"promtool": "github.com/prometheus/prometheus/cmd/promtool", **_CONTROLLER_GEN},
+    tags="remove_all_sd",  # without the clients of every cloud, which promtool has for service discovery
+    then=(
+        "controller-gen",
+        "crd",
+        "paths=github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1",
+        "output:crd:dir={made}/crds",
+    ),
+)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, CERT_MANAGER, MONITORING)
 
 
 def programs(version: str = NEWEST) -> dict[str, Path]:
@@ -139,6 +155,24 @@ def cert_manager_crds() -> list[Path]:
     return sorted((_built(CERT_MANAGER) / "crds").glob("*.yaml"))
 
 
+def promtool() -> Path:
+    """Prometheus' own checker of metrics and rules.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(MONITORING) / "promtool"
+
+
+def prometheus_operator_crds() -> list[Path]:
+    """Files, each with one CustomResourceDefinition of the Prometheus operator's.
+
+    Raises:
+        NotBuilt: nobody has made them.
+    """
+    return sorted((_built(MONITORING) / "crds").glob("*.yaml"))
+
+
 def _built(unit: Unit) -> Path:
     if not unit.directory.is_dir():
         raise NotBuilt(f"{unit.name} is not built: run `make control-plane`")
@@ -147,7 +181,7 @@ def _built(unit: Unit) -> Path:
 
 def main() -> int:
     """Build what is missing. Returns the exit code."""
-    wanted = (KUBECTL, CERT_MANAGER) if os.environ.get(ASSETS) else EVERY_UNIT
+    wanted = (KUBECTL, CERT_MANAGER, MONITORING) if os.environ.get(ASSETS) else EVERY_UNIT
     missing = [unit for unit in wanted if not unit.directory.is_dir()]
     if not missing:
         return 0

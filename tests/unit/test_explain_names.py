@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webhook.explain import names
-from webhook.explain.names import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Type
+from webhook.explain.names import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, Type
 from webhook.options import BadSettings
 
 SPELLING_ROWS: dict[str, Type] = {
@@ -21,6 +21,13 @@ SPELLING_ROWS: dict[str, Type] = {
     "vmis": VIRTUAL_MACHINE_INSTANCE,
     "virtualmachineinstance": VIRTUAL_MACHINE_INSTANCE,
     "virtualmachineinstances.kubevirt.io": VIRTUAL_MACHINE_INSTANCE,
+    "volume": VOLUME,
+    "volumes": VOLUME,
+    "lhv": VOLUME,
+    "Volume": VOLUME,
+    "volumes.longhorn.io": VOLUME,
+    "volumes.v1beta2.longhorn.io": VOLUME,
+    "lhv.longhorn.io": VOLUME,
     "po": POD,
     "pod": POD,
     "pods": POD,
@@ -46,18 +53,29 @@ def test_several_are_taken_in_their_order() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["vm/a", "b"], ["vm", "a/b"], ["vm", "vm/a"], ["vm/.."], ["pods.kubevirt.io/a"], ["/a"], ["vm/", "x"]],
+    [
+        ["vm/a", "b"],
+        ["vm", "a/b"],
+        ["vm", "vm/a"],
+        ["vm/.."],
+        ["pods.kubevirt.io/a"],
+        ["volumes.kubevirt.io/a"],
+        ["pv/a"],
+        ["/a"],
+        ["vm/", "x"],
+    ],
     ids=str,
 )
 def test_anything_else_is_refused(words: list[str]) -> None:
     """The two forms are not mixed, and a name that would lead to another path is none."""
-    with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME or pod/NAME"):
+    with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"):
         names.parse(words)
 
 
 PATH_ROWS = {
     "a VM": (VIRTUAL_MACHINE, "/apis/kubevirt.io/v1/namespaces/n/virtualmachines/a", "virtualmachines.kubevirt.io"),
     "a pod": (POD, "/api/v1/namespaces/n/pods/a", "pods"),
+    "a volume": (VOLUME, "/apis/longhorn.io/v1beta2/namespaces/n/volumes/a", "volumes.longhorn.io"),
 }
 
 
@@ -65,3 +83,8 @@ PATH_ROWS = {
 def test_a_type_knows_its_path(type_: Type, path: str, title: str) -> None:
     """Core's group lies elsewhere than all others."""
     assert (type_.path("namespaces/n", "a"), type_.title) == (path, title)
+
+
+def test_what_is_in_no_namespace_has_none_in_its_path() -> None:
+    """No empty part, which an API server would not understand."""
+    assert STORAGE_CLASS.path("", "a") == "/apis/storage.k8s.io/v1/storageclasses/a"

@@ -12,7 +12,7 @@ REQUIRED_TEXT = """\
 VirtualMachine vms/db (stdin:1)
   Cluster: cluster.yaml
   Note: derived from the object alone: what the KubeVirt resource sets for all (default CPU model, machine type, \
-architecture, node placement) is not in it
+architecture, node placement, CPU allocation ratio) is not in it, nor the memory that KubeVirt adds for itself
 
 Opt-in:
   Annotation:      kubevirt-scheduler/co-schedule: "true"

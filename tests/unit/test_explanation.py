@@ -10,26 +10,31 @@ import jsonpatch
 import pytest
 from explaining import a_pod, a_review, a_vm, as_yaml, explained, run, the_cluster
 
+from webhook.core.admit import Entry
 from webhook.core.placement import Mode, Policy
 from webhook.core.view import Key, Kind, Needs, Ref
 from webhook.documents import BadDocument
-from webhook.explain import explanation, names
+from webhook.explain import cluster, explanation, names
 from webhook.explain.cluster import Described
 
 KEYS = [
     "object",
     "cluster",
+    "entry",
     "notes",
     "hints",
     "running",
     "optIn",
     "claims",
+    "volume",
     "nodes",
     "decision",
     "reason",
     "sentence",
     "required",
     "preferred",
+    "shortlist",
+    "followers",
     "annotation",
     "patch",
     "affinity",
@@ -159,7 +164,7 @@ def test_a_pod_that_has_its_node_is_told_to_ask_about_the_vm() -> None:
     """A running pod is left alone; the hint says what to explain instead."""
     found = explained(a_pod("root", nodeName="node-a"))
     assert found["reason"] == "NodeAlreadySet"
-    assert found["hints"] == [explanation._RUNNING_HINT]
+    assert found["hints"] == [explanation._RUNNING_HINTS[Entry.VIRT_LAUNCHER]]
     assert explained(a_pod("root"))["hints"] == []
 
 
@@ -194,7 +199,7 @@ def test_manifests_leave_nothing_unread() -> None:
     """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
     needs = Needs((Ref(Kind.NODE, Key("", "node-a")),))
     with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
-        explanation.settled(the_cluster(), lambda _: needs)
+        cluster.settled(the_cluster(), lambda _: needs)
 
 
 class _Endless(Described):
@@ -208,7 +213,7 @@ def test_what_is_never_settled_is_given_up() -> None:
     """A core that goes on asking would be a bug, and no endless loop."""
     needs = Needs((Ref(Kind.NODE, Key("", "node-a")),))
     with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
-        explanation.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
+        cluster.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 
 
 def test_the_facts_have_an_origin() -> None:

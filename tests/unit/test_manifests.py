@@ -11,7 +11,6 @@ from builders import (
     persistent_volume_claim,
     share_manager,
     share_manager_pod,
-    virt_launcher_pod,
 )
 from views import cluster
 
@@ -120,10 +119,6 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
 @pytest.mark.parametrize(
     ("ignored", "counted"),
     [
-        pytest.param(virt_launcher_pod(), "v1 Pod", id="a pod of no share-manager"),
-        pytest.param({"apiVersion": "v1", "kind": "Pod"}, "v1 Pod", id="a pod without metadata"),
-        pytest.param({"apiVersion": "v1", "kind": "Pod", "metadata": 1}, "v1 Pod", id="a pod with odd metadata"),
-        pytest.param({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": []}}, "v1 Pod", id="odd labels"),
         pytest.param({"apiVersion": "apps/v1", "kind": "Deployment"}, "apps/v1 Deployment", id="another kind"),
         pytest.param({"apiVersion": "longhorn.io/v1beta1", "kind": "Node"}, "longhorn.io/v1beta1 Node", id="a version"),
     ],

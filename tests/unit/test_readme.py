@@ -7,6 +7,7 @@ from pathlib import Path
 
 from webhook import options, settings
 from webhook.core.reasons import Reason
+from webhook.families import Family
 
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
 README = Path(__file__).parents[2] / "README.md"
@@ -27,6 +28,16 @@ def options_table() -> str:
     )
 
 
+def metrics() -> str:
+    """The table of metrics."""
+    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.words} |" for each in Family]
+    return "\n".join(["| Metric | Type | Labels | What it tells |", "|---|---|---|---|", *rows])
+
+
+def _labels(family: Family) -> str:
+    return ", ".join(f"`{label}`" for label in family.labels)
+
+
 def _default(option: options.Option) -> str:
     if option.default is not None:
         return f"`{option.default}`"
@@ -35,7 +46,7 @@ def _default(option: options.Option) -> str:
 
 def render(text: str) -> str:
     """The README with its generated parts made anew."""
-    for name, table in (("reasons", reasons()), ("options", options_table())):
+    for name, table in (("reasons", reasons()), ("options", options_table()), ("metrics", metrics())):
         head, _, rest = text.partition(f"<!-- {name}: ")
         opening, _, rest = rest.partition("\n")
         _, closing, tail = rest.partition(f"<!-- /{name} -->")
@@ -43,7 +54,7 @@ def render(text: str) -> str:
     return text
 
 
-def test_the_readme_shows_the_reasons_and_options_that_the_code_has() -> None:
+def test_the_readme_shows_the_reasons_options_and_metrics_that_the_code_has() -> None:
     """Otherwise run `python tests/unit/test_readme.py`."""
     text = README.read_text(encoding="utf-8")
     assert render(text) == text

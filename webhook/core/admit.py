@@ -5,11 +5,12 @@ Three lanes and no fourth: BadReview (we could not read the question), admitted 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 
 from msgspec import Struct
 
-from webhook.core import patch, placement, review
+from webhook.core import patch, placement, review, steering
 from webhook.core.objects import Pod
 from webhook.core.patch import Operation
 from webhook.core.placement import Decision, Leave, Policy
@@ -29,8 +30,24 @@ class Answer(Struct, frozen=True):
     audit_annotations: Mapping[str, str]
 
 
-def admit(body: bytes, view: ClusterView, policy: Policy) -> Answer | Needs:
-    """Answer the AdmissionReview in `body`.
+Decide = Callable[[Pod, str, ClusterView, Policy], Decision | Needs]
+"""What an entry of the webhook configuration asks: what to do with this pod of that namespace."""
+
+
+class Entry(Enum):
+    """The entries of the webhook configuration: the path at which each is called, and the rules for its pods."""
+
+    def __init__(self, title: str, decide: Decide) -> None:
+        self.title = title
+        self.path = f"/mutate/{title}"
+        self.decide = decide
+
+    VIRT_LAUNCHER = "virt-launcher", placement.decide
+    SHARE_MANAGER = "share-manager", steering.decide
+
+
+def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | Needs:
+    """Answer the AdmissionReview in `body`, which came by `entry`.
 
     Returns:
         The answer, or the objects that `view` must have read before there can be one.
@@ -43,7 +60,7 @@ def admit(body: bytes, view: ClusterView, policy: Policy) -> Answer | Needs:
     if foreign:
         return unchanged(request, foreign)
     pod = request.pod()
-    decision = placement.decide(pod, request.namespace or pod.metadata.namespace or "", view, policy)
+    decision = entry.decide(pod, request.namespace or pod.metadata.namespace or "", view, policy)
     if isinstance(decision, Needs):
         return decision
     return _proven(request, pod, decision, patch.for_decision(pod, decision))

@@ -8,7 +8,7 @@ k8s.io/apimachinery pkg/labels/selector.go.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -60,6 +60,19 @@ def pinned_nodes(term: NodeSelectorTerm) -> frozenset[str]:
     )
 
 
+def only_node(selector: NodeSelector | None) -> str | None:
+    """The one node that a selector leaves by naming it in every term; None where it leaves more, or names none."""
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    named = [pinned_nodes(term) for term in terms if not term.is_empty]
+    return min(named[0]) if named and all(each == named[0] for each in named) and len(named[0]) == 1 else None
+
+
+def names_some_nodes(selector: NodeSelector | None) -> bool:
+    """Whether some terms of a selector name nodes, and others name none."""
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    return len({bool(pinned_nodes(term)) for term in terms if not term.is_empty}) > 1
+
+
 def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
     """How many of `wanted` nodes a pin may name over this selector, so that MAX_TERMS and a bound in bytes hold.
 
@@ -73,6 +86,19 @@ def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
         return min(wanted, MAX_TERMS)
     most = max(0, min(wanted, (MAX_TERMS - len(kept) + len(free)) // len(free)))
     return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(free))))
+
+
+def shuns(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
+    """Whether one of these preferences is against a node by NotIn: as Longhorn's is against a delinquent one."""
+    for term in preferred:
+        preference = term.preference or NodeSelectorTerm()
+        for expression in preference.match_expressions or ():
+            if expression.operator == "NotIn" and not _expression_holds(expression, labels or {}):
+                return True
+        for field in preference.match_fields or ():
+            if field.operator == "NotIn" and not _field_holds(field, name):
+                return True
+    return False
 
 
 def prefers_only(term: PreferredSchedulingTerm, node: str, weight: int) -> bool:

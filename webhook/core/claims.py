@@ -36,14 +36,16 @@ _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.
 class Finding(Struct, frozen=True, kw_only=True):
     """What one volume of the pod led to.
 
-    `volume_handle` is Longhorn's volume name. `node` is set where there is evidence of a node; `firm` says that it
-    may carry a hard pin. `persistent_volume` is set for every bound claim, whatever it led to.
+    `volume_handle` is Longhorn's volume name. `node` is set where there is evidence of a node; `firm` says that it may
+    carry a hard pin. `persistent_volume` is set for every bound claim, whatever it led to. `instance` is the VM whose
+    pod is the evidence, where one's is, by namespace and uid.
     """
 
     claim: str
     why: Why
     persistent_volume: PersistentVolume | None = None
     volume_handle: str | None = None
+    instance: Key | None = None
     node: str | None = None
     firm: bool = False
 

@@ -14,11 +14,24 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.affinity import parse_int64, selector_admits
-from webhook.core.objects import InterPodTerms, LonghornNode, Node, PersistentVolume, Pod, Taint, Toleration
+from webhook.core.objects import LonghornNode, Node, PersistentVolume, Pod, Taint, Toleration
+from webhook.core.pod_rules import InterPodTerms
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
+_AVOIDED: Final = "PreferNoSchedule"
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
+LEAVING: Final = frozenset(
+    {
+        "node.kubernetes.io/out-of-service",  # its pods and volumes are taken away
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "kubevirt.io/drain",  # KubeVirt's own: VMs migrate away (configuration.migrations.nodeDrainTaintKey)
+        "ToBeDeletedByClusterAutoscaler",
+        "karpenter.sh/disrupted",
+    }
+)
+"""Taints of nodes that are about to be lost. Whoever tolerates them may be bound there, and would soon have to go."""
+
 TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
@@ -93,6 +106,9 @@ def _refusal(node: Node, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) ->
         return Reason.NODE_NOT_READY.why(node=name)
     if node.spec and node.spec.unschedulable:
         return Reason.NODE_CORDONED.why(node=name)
+    leaving = next((taint for taint in (node.spec.taints or () if node.spec else ()) if taint.key in LEAVING), None)
+    if leaving:
+        return Reason.NODE_LEAVING.why(node=name, taint=_taint_text(leaving))
     for taint in (node.spec.taints or ()) if node.spec else ():
         if taint.effect in _REPELLING_EFFECTS and not tolerates(pod.spec.tolerations or (), taint):
             return Reason.TAINT_NOT_TOLERATED.why(node=name, taint=_taint_text(taint))
@@ -143,13 +159,25 @@ def undecidable(pod: Pod) -> Why | None:
     for constraint in pod.spec.topology_spread_constraints or ():
         if constraint.when_unsatisfiable != "ScheduleAnyway":
             return Reason.TOPOLOGY_SPREAD.why(key=constraint.topology_key)
-    if pod.spec.resource_claims:
-        return Reason.RESOURCE_CLAIMS.why()
-    return None
+    return claimed_devices(pod)
+
+
+def claimed_devices(pod: Pod) -> Why | None:
+    """Whether the pod claims devices, which only some nodes may have, and of which nothing is known here."""
+    return Reason.RESOURCE_CLAIMS.why() if pod.spec.resource_claims else None
 
 
 def _requires(terms: InterPodTerms | None) -> bool:
     return bool(terms and terms.required)
+
+
+def reluctance(node: Node, pod: Pod) -> int:
+    """How many taints of a node make the scheduler avoid it for this pod, where it can.
+
+    Its TaintToleration score (plugins/tainttoleration/taint_toleration.go) outweighs all that nodeAffinity can give.
+    """
+    taints = (node.spec.taints or ()) if node.spec else ()
+    return sum(taint.effect == _AVOIDED and not tolerates(pod.spec.tolerations or (), taint) for taint in taints)
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:

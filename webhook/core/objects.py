@@ -11,7 +11,11 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from webhook.core.pod_rules import InterPodTerms, TopologySpreadConstraint
+from webhook.core.workload import PodCondition, Quantities, Workload, WorkloadStatus
+
 LABEL_APP: Final = "kubevirt.io"
+LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
 VIRT_LAUNCHER: Final = "virt-launcher"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -19,8 +23,11 @@ METADATA_NAME: Final = "metadata.name"
 LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
 LABEL_LONGHORN_COMPONENT: Final = "longhorn.io/component"
+LABEL_LONGHORN_SHARE_MANAGER: Final = "longhorn.io/share-manager"
 SHARE_MANAGER: Final = "share-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
+POD_SCHEDULED: Final = "PodScheduled"
+UNSCHEDULABLE: Final = "Unschedulable"
 
 
 class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -28,6 +35,7 @@ class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False
 
     kind: str | None = None
     name: str | None = None
+    uid: str | None = None
 
 
 class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -39,6 +47,7 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     owner_references: list[OwnerReference] | None = None
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
 
     def label(self, key: str) -> str | None:
@@ -90,12 +99,6 @@ class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
 
 
-class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodAffinity or v1.PodAntiAffinity, read only as far as whether anything in it is required."""
-
-    required: list[Any] | None = field(name=REQUIRED, default=None)
-
-
 class Affinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Affinity."""
 
@@ -113,13 +116,6 @@ class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     effect: str | None = None
 
 
-class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.TopologySpreadConstraint, as far as whether it can refuse a node."""
-
-    topology_key: str | None = None
-    when_unsatisfiable: str | None = None
-
-
 class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PersistentVolumeClaimVolumeSource."""
 
@@ -134,8 +130,8 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     ephemeral: dict[str, Any] | None = None
 
 
-class PodSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodSpec, without the containers."""
+class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PodSpec."""
 
     node_name: str | None = None
     node_selector: dict[str, str] | None = None
@@ -152,10 +148,13 @@ class PodSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return node_affinity.required if node_affinity else None
 
 
-class PodStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodStatus."""
 
-    phase: str | None = None
+    @property
+    def scheduled(self) -> PodCondition | None:
+        """The condition PodScheduled, which kube-scheduler posts; None before it has looked at the pod."""
+        return next((each for each in self.conditions or () if each.type == POD_SCHEDULED), None)
 
 
 class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -196,6 +195,13 @@ class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=Tru
     volume_attributes: dict[str, str] | None = None
 
 
+class ObjectReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.ObjectReference, as far as it names an object."""
+
+    namespace: str | None = None
+    name: str | None = None
+
+
 class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.VolumeNodeAffinity."""
 
@@ -206,6 +212,7 @@ class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc
     """v1.PersistentVolumeSpec."""
 
     csi: CSIPersistentVolumeSource | None = None
+    claim_ref: ObjectReference | None = None
     volume_mode: str | None = None
     node_affinity: VolumeNodeAffinity | None = None
 
@@ -231,6 +238,26 @@ class ShareManager(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     status: ShareManagerStatus | None = None
 
 
+class AttachmentTicket(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """longhorn.io/v1beta2 AttachmentTicket: who wants the volume attached, and on which node."""
+
+    type: str | None = None
+    node_id: str | None = field(name="nodeID", default=None)
+
+
+class VolumeAttachmentSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """longhorn.io/v1beta2 VolumeAttachmentSpec."""
+
+    attachment_tickets: dict[str, AttachmentTicket] | None = None
+
+
+class VolumeAttachment(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """longhorn.io/v1beta2 VolumeAttachment; its name is Longhorn's volume name."""
+
+    metadata: ObjectMeta
+    spec: VolumeAttachmentSpec | None = None
+
+
 class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.NodeCondition and Longhorn's Condition."""
 
@@ -254,8 +281,9 @@ class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus."""
+    """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus, which has no `allocatable`."""
 
+    allocatable: Quantities | None = None
     conditions: list[Condition] | None = None
 
     @property

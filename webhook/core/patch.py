@@ -1,7 +1,7 @@
 """A decision as RFC 6902 operations, and the proof that they apply.
 
-Only spec.affinity.nodeAffinity and our own annotation are ever touched, by `add` and `copy` alone: what a pod
-carries is appended to, never rewritten, so no field that we don't know can be lost.
+Only spec.affinity and our own annotation are ever touched, by `add` and `copy` alone: what a pod carries is appended
+to, never rewritten, so no field that we don't know can be lost.
 Invariant: a decision gives no operations for a pod that already carries it.
 """
 
@@ -15,15 +15,19 @@ import msgspec
 
 from webhook.core.affinity import pin, pinned_nodes, prefers_only
 from webhook.core.objects import PREFERRED, REQUIRED, NodeAffinity, NodeSelectorTerm, Pod
-from webhook.core.placement import Decision, Leave, Pin, WeightedNode, tell
+from webhook.core.placement import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, tell
+from webhook.core.pod_rules import InterPodTerms
 from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.view import Key
 
 Operation = Mapping[str, Any]
 
 _AFFINITY: Final = "/spec/affinity"
 _NODE_AFFINITY: Final = f"{_AFFINITY}/nodeAffinity"
 _TERMS: Final = f"{_NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
+_POD_AFFINITY: Final = f"{_AFFINITY}/podAffinity"
 _ANNOTATIONS: Final = "/metadata/annotations"
+_INSISTENCE: Final = 10  # of 11 parts then 10 are the wish's: more adds next to nothing
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is refused
 _UTF8_MAX_BYTES: Final = 4  # of one character
 _TEXT_MAX_CHARS: Final = 1024  # of our annotation; names are at most 253 characters each
@@ -49,20 +53,46 @@ def _draw(pod: Pod, drawn: Pin) -> Iterator[Operation]:
     else:
         if drawn.required:
             yield from _narrow(affinity.node_affinity, drawn.required)
-        yield from _prefer(affinity.node_affinity, drawn.preferred)
+        elif drawn.shortlist:
+            yield from _narrow(affinity.node_affinity, drawn.shortlist, keep_pinned=True)
+        yield from _prefer(affinity.node_affinity, drawn.preferred, insist=isinstance(drawn, Steer))
+    if isinstance(drawn, Steer) and drawn.toward:
+        yield from _draw_to_pods(affinity.pod_affinity if affinity else None, drawn.toward)
+
+
+def _draw_to_pods(own: InterPodTerms | None, instances: Sequence[Key]) -> Iterator[Operation]:
+    """Preferences for where the pods of these VMs are, appended; nodeAffinity is there by now."""
+    terms = [_near(instance) for instance in instances]
+    if own is None:
+        yield _add(_POD_AFFINITY, {PREFERRED: terms})
+    elif own.preferred:
+        yield from (_add(f"{_POD_AFFINITY}/{PREFERRED}/-", term) for term in terms if term not in own.preferred)
+    else:
+        yield _add(f"{_POD_AFFINITY}/{PREFERRED}", terms)
+
+
+def _near(instance: Key) -> dict[str, Any]:
+    """KubeVirt labels a VM's pods with its uid (pkg/virt-controller/services/template.go, CreatedByLabel)."""
+    term = {
+        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": instance.name}},
+        "namespaces": [instance.namespace],
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"weight": TOP_WEIGHT, "podAffinityTerm": term}
 
 
 def _node_affinity(drawn: Pin) -> dict[str, Any]:
-    required = {REQUIRED: _selector(drawn.required)} if drawn.required else {}
+    among = drawn.required or drawn.shortlist
+    required = {REQUIRED: _selector(among)} if among else {}
     return {**required, PREFERRED: [_wish(wish) for wish in drawn.preferred]}
 
 
-def _narrow(own: NodeAffinity, nodes: Sequence[str]) -> Iterator[Operation]:
+def _narrow(own: NodeAffinity, nodes: Sequence[str], *, keep_pinned: bool = False) -> Iterator[Operation]:
     """AND `nodes` (any of them) into every term that could match; an empty one matches nothing, and must stay so.
 
     The terms are ORed, and a requirement names one node: with several nodes each term is copied once per further
     node. A term that names one of `nodes` already is narrow enough. One that names only others can't match any of
-    `nodes`, and is made to match nothing at all.
+    `nodes`, and is made to match nothing at all, unless `keep_pinned`.
     """
     if own.required is None:
         yield _add(f"{_NODE_AFFINITY}/{REQUIRED}", _selector(nodes))
@@ -71,7 +101,7 @@ def _narrow(own: NodeAffinity, nodes: Sequence[str]) -> Iterator[Operation]:
     end = len(terms)
     for index, term in enumerate(terms):
         named = pinned_nodes(term)
-        if term.is_empty or not named.isdisjoint(nodes):
+        if term.is_empty or not named.isdisjoint(nodes) or (named and keep_pinned):
             continue
         for node in nodes[1:] if not named else ():
             yield {"op": "copy", "from": f"{_TERMS}/{index}", "path": f"{_TERMS}/-"}
@@ -85,10 +115,18 @@ def _and(term: NodeSelectorTerm, index: int, node: str) -> Operation:
     return _add(f"{path}/-", _requirement(node)) if term.match_fields else _add(path, [_requirement(node)])
 
 
-def _prefer(own: NodeAffinity, wishes: Sequence[WeightedNode]) -> Iterator[Operation]:
+def _prefer(own: NodeAffinity, wishes: Sequence[WeightedNode], *, insist: bool) -> Iterator[Operation]:
+    """Append the wishes that are not there yet.
+
+    The scheduler adds the weights of all terms that match a node, and scales the sum to the best node's: beside a term
+    that matches every node but one, as Longhorn's against a delinquent node does, a wish has half its weight. To
+    `insist` it is written several times there.
+    """
     path = f"{_NODE_AFFINITY}/{PREFERRED}"
     there = own.preferred or []
-    lacking = [w for w in wishes if not any(prefers_only(term, w.node, w.weight) for term in there)]
+    present = [sum(prefers_only(term, wish.node, wish.weight) for term in there) for wish in wishes]
+    copies = _INSISTENCE if insist and sum(present) < len(there) else 1
+    lacking = [wish for wish, had in zip(wishes, present, strict=True) for _ in range(copies - had)]
     if there:
         yield from (_add(f"{path}/-", _wish(wish)) for wish in lacking)
     elif lacking:

@@ -6,24 +6,24 @@ only nodes with firm evidence that were judged feasible; nothing here raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import claims, feasibility
+from webhook.core import claims, fit, shortlist
 from webhook.core.affinity import MAX_TERMS, most_nodes
 from webhook.core.claims import Finding
 from webhook.core.feasibility import Verdict
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Pod
+from webhook.core.fit import Applicant
+from webhook.core.objects import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
 from webhook.core.review import POD, RequestHead
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, Key, Needs
 
 _NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
-_TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
-_LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"
+TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 _ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"
 _ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"
 _VALUE_SHOWN_CHARS: Final = 48  # of an annotation that we do not understand: a warning should stay under 256
@@ -38,9 +38,10 @@ class Mode(StrEnum):
 
 
 class Policy(Struct, frozen=True):
-    """What the operator decided: the mode that the annotation value `true` stands for."""
+    """What the operator decided: the mode that the annotation value `true` stands for, and where Longhorn lives."""
 
     mode: Mode = Mode.REQUIRED
+    longhorn_namespace: str = "longhorn-system"
 
 
 class WeightedNode(Struct, frozen=True):
@@ -60,11 +61,16 @@ class Leave(Struct, frozen=True, kw_only=True):
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """The pod is drawn to nodes: `required` (any of them, empty for a mere preference) and `preferred`, best first."""
+    """The pod is drawn to nodes: `required` (any of them, empty for a mere preference) and `preferred`, best first.
+
+    `shortlist` is for a preference in a large cluster: the nodes that the scheduler is to choose from, so that it looks
+    at the preferred ones at all. Empty: any.
+    """
 
     why: Why
-    required: tuple[str, ...]
+    required: tuple[str, ...] = ()
     preferred: tuple[WeightedNode, ...]
+    shortlist: tuple[str, ...] = ()
     findings: Sequence[Finding] = ()
     verdicts: Sequence[Verdict] = ()
 
@@ -77,6 +83,15 @@ class Pin(Struct, frozen=True, kw_only=True):
     def nodes(self) -> tuple[str, ...]:
         """The nodes that count, best first."""
         return self.required or tuple(wish.node for wish in self.preferred)
+
+
+class Steer(Pin, frozen=True, kw_only=True):
+    """A share-manager pod is drawn to its VMs: a preference, and never more.
+
+    `toward`: the VMs, by namespace and uid of the VirtualMachineInstance, whose pods it is drawn to as pods, too.
+    """
+
+    toward: tuple[Key, ...] = ()
 
 
 Decision = Pin | Leave
@@ -95,18 +110,18 @@ def foreign(request: RequestHead) -> Why | None:
 
 def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | Needs:
     """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
-    mode = _asked_mode(pod, policy)
+    mode = _our_mode(pod, policy)
     if isinstance(mode, Why):
         return Leave(why=mode)
     return _place(pod, namespace, mode, view)
 
 
-def _asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
+def _our_mode(pod: Pod, policy: Policy) -> Mode | Why:
     """Rules 2 to 4: the mode this pod asks for, or why it is not ours to place."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
-    if meta.label(_LABEL_MIGRATION_JOB_UID) is not None:
+    if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
         return Reason.MIGRATION_TARGET.why()
     if meta.annotation(_ANNOTATION_RECEIVER) == "true":
         return Reason.MIGRATION_RECEIVER.why()
@@ -114,7 +129,12 @@ def _asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
         return Reason.EPHEMERAL_PROVISIONING.why()
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
-    match meta.annotation(ANNOTATION_CO_SCHEDULE):
+    return asked_mode(pod, policy)
+
+
+def asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
+    """Rule 4: the mode that the annotation of a virt-launcher pod asks for, or why it asks for none."""
+    match pod.metadata.annotation(ANNOTATION_CO_SCHEDULE):
         case None:
             return Reason.NOT_OPTED_IN.why()
         case "false":
@@ -138,39 +158,59 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     if not ranked:
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
         return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
-    volumes = claims.bound_volumes(findings)
-    judged = [feasibility.judge(node, pod, volumes, view) for node in ranked]
-    unread = [ref for verdict in judged if isinstance(verdict, Needs) for ref in verdict.refs]
-    if unread:
-        return Needs(tuple(unread))
-    verdicts = [verdict for verdict in judged if isinstance(verdict, Verdict)]
+    who = fit.applicant(pod, namespace, claims.bound_volumes(findings))
+    verdicts = fit.settled([fit.judge(node, who, view) for node in ranked])
+    if isinstance(verdicts, Needs):
+        return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
         return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
     required = _required(pod, mode, findings, verdicts, view)
+    soft = isinstance(required, Why)
     return Pin(
-        why=required if isinstance(required, Why) else _evidence_for(required[0], findings).why,
+        why=required if isinstance(required, Why) else evidence_for(required[0], findings).why,
         required=() if isinstance(required, Why) else required,
-        preferred=_weigh(wished)[:MAX_TERMS],
+        preferred=weigh(wished)[:MAX_TERMS],
+        shortlist=_shortlist(who, findings, verdicts, view) if soft else (),
         findings=findings,
         verdicts=verdicts,
     )
 
 
+def _shortlist(
+    who: Applicant, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+) -> tuple[str, ...]:
+    """The nodes among which a preference is heard, where that can't cost the start.
+
+    Not while a claim is open: its volume may come to be where none of them is.
+    """
+    fitting = [verdict.node for verdict in verdicts if verdict.feasible]
+    if not fitting or any(finding.open for finding in findings):
+        return ()
+    owner = next((each.uid for each in who.pod.metadata.owner_references or () if each.uid), None)
+    reluctance = shortlist.reluctance_of(fitting[0], who.pod, view)
+    return shortlist.pick(who, fitting, view, seed=owner or fitting[0], reluctance=reluctance)
+
+
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:
     """Node -> number of volumes whose share-manager it has, the most first, equals by name."""
     served = {finding.volume_handle: finding.node for finding in findings if finding.node}
+    return rank(served.values())
+
+
+def rank(nodes: Iterable[str]) -> dict[str, int]:
+    """Node -> how often it is among `nodes`, the most first, equals by name."""
     counted: dict[str, int] = {}
-    for node in served.values():
+    for node in nodes:
         counted[node] = counted.get(node, 0) + 1
     return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))) if len(counted) > 1 else counted
 
 
-def _weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
-    """100 for the node with the most volumes, the others in proportion (halves up), never under 1."""
+def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
+    """100 for the node that counts most, the others in proportion (halves up), never under 1."""
     most = max(ranked.values())
     return tuple(
-        WeightedNode(node, max(1, (2 * _TOP_WEIGHT * count + most) // (2 * most))) for node, count in ranked.items()
+        WeightedNode(node, max(1, (2 * TOP_WEIGHT * count + most) // (2 * most))) for node, count in ranked.items()
     )
 
 
@@ -184,8 +224,8 @@ def _required(
     firm = {finding.node for finding in findings if finding.firm}
     candidates = [verdict for verdict in verdicts if verdict.node in firm]
     if not candidates:
-        return _evidence_for(verdicts[0].node, findings).why
-    blocked = feasibility.undecidable(pod) or next((finding.why for finding in findings if finding.open), None)
+        return evidence_for(verdicts[0].node, findings).why
+    blocked = fit.undecidable(pod, view) or next((finding.why for finding in findings if finding.open), None)
     if blocked:
         return blocked
     doubt = view.doubt()
@@ -194,11 +234,13 @@ def _required(
     feasible = tuple(verdict.node for verdict in candidates if verdict.feasible)
     if not feasible:
         return candidates[0].why
-    most = most_nodes(pod.spec.required_node_affinity, len(feasible))
+    # A topology spread was judged for a pin to one node: among several the scheduler may find none that it admits.
+    wanted = 1 if pod.spec.topology_spread_constraints else len(feasible)
+    most = most_nodes(pod.spec.required_node_affinity, wanted)
     return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)
 
 
-def _evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
+def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
     """The strongest finding that names this node."""
     return max(
         (finding for finding in findings if finding.node == node),
@@ -212,7 +254,9 @@ def tell(decision: Decision) -> str:
         return f"unchanged: {decision.why}"
     shown = decision.nodes[:_NODES_TOLD]
     names = ", ".join(shown) + (f" and {more} more" if (more := len(decision.nodes) - len(shown)) else "")
-    evidence = "; ".join(str(_evidence_for(node, decision.findings).why) for node in shown)
+    evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in shown)
     if decision.strength is Mode.REQUIRED:
         return f"required on {names}: {evidence}"
-    return f"preferred on {names}: {evidence}; not required, because {decision.why}"
+    among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
+    told = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}"
+    return told if isinstance(decision, Steer) else f"{told}; not required, because {decision.why}"

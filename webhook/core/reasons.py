@@ -15,7 +15,7 @@ ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
 
 
-class Why(Struct, frozen=True):
+class Why(Struct, frozen=True, gc=False):
     """A reason, and the names that its sentence tells; the sentence is made when somebody reads it."""
 
     reason: Reason
@@ -127,11 +127,39 @@ class Reason(Enum):
         "claim {claim}: pod share-manager-{volume} is on node {node}{besides}",
     )
 
+    # A share-manager pod: from its volume to the VMs that use it. The further down, the closer to a node.
+    NOT_SHARE_MANAGER = (
+        "NotShareManager",
+        "the pod is no share-manager of Longhorn's (namespace {namespace}, label longhorn.io/component)",
+    )
+    VOLUME_LOOKUP_FAILED = "VolumeLookupFailed", "volume {volume}: its {kind} could not be read ({problem})"
+    VOLUME_UNCLAIMED = "VolumeUnclaimed", "volume {volume}: no PersistentVolume with this handle has a claim"
+    NO_CONSUMER = (
+        "NoConsumer",
+        "claim {claim}: no virt-launcher pod is known that uses it, and no csi-attacher ticket leads to one",
+    )
+    CONSUMER_NOT_OPTED_IN = "ConsumerNotOptedIn", "claim {claim}: VM {vm} uses it, and {because}"
+    CONSUMER_ON_NO_NODE = (
+        "ConsumerOnNoNode",
+        "claim {claim}: VM {vm} uses it, and is on no node yet; no csi-attacher ticket names one",
+    )
+    ATTACHMENT_TICKET = (
+        "AttachmentTicket",
+        "claim {claim}: VM {vm} uses it, and a csi-attacher ticket of volume {volume} names node {node}",
+    )
+    CONSUMER_PINNED = "ConsumerPinned", "claim {claim}: VM {vm} uses it, and its pod {pod} may only run on node {node}"
+    CONSUMER_LEAVING = (
+        "ConsumerLeaving",
+        "claim {claim}: VM {vm} uses it, and its terminating pod {pod} is on node {node}",
+    )
+    CONSUMER_ON_NODE = "ConsumerOnNode", "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
+
     # Rule 7: may this pod run on that node?
     NODE_LOOKUP_FAILED = "NodeLookupFailed", "node {node}: its {kind} could not be read ({problem})"
     NODE_NOT_FOUND = "NodeNotFound", "node {node} does not exist"
     NODE_BEING_DELETED = "NodeBeingDeleted", "node {node} is being deleted"
     NODE_NOT_READY = "NodeNotReady", "node {node} is not Ready"
+    NODE_LEAVING = "NodeLeaving", "node {node} is about to be lost: it has the taint {taint}"
     NODE_CORDONED = "NodeCordoned", "node {node} is cordoned"
     TAINT_NOT_TOLERATED = "TaintNotTolerated", "node {node} has the taint {taint}, which the pod does not tolerate"
     NODE_SELECTOR_MISMATCH = (
@@ -154,6 +182,65 @@ class Reason(Enum):
         "LonghornNotReady",
         "Longhorn is not ready on node {node} (nodes.longhorn.io {state}), so no volume can be attached there",
     )
+    PODS_UNKNOWN = "PodsUnknown", "what the pods on node {node} leave free is not known: {problem}"
+    NO_ROOM = (
+        "NoRoom",
+        "node {node} has no room: {resource} {asked} is asked for, {used} of {allocatable} is taken{headroom}",
+    )
+    PORT_TAKEN = "PortTaken", "a pod on node {node} has the host port {port} already"
+    VOLUMES_LIMITED = (
+        "VolumesLimited",
+        (
+            "node {node} takes at most {limit} volumes of {driver}, that of claim {claim} among them, "
+            "and how many are attached is not known"
+        ),
+    )
+    SELECTOR_UNREADABLE = "SelectorUnreadable", "the pod's {rule} has a label selector that the scheduler can't read"
+    TOPOLOGY_LABEL_MISSING = "TopologyLabelMissing", "node {node} has no label {key}, which the pod's {rule} needs"
+    POD_AFFINITY_UNMET = (
+        "PodAffinityUnmet",
+        "no pod that the pod's required pod affinity asks for ({pods}) is in the same {key} as node {node}",
+    )
+    POD_ANTI_AFFINITY = (
+        "PodAntiAffinity",
+        "a pod that the pod's required anti-affinity keeps away from ({pods}) is in the same {key} as node {node}",
+    )
+    REPELLED = (
+        "Repelled",
+        "a pod in the same {key} as node {node} has a required anti-affinity against pods such as this one ({pods})",
+    )
+    SPREAD_SKEW = (
+        "SpreadSkew",
+        (
+            "node {node} would be in a {key} with {count} pods of the pod's DoNotSchedule topology spread, "
+            "another {key} has {least}, and maxSkew is {most}"
+        ),
+    )
+    SPREAD_DOMAINS = (
+        "SpreadDomains",
+        (
+            "node {node} would be in a {key} with {count} pods of the pod's DoNotSchedule topology spread, which "
+            "allows {most} where there are fewer than {wanted} of them (minDomains), and a pin leaves but one"
+        ),
+    )
+    NAMESPACES_UNKNOWN = (
+        "NamespacesUnknown",
+        "whether {rule} refuses node {node} depends on labels of namespaces, which are not known",
+    )
+    NEIGHBOUR_EXPECTED = (
+        "NeighbourExpected",
+        "whether {rule} refuses node {node} depends on a pod that is not there yet",
+    )
+    NEIGHBOUR_ON_UNKNOWN_NODE = (
+        "NeighbourOnUnknownNode",
+        "whether {rule} refuses node {node} depends on a pod on node {other}, which is not known",
+    )
+    LABEL_NOT_KEPT = "LabelNotKept", "{rule} selects pods by label {key}, which is not kept of other pods"
+    TOO_MANY_NEIGHBOURS = (
+        "TooManyNeighbours",
+        "{rule} concerns too many pods or nodes to look at each (more than {most})",
+    )
+    NODE_DELINQUENT = "NodeDelinquent", "Longhorn itself prefers to keep its pod away from node {node}"
     NODE_FEASIBLE = "NodeFeasible", "the pod may run on node {node}"
 
     # Rule 7, of the pod itself: rules that are not evaluated, so a hard pin could strand it.
@@ -167,6 +254,14 @@ class Reason(Enum):
     PREFERRED_MODE = "PreferredMode", "mode preferred, as {who} asks"
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch could not be shown to apply ({problem}); please report this"
     INTERNAL_ERROR = "InternalError", "the webhook failed on this pod ({problem}); please report this"
+
+    # A VM as it is now (status, metrics): of one that is on no node. The others have a claim's reason.
+    VM_NOT_SCHEDULED = "VmNotScheduled", "pod {pod} is on no node yet"
+    VM_UNSCHEDULABLE = "VmUnschedulable", "pod {pod} is on no node yet: kube-scheduler says: {message}"
+    VM_STUCK = (
+        "VmStuck",
+        "pod {pod} is pinned, and kube-scheduler finds no node for it: {message}",
+    )
 
 
 CHAIN_ORDER: Final = {reason: rank for rank, reason in enumerate(Reason)}

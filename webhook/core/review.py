@@ -17,6 +17,7 @@ from webhook.core.objects import Pod
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"
+_UID_CHARS: Final = 128  # the API server's have 36
 
 
 class BadReview(Exception):
@@ -93,6 +94,15 @@ class _Answer(Struct, rename="camel", frozen=True, kw_only=True):
     response: _Response
 
 
+class _Uid(Struct, frozen=True):
+    uid: str | None = None
+
+
+class _Mark(Struct, frozen=True):
+    request: _Uid | None = None
+
+
+_mark_decoder: Final = msgspec.json.Decoder(_Mark)
 _decoder: Final = msgspec.json.Decoder(_Review[AdmissionRequest])
 _head_decoder: Final = msgspec.json.Decoder(_Review[RequestHead])
 _encoder: Final = msgspec.json.Encoder()
@@ -139,6 +149,15 @@ def _foreign(body: bytes, error: msgspec.ValidationError) -> _Review[AdmissionRe
     if head is None or head.creates_pod:
         raise BadReview(_explain(error))
     return _Review(review.api_version, review.kind, AdmissionRequest(**msgspec.structs.asdict(head)))
+
+
+def uid_of(body: bytes) -> str | None:
+    """The request's uid in a body that can't be answered, as far as it has one: for whoever looks for that call."""
+    try:
+        marked = _mark_decoder.decode(body)
+    except (ValueError, RecursionError):
+        return None
+    return marked.request.uid[:_UID_CHARS] if marked.request and marked.request.uid else None
 
 
 def _explain(error: Exception) -> str:

@@ -6,11 +6,13 @@ with every such reference at once, and the caller reads them and asks again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, StrEnum
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from webhook.core.crowd import Crowd
 from webhook.core.objects import (
     LonghornNode,
     Node,
@@ -18,6 +20,7 @@ from webhook.core.objects import (
     PersistentVolumeClaim,
     Pod,
     ShareManager,
+    VolumeAttachment,
 )
 
 
@@ -29,7 +32,10 @@ class Key(NamedTuple):
 
 
 class Kind(StrEnum):
-    """The kinds core reads. LONGHORN_NODE is longhorn.io's Node, NODE the core one."""
+    """The kinds core reads. LONGHORN_NODE is longhorn.io's Node, NODE the core one.
+
+    A Ref to VIRT_LAUNCHERS_ON_NODE names a namespace and a node: those pods of the one that are on the other.
+    """
 
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
     PERSISTENT_VOLUME = "PersistentVolume"
@@ -37,6 +43,10 @@ class Kind(StrEnum):
     SHARE_MANAGER_POD = "share-manager Pod"
     NODE = "Node"
     LONGHORN_NODE = "Longhorn Node"
+    VOLUME_ATTACHMENT = "Longhorn VolumeAttachment"
+    CSI_NODE = "CSINode"
+    VIRT_LAUNCHER_POD = "virt-launcher Pod"
+    VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
 
 
 class Ref(NamedTuple):
@@ -94,6 +104,33 @@ class ClusterView(Protocol):
 
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
         """Longhorn's object for the Kubernetes node of that name."""
+        ...
+
+    def node_names(self) -> Sequence[str]:
+        """The Kubernetes nodes, in no order that means anything; none where they can't be known without asking."""
+        ...
+
+    def crowd(self) -> Crowd | str | None:
+        """What the pods of the cluster leave of its nodes; why that is not known; None where nobody is to ask."""
+        ...
+
+    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
+        """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
+
+        UNREAD is settled by reading the PersistentVolume that is called as the handle, as provisioned ones are.
+        """
+        ...
+
+    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
+        """Every virt-launcher pod that uses this claim; UNAVAILABLE where no cache knows them all."""
+        ...
+
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+        """The virt-launcher pods of a namespace that are on a node, as the API server has them; never from a cache."""
+        ...
+
+    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+        """Longhorn's VolumeAttachment of a volume, as the API server has it; never from a cache."""
         ...
 
 

@@ -74,7 +74,11 @@ def run(  # noqa: PLR0913 - the flags of the subcommand, by name
         chosen, passed_over = _select(_read(asked, stdin), asked)
         questions = [partial(question.of, document, cluster, within) for document in chosen]
     else:
-        questions = [partial(question.by_name, named, cluster, within) for named in asked]
+        longhorn = policy.longhorn_namespace  # all of its volumes are there, whatever --namespace says
+        questions = [
+            partial(question.by_name, named, cluster, longhorn if named.type is names.VOLUME else within)
+            for named in asked
+        ]
     explanations = _explain(questions, cluster, policy)
     if passed_over:
         stderr.write(f"passed over {passed_over}: expected a {_EXPECTED}\n")

@@ -6,11 +6,16 @@ decided there.
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct, field
 
 from webhook.core.claims import Finding
+from webhook.core.objects import Pod
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Gap, Key
+
+_LIVE_PHASES: Final = ("Pending", "Running")
 
 
 class ShareManagerLink(Struct, rename="camel", frozen=True, kw_only=True):
@@ -21,12 +26,17 @@ class ShareManagerLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class PodLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """The share-manager pod of a volume."""
+    """A pod that is there: a share-manager's, or a VM's."""
 
     name: str
     phase: str | None
     node: str | None
     terminating: bool
+
+    @property
+    def live(self) -> bool:
+        """Whether it runs, or will."""
+        return not self.terminating and (self.phase or "Pending") in _LIVE_PHASES
 
 
 class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
@@ -57,8 +67,8 @@ def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
         access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
         persistent_volume=there.spec.volume_name if there and there.spec else None,
         volume_handle=handle,
-        share_manager=_share_manager(handle, view) if handle else None,
-        pod=_share_manager_pod(handle, view) if handle else None,
+        share_manager=share_manager(handle, view) if handle else None,
+        pod=share_manager_pod(handle, view) if handle else None,
         reason=finding.why.reason.code,
         sentence=finding.why.sentence,
         node=finding.node,
@@ -66,7 +76,8 @@ def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     )
 
 
-def _share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
+def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
+    """The ShareManager of a volume, where there is one."""
     manager = view.share_manager(handle)
     if isinstance(manager, Gap):
         return None
@@ -74,10 +85,14 @@ def _share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
 
 
-def _share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
+def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
+    """The share-manager pod of a volume, where there is one."""
     pod = view.share_manager_pod(handle)
-    if isinstance(pod, Gap):
-        return None
+    return None if isinstance(pod, Gap) else pod_link(pod)
+
+
+def pod_link(pod: Pod) -> PodLink:
+    """What is shown of a pod that is there."""
     return PodLink(
         name=pod.metadata.name or "",
         phase=pod.status.phase if pod.status else None,

@@ -5,18 +5,19 @@ Beside core's questions these are the ones whose answers are shown and decide no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from webhook.core.objects import PersistentVolumeClaim, Pod
-from webhook.core.view import ClusterView, Ref
+from webhook.core.view import ClusterView, Needs, Ref
 from webhook.documents import BadDocument, Document
-from webhook.explain.names import Named
+from webhook.explain.names import Named, Type
 from webhook.manifests import Manifests
 
 T = TypeVar("T")
+_ROUNDS_MAX: Final = 16  # from a claim to a node and Longhorn's word on it are five
 
 
 class Listed(Struct, Generic[T], frozen=True):
@@ -56,12 +57,24 @@ class Cluster(Protocol):
         """Every claim of a namespace."""
         ...
 
+    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
+        """Have the next `view` know what the pods but these leave of the nodes, where that is `needed` or known."""
+        ...
+
+    def know_volume(self, volume: str) -> Sequence[str]:
+        """Have the next `view` know which claims and VMs use a Longhorn volume; what of that can't be known."""
+        ...
+
     def find(self, named: Named, namespace: str) -> Document:
         """The object of that name.
 
         Raises:
             UserError: it can't be had.
         """
+        ...
+
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+        """The object of that name where there is one."""
         ...
 
     def launchers(self, instance: str, namespace: str) -> Listed[Pod]:
@@ -91,6 +104,20 @@ class Described:
         """Every claim of a namespace, by name."""
         return Listed(self.view.claims(namespace))
 
+    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - as below
+        """The files tell every pod."""
+        crowd = self.view.crowd()
+        if crowd is not None:
+            crowd.leave_out(is_gone)
+
+    def know_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the Cluster's question
+        """The files tell all that there is."""
+        return ()
+
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:  # noqa: ARG002 - as above
+        """Of the kinds that are looked up so files describe nothing."""
+        return Listed(trouble=f"{self.origin} is not looked through for a {type_.kind}")
+
     def find(self, named: Named, namespace: str) -> Document:
         """No rule reads the kinds that have names here, so no manifest holds them."""
         raise BadDocument(
@@ -101,3 +128,13 @@ class Described:
     def launchers(self, instance: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the Cluster's question
         """Files describe no virt-launcher pods."""
         return Listed()
+
+
+def settled(cluster: Cluster, ask: Callable[[ClusterView], T | Needs]) -> T:
+    """The answer of core once everything that it needs was read."""
+    for _ in range(_ROUNDS_MAX):
+        answer = ask(cluster.view)
+        if not isinstance(answer, Needs):
+            return answer
+        cluster.read(answer.refs)
+    raise AssertionError(f"core still needs something after {_ROUNDS_MAX} rounds; please report this")

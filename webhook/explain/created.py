@@ -1,7 +1,8 @@
 """A pod that is there -> the pod as it was when it was created, as far as the webhook was asked about it.
 
 What the scheduler and we have written since is taken out again: the node, and what stands behind our annotation.
-Invariant: the inverse of webhook.core.patch for every pod that names no node by metadata.name itself.
+Invariant: the inverse of webhook.core.patch for every pod that names no node by metadata.name, and no VM by its uid,
+itself.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from webhook.core.objects import METADATA_NAME, PREFERRED, REQUIRED
 from webhook.core.reasons import ANNOTATION_DECISION
 
 _Json = dict[str, Any]
-_REQUIRED_WORD: Final = "required on "
-_DRAWN_WORDS: Final = (_REQUIRED_WORD, "preferred on ")
+REQUIRED_WORD: Final = "required on "
+_DRAWN_WORDS: Final = (REQUIRED_WORD, "preferred on ")
+_CREATED_BY: Final = "kubevirt.io/created-by"
+_SHORT_LIST_WORDS: Final = "; required on any of "  # webhook.core.placement.tell, of a preference
 
 
 def as_created(pod: _Json) -> _Json:
@@ -29,16 +32,22 @@ def as_created(pod: _Json) -> _Json:
     kept = {key: value for key, value in annotations.items() if key != ANNOTATION_DECISION}
     before["metadata"] = {**metadata, "annotations": kept}
     if str(told).startswith(_DRAWN_WORDS) and isinstance(spec.get("affinity"), dict):
-        _set(before["spec"], "affinity", _undrawn(spec["affinity"], hard=str(told).startswith(_REQUIRED_WORD)))
+        hard = str(told).startswith(REQUIRED_WORD) or _SHORT_LIST_WORDS in str(told)
+        _set(before["spec"], "affinity", _undrawn(spec["affinity"], hard=hard))
     return before
 
 
 def _undrawn(affinity: _Json, *, hard: bool) -> _Json:
-    """The affinity without our requirement (where there was one) and our preferences."""
-    node_affinity = affinity.get("nodeAffinity")
+    """The affinity without our requirement or short list (where it is `hard`), and without our preferences."""
+    node_affinity, pod_affinity = affinity.get("nodeAffinity"), affinity.get("podAffinity")
     if not isinstance(node_affinity, dict):
         return affinity
     rest, inner = dict(affinity), dict(node_affinity)
+    if isinstance(pod_affinity, dict) and pod_affinity.get(PREFERRED):
+        kept = [term for term in pod_affinity[PREFERRED] if not _is_our_nearness(term)]
+        pod_affinity = dict(pod_affinity)
+        _set(pod_affinity, PREFERRED, kept)
+        _set(rest, "podAffinity", pod_affinity)
     _set(inner, PREFERRED, [term for term in inner.get(PREFERRED) or () if not _is_our_wish(term)])
     if hard and inner.get(REQUIRED):
         terms = _unpinned(inner[REQUIRED].get("nodeSelectorTerms") or [])
@@ -73,6 +82,14 @@ def _is_our_wish(term: Any) -> bool:
         return False
     fields = preference.get("matchFields") or []
     return len(fields) == 1 and _is_pin(fields[0])
+
+
+def _is_our_nearness(term: Any) -> bool:
+    """A preference for where the pods of one VM are, whatever else they are: as a share-manager pod gets."""
+    near = term.get("podAffinityTerm") if isinstance(term, dict) else None
+    selector = near.get("labelSelector") if isinstance(near, dict) else None
+    labels = selector.get("matchLabels") if isinstance(selector, dict) else None
+    return isinstance(labels, dict) and list(labels) == [_CREATED_BY]
 
 
 def _set(parent: _Json, key: str, value: Any) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from webhook.core.objects import LABEL_APP, REQUIRED, VIRT_LAUNCHER, ObjectMeta, PersistentVolumeClaim
 from webhook.documents import BadDocument, Document
-from webhook.explain import derive_notes
+from webhook.explain import derive_notes, derive_requests
 from webhook.explain.cluster import Cluster
 from webhook.explain.kubevirt import Instance, InstanceSpec, InstanceStatus, Status, VirtualMachine
 
@@ -117,7 +117,8 @@ def _of_vmi(document: Document, namespace: str) -> tuple[_Machine, list[str], li
 
 def _pod(machine: _Machine, volumes: list[dict[str, Any]]) -> dict[str, Any]:
     raw = machine.raw_spec
-    spec = {"volumes": volumes, "nodeSelector": _node_selector(machine)}
+    spec: dict[str, Any] = {"volumes": volumes, "nodeSelector": _node_selector(machine)}
+    spec["containers"] = derive_requests.containers(raw)
     affinity = _affinity(raw.get("affinity"), _cpu_model(machine.spec))
     if affinity is not None:
         spec["affinity"] = affinity

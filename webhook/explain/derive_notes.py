@@ -14,7 +14,7 @@ from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 _HOOK_SIDECARS: Final = "hooks.kubevirt.io/hookSidecars"
 CLUSTER: Final = (
     "derived from the object alone: what the KubeVirt resource sets for all (default CPU model, machine type, "
-    "architecture, node placement) is not in it"
+    "architecture, node placement, CPU allocation ratio) is not in it, nor the memory that KubeVirt adds for itself"
 )
 _NOT_DERIVED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (("domain", "cpu", "features"), "the node labels of its CPU features"),
@@ -35,7 +35,7 @@ def unexpanded(vm_spec: Mapping[str, Any]) -> Iterator[str]:
     """The parts of a VirtualMachineSpec that KubeVirt merges into the instance, and we do not."""
     for field in ("instancetype", "preference"):
         if vm_spec.get(field):
-            yield f"not derived: what its {field} adds (CPU model, node selector and the like)"
+            yield f"not derived: what its {field} adds (CPUs, memory, CPU model, node selector and the like)"
 
 
 def not_derived(meta: ObjectMeta, spec: Mapping[str, Any]) -> Iterator[str]:

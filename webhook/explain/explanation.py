@@ -7,37 +7,49 @@ anything else than what is served. No rule may live here; the form that `-o yaml
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 import jsonpatch
+import msgspec
 from msgspec import Struct
 
-from webhook.core import admit, claims, feasibility
-from webhook.core.admit import Answer
-from webhook.core.claims import Finding
-from webhook.core.feasibility import Verdict
-from webhook.core.objects import Pod
+from webhook.core import admit, steering
+from webhook.core.admit import Answer, Entry
+from webhook.core.objects import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, Pod
 from webhook.core.placement import Decision, Leave, Policy, WeightedNode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.review import BadReview
-from webhook.core.view import ClusterView, Needs, Ref
+from webhook.core.view import ClusterView, Needs
 from webhook.documents import BadDocument
-from webhook.explain import claim_chain
+from webhook.explain import evidence
 from webhook.explain.claim_chain import ClaimChain
-from webhook.explain.cluster import Cluster
+from webhook.explain.cluster import Cluster, settled
+from webhook.explain.evidence import Evidence, NodeVerdict
+from webhook.explain.pods_now import gone_before
+from webhook.explain.volume_chain import VolumeChain
 
-_T = TypeVar("_T")
-_ROUNDS_MAX: Final = 16  # from a claim to a node and Longhorn's word on it are five
 _LOST: Final = frozenset(
-    reason.code for reason in (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD, Reason.NODE_LOOKUP_FAILED)
+    reason.code
+    for reason in (
+        Reason.CLAIM_LOOKUP_FAILED,
+        Reason.SHARE_MANAGER_POD_UNREAD,
+        Reason.VOLUME_LOOKUP_FAILED,
+        Reason.NODE_LOOKUP_FAILED,
+        Reason.PODS_UNKNOWN,
+    )
 )
 _READ_BY_YOU: Final = (
     "not everything could be read with your own permissions; the webhook has its service account's, and may see more"
 )
-_RUNNING_HINT: Final = (
-    "this pod has its node already; explain its VirtualMachine instead to see what the next start would get"
-)
+_RUNNING_HINTS: Final = {
+    Entry.VIRT_LAUNCHER: (
+        "this pod has its node already; explain its VirtualMachine instead to see what the next start would get"
+    ),
+    Entry.SHARE_MANAGER: (
+        "this pod has its node already; explain volume/NAME of its volume instead to see what the next start would get"
+    ),
+}
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
@@ -77,16 +89,6 @@ class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
     mode: str | None
 
 
-class NodeVerdict(Struct, rename="camel", frozen=True, kw_only=True):
-    """Whether the pod may run on a node. A candidate is one that some claim leads to."""
-
-    name: str
-    candidate: bool
-    feasible: bool
-    reason: str
-    sentence: str
-
-
 class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
     """The pod's spec.affinity."""
 
@@ -97,22 +99,28 @@ class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     """One object explained. Every key is always there; what does not apply is null or empty.
 
-    `cluster` says where the facts come from.
+    `cluster` says where the facts come from; `entry` is that of the webhook configuration, and says which rules are
+    asked. A virt-launcher pod has `claims`, a share-manager pod a `volume`. `shortlist` are the nodes that a
+    preference lets the scheduler choose from; `followers` the volumes whose share-manager pods will follow this pod.
     """
 
     object: Subject
     cluster: str
+    entry: str
     notes: Sequence[str]
     hints: Sequence[str]
     running: Sequence[RunningPod]
     opt_in: OptIn
     claims: Sequence[ClaimChain]
+    volume: VolumeChain | None
     nodes: Sequence[NodeVerdict]
     decision: str
     reason: str
     sentence: str
     required: Sequence[str]
     preferred: Sequence[WeightedNode]
+    shortlist: Sequence[str]
+    followers: Sequence[str]
     annotation: str | None
     patch: Sequence[Any]
     affinity: AffinityChange
@@ -129,74 +137,83 @@ def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation
     Raises:
         BadDocument: core can't read the review.
     """
-    subject = question.subject
+    subject, entry = question.subject, entry_of(question.review)
+    unknown = _prepared(question.review, cluster) if entry is Entry.SHARE_MANAGER else []
     try:
         body = json.dumps(question.review, default=str).encode()
-        answer = settled(cluster, lambda view: admit.admit(body, view, policy))
+        answer = _answer(body, entry, subject.namespace, cluster, policy)
     except (BadReview, ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else error
         raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
-    decision, pod = answer.decision, answer.pod
-    findings, verdicts, trouble = _looked_up(pod, subject.namespace, cluster) if pod else ([], [], [])
+    decision = answer.decision
+    found = evidence.of(answer, entry, subject.namespace, cluster, policy)
+    drawn = None if isinstance(decision, Leave) else decision
     before, after = _before_and_after(answer, body)
-    running = [_RUNNING_HINT] if decision.why.reason is Reason.NODE_ALREADY_SET else []
-    chains = [claim_chain.of(finding, subject.namespace, cluster.view) for finding in findings]
-    lost = (
-        [_READ_BY_YOU]
-        if _LOST & {*(chain.reason for chain in chains), *(verdict.reason for verdict in verdicts)}
-        else []
-    )
+    running = [_RUNNING_HINTS[entry]] if decision.why.reason is Reason.NODE_ALREADY_SET else []
+    lost = [_READ_BY_YOU] if _LOST & {decision.why.reason.code, *found.reasons} else []
     return Explanation(
         object=subject,
         cluster=cluster.origin,
-        notes=[*question.notes, *trouble, *lost],
+        entry=entry.title,
+        notes=[*question.notes, *unknown, *found.trouble, *lost],
         hints=[*question.hints, *running],
         running=question.running,
-        opt_in=_opt_in(pod, decision, policy),
-        claims=chains,
-        nodes=verdicts,
+        opt_in=_opt_in(answer.pod, decision, policy),
+        claims=found.claims,
+        volume=found.volume,
+        nodes=found.nodes,
         decision=answer.audit_annotations["decision"],
         reason=decision.why.reason.code,
         sentence=decision.why.sentence,
-        required=() if isinstance(decision, Leave) else decision.required,
-        preferred=() if isinstance(decision, Leave) else decision.preferred,
+        required=drawn.required if drawn else (),
+        preferred=drawn.preferred if drawn else (),
+        shortlist=drawn.shortlist if drawn else (),
+        followers=_followers(found, decision),
         annotation=_dig(after, "metadata", "annotations", ANNOTATION_DECISION),
         patch=answer.operations,
         affinity=AffinityChange(before=_dig(before, "spec", "affinity"), after=_dig(after, "spec", "affinity")),
     )
 
 
-def settled(cluster: Cluster, ask: Callable[[ClusterView], _T | Needs]) -> _T:
-    """The answer of core once everything that it needs was read."""
-    for _ in range(_ROUNDS_MAX):
-        answer = ask(cluster.view)
-        if not isinstance(answer, Needs):
-            return answer
-        cluster.read(answer.refs)
-    raise AssertionError(f"core still needs something after {_ROUNDS_MAX} rounds; please report this")
+def _answer(body: bytes, entry: Entry, namespace: str, cluster: Cluster, policy: Policy) -> Answer:
+    """What core answers. Pods are counted for one that asked for us alone: a large cluster has many.
+
+    Raises as admit does.
+    """
+
+    def ask(view: ClusterView) -> Answer | Needs:
+        return admit.admit(body, view, policy, entry)
+
+    first = settled(cluster, ask)
+    if first.pod is None:
+        return first
+    cluster.know_room(gone_before(first.pod, namespace), needed=_opted_in(first.decision))
+    return settled(cluster, ask)
 
 
-def _looked_up(pod: Pod, namespace: str, cluster: Cluster) -> tuple[list[Finding], list[NodeVerdict], list[str]]:
-    """What is shown beside the decision: each claim, every node of the cluster and every candidate; and what is not."""
-    findings = settled(cluster, lambda view: claims.resolve(pod, namespace, view))
-    candidates = {finding.node for finding in findings if finding.node}
-    listed = cluster.node_names()
-    names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    volumes = claims.bound_volumes(findings)
-    judged = settled(cluster, lambda view: _all(feasibility.judge(name, pod, volumes, view) for name in names))
-    trouble = [f"only nodes that a claim leads to are shown: {listed.trouble}"] if listed.trouble else []
-    return findings, [_verdict(verdict, candidates) for verdict in judged], trouble
+def entry_of(review: Any) -> Entry:
+    """The entry of the webhook configuration by which the API server sends this pod: its objectSelector tells."""
+    component = _dig(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
+    return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
 
 
-def _all(judged: Iterable[Verdict | Needs]) -> list[Verdict] | Needs:
-    verdicts: list[Verdict] = []
-    unread: list[Ref] = []
-    for each in judged:
-        if isinstance(each, Needs):
-            unread += each.refs
-        else:
-            verdicts.append(each)
-    return Needs(tuple(unread)) if unread else verdicts
+def _prepared(review: Any, cluster: Cluster) -> list[str]:
+    """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
+    try:
+        volume = steering.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
+    except msgspec.ValidationError:
+        return []  # core says what is wrong with it
+    cluster.node_names()
+    return list(cluster.know_volume(volume))
+
+
+def _followers(found: Evidence, decision: Decision) -> list[str]:
+    """The volumes whose share-manager is on no node and has no pod: it is made after this pod has its node."""
+    if not _opted_in(decision):
+        return []
+    stopped = Reason.SHARE_MANAGER_NO_NODE.code
+    waiting = [chain for chain in found.claims if chain.reason == stopped and not (chain.pod and chain.pod.live)]
+    return list(dict.fromkeys(chain.volume_handle for chain in waiting if chain.volume_handle))
 
 
 def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
@@ -210,7 +227,7 @@ def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
 def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
     """A pod that core took for opted in asked for its annotation's mode, true standing for the cluster's."""
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) if pod else None
-    opted_in = not isinstance(decision, Leave) or decision.opted_in
+    opted_in = _opted_in(decision)
     asked = policy.mode.value if annotation == "true" else annotation
     return OptIn(
         annotation=annotation,
@@ -220,14 +237,8 @@ def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
     )
 
 
-def _verdict(verdict: Verdict, candidates: Container[str]) -> NodeVerdict:
-    return NodeVerdict(
-        name=verdict.node,
-        candidate=verdict.node in candidates,
-        feasible=verdict.feasible,
-        reason=verdict.why.reason.code,
-        sentence=verdict.why.sentence,
-    )
+def _opted_in(decision: Decision) -> bool:
+    return not isinstance(decision, Leave) or decision.opted_in
 
 
 def _dig(value: Any, *path: str) -> Any:

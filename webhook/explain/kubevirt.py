@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.objects import Affinity, ObjectMeta, Toleration, TopologySpreadConstraint
+from webhook.core.objects import Affinity, ObjectMeta, Toleration
+from webhook.core.pod_rules import TopologySpreadConstraint
 
 API_VERSIONS: Final = ("kubevirt.io/v1", "kubevirt.io/v1alpha3")
 

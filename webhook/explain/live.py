@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from webhook.core.objects import PersistentVolumeClaim, Pod
+from msgspec.structs import replace
+
+from webhook.core.crowd import CountedCrowd
+from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, PersistentVolumeClaim, Pod
+from webhook.core.room import NO_HEADROOM
 from webhook.core.view import ClusterView, Gap, Key, Kind, Ref
+from webhook.core.volume_limits import CSINode, limits
 from webhook.documents import Document
 from webhook.errors import UserError
 from webhook.explain import names, reader
 from webhook.explain.cluster import Listed
-from webhook.explain.names import Named
+from webhook.explain.live_view import Listings, LiveView
+from webhook.explain.longhorn import Volume
+from webhook.explain.names import Named, Type
 from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
 from webhook.kube.store import Read, Store, View
 from webhook.kube.wire import Decoders
@@ -27,6 +34,8 @@ from webhook.kube.wire import Decoders
 _UNAUTHORIZED: Final = 401
 _SERVER_ERRORS: Final = 500
 _FINISHED: Final = ("Succeeded", "Failed")
+_COUNTED: Final = ",".join(f"status.phase!={phase}" for phase in _FINISHED)
+_CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
 _CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller's own way from an instance to its pods
 
 
@@ -39,8 +48,20 @@ class NotFound(UserError):
 
 
 @contextmanager
-def connect(target: Target, *, longhorn_namespace: str) -> Iterator[Live]:
-    """The live cluster, for as long as the block lasts.
+def connect(
+    target: Target, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
+) -> Iterator[Live]:
+    """The live cluster, for as long as the block lasts; without `headroom` its room is not asked about.
+
+    Raises as `reach` does.
+    """
+    with reach(target) as (runner, api, origin):
+        yield Live(runner, api, origin, longhorn_namespace, headroom)
+
+
+@contextmanager
+def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+    """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
 
     Raises:
         UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
@@ -56,7 +77,7 @@ def connect(target: Target, *, longhorn_namespace: str) -> Iterator[Live]:
         try:
             origin = f"context {api.context}, {api.host}" if api.context else api.host
             runner.run(_greet(api, origin))
-            yield Live(runner, api, origin, longhorn_namespace)
+            yield runner, api, origin
         finally:
             runner.run(api.close())
 
@@ -79,28 +100,26 @@ async def _greet(api: Api, origin: str) -> None:
         raise NoCluster(f"{origin}: {reader.refusal(reply)}; expected an API server that is ready: try again")
 
 
-class _View(View):
-    """What was read, without any cache; `longhorn_nodes` is known where they were listed."""
-
-    def __init__(self, store: Store, reads: Mapping[Ref, Read], *, longhorn_nodes: bool | None) -> None:
-        super().__init__(store, 0.0, reads)
-        self._longhorn_nodes = longhorn_nodes
-
-    def has_longhorn_nodes(self) -> bool:
-        return super().has_longhorn_nodes() if self._longhorn_nodes is None else self._longhorn_nodes
-
-
 class Live:
     """The cluster behind one Api."""
 
-    def __init__(self, runner: asyncio.Runner, api: Api, origin: str, longhorn_namespace: str) -> None:
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        api: Api,
+        origin: str,
+        longhorn_namespace: str,
+        headroom: Mapping[str, int] | None = NO_HEADROOM,
+    ) -> None:
         self.origin = origin
         self.namespace = api.namespace or "default"
         self._run = runner.run
         self._api = api
+        self._longhorn_namespace = longhorn_namespace
+        self._headroom = headroom
         self._store = Store(api, longhorn_namespace=longhorn_namespace)
         self._reads: Mapping[Ref, Read] = {}
-        self._longhorn_nodes: bool | None = None
+        self._listings = Listings()
         self._nodes: Listed[str] | None = None
 
     @property
@@ -108,8 +127,8 @@ class Live:
         """What was read so far."""
         return self._view()
 
-    def _view(self) -> View:
-        return _View(self._store, self._reads, longhorn_nodes=self._longhorn_nodes)
+    def _view(self) -> LiveView:
+        return LiveView(self._store, self._reads, self._listings)
 
     def read(self, refs: Sequence[Ref]) -> None:
         """GET each of them."""
@@ -127,14 +146,20 @@ class Live:
 
     async def _list_nodes(self) -> Listed[str]:
         try:
-            nodes, longhorn_nodes = await self._all_of(Kind.NODE), await self._all_of(Kind.LONGHORN_NODE)
+            nodes, longhorn_nodes = await self._all_nodes(), await self._all_of(Kind.LONGHORN_NODE)
         except Trouble as trouble:
             return Listed(trouble=str(trouble))
         absent = {Ref(Kind.LONGHORN_NODE, ref.key): Read(Gap.ABSENT) for ref in nodes}
         # What was read one by one was decided upon, and stays.
         self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
-        self._longhorn_nodes = bool(longhorn_nodes)
-        return Listed(sorted(ref.key.name for ref in nodes))
+        all_names = sorted(ref.key.name for ref in nodes)
+        self._listings = replace(self._listings, nodes=all_names, longhorn_nodes=bool(longhorn_nodes))
+        return Listed(all_names)
+
+    async def _all_nodes(self) -> dict[Ref, Read]:
+        """Every node, with what it has: of that a cache keeps a sum."""
+        items = await reader.get_all(self._api, self._store.caches[Kind.NODE].resource.collection, Decoders(Node))
+        return {Ref(Kind.NODE, Key("", node.metadata.name or "")): Read(node) for node in items}
 
     async def _all_of(self, kind: Kind) -> dict[Ref, Read]:
         resource = self._store.caches[kind].resource
@@ -144,6 +169,58 @@ class Live:
             key = resource.key_of(item.metadata)
             found[Ref(kind, Key("", str(key)))] = Read(resource.build(key, resource.keep(item)))
         return found
+
+    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
+        """List the pods and what nodes can attach, once; where that is refused, room is not known, and why."""
+        if needed and self._listings.crowd is None and self._headroom is not None:
+            crowd = self.node_names().trouble or self._run(self._count(self._headroom))
+            self._listings = replace(self._listings, crowd=crowd)
+        if isinstance(self._listings.crowd, CountedCrowd):
+            self._listings.crowd.leave_out(is_gone)
+
+    async def _count(self, headroom: Mapping[str, int]) -> CountedCrowd | str:
+        try:
+            pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=_COUNTED)
+            drivers = await reader.get_all(self._api, _CSI_NODES, Decoders(CSINode))
+        except Trouble as trouble:
+            return str(trouble)
+        nodes = {ref.key.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
+        return CountedCrowd(pods, nodes, {each.metadata.name or "": limits(each.spec) for each in drivers}, headroom)
+
+    def know_volume(self, volume: str) -> Sequence[str]:
+        """Look for its PersistentVolume by two names, and list the VMs' pods of the namespace that its claim is in."""
+        self.read([Ref(Kind.PERSISTENT_VOLUME, Key("", volume))])
+        claims = self.view.volume_claims(volume)
+        notes: list[str] = []
+        if isinstance(claims, Gap) or not claims:
+            notes += self._find_other(volume)
+            claims = self.view.volume_claims(volume)
+        if not isinstance(claims, Gap):
+            for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.launchers)):
+                notes += self._run(self._list_launchers(namespace))
+        return notes
+
+    def _find_other(self, volume: str) -> list[str]:
+        """The PersistentVolume of another name, as a restored volume has; Longhorn notes it in its Volume."""
+        listed = self.lookup(names.VOLUME, volume, self._longhorn_namespace)
+        if listed.trouble:
+            return [f"a PersistentVolume that is not called {volume} is not looked for: {listed.trouble}"]
+        other = listed.items[0].read(Volume).persistent_volume if listed.items else ""
+        if other:
+            self.read([Ref(Kind.PERSISTENT_VOLUME, Key("", other))])
+            self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
+        return []
+
+    async def _list_launchers(self, namespace: str) -> list[str]:
+        resource = replace(self._store.caches[Kind.VIRT_LAUNCHER_POD].resource, namespace=namespace)
+        selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the cache may hold pods of all kinds
+        try:
+            items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)
+        except Trouble as trouble:
+            return [f"VMs in namespace {namespace} are known by attachment tickets alone: {trouble}"]
+        pods = [resource.build(resource.key_of(item.metadata), resource.keep(item)) for item in items]
+        self._listings = replace(self._listings, launchers={**self._listings.launchers, namespace: pods})
+        return []
 
     def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
         """Every claim of a namespace."""
@@ -156,6 +233,18 @@ class Live:
         except Trouble as trouble:
             return Listed(trouble=str(trouble))
 
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+        """The object of that name where there is one, by one GET."""
+        try:
+            path = type_.path(reader.within(namespace) if namespace else "", reader.name(name))
+            value = self._run(reader.get(self._api, path))
+        except reader.Missing:
+            return Listed()
+        except Trouble as trouble:
+            return Listed(trouble=str(trouble))
+        stated = {"apiVersion": type_.api_version, "kind": type_.kind, **value}
+        return Listed([Document(f"{type_.title}/{name}", stated)])
+
     def find(self, named: Named, namespace: str) -> Document:
         """The object of that name, by one GET."""
         type_ = named.type
@@ -164,7 +253,7 @@ class Live:
         except reader.Missing as missing:
             if not missing.installed:
                 raise NotFound(
-                    f"{named}: {self.origin} has no {type_.title}; expected a cluster with KubeVirt"
+                    f"{named}: {self.origin} has no {type_.title}; expected a cluster with {type_.product}"
                 ) from None
             raise NotFound(
                 f"{named}: no {type_.kind} {named.name} in namespace {namespace} of {self.origin}; check the name, "

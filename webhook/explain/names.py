@@ -8,18 +8,20 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from webhook.core.affinity import is_node_name
+from webhook.core.objects import LONGHORN_API_VERSION
 from webhook.options import BadSettings
 
-_EXPECTED: Final = "expected vm/NAME, vmi/NAME or pod/NAME"
+_EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"
 
 
 class Type(Struct, frozen=True, kw_only=True):
-    """A kind whose objects have names here."""
+    """A kind whose objects are read by name; `product` is what installs it. What has no spelling is not asked for."""
 
     kind: str
     plural: str
     api_version: str
-    spellings: tuple[str, ...]
+    spellings: tuple[str, ...] = ()
+    product: str = "Kubernetes"
 
     @property
     def title(self) -> str:
@@ -28,9 +30,9 @@ class Type(Struct, frozen=True, kw_only=True):
         return f"{self.plural}.{group}" if group else self.plural
 
     def path(self, within: str, name: str) -> str:
-        """Where the object of that name is; `within` is the part of the path that names the namespace."""
+        """Where the object of that name is; `within` is the part of the path that names the namespace, if any."""
         root = "/apis" if "/" in self.api_version else "/api"
-        return f"{root}/{self.api_version}/{within}/{self.plural}/{name}"
+        return "/".join(filter(None, (root, self.api_version, within, self.plural, name)))
 
 
 VIRTUAL_MACHINE: Final = Type(
@@ -38,20 +40,36 @@ VIRTUAL_MACHINE: Final = Type(
     plural="virtualmachines",
     api_version="kubevirt.io/v1",
     spellings=("vm", "vms", "virtualmachine", "virtualmachines"),
+    product="KubeVirt",
 )
 VIRTUAL_MACHINE_INSTANCE: Final = Type(
     kind="VirtualMachineInstance",
     plural="virtualmachineinstances",
     api_version="kubevirt.io/v1",
     spellings=("vmi", "vmis", "virtualmachineinstance", "virtualmachineinstances"),
+    product="KubeVirt",
 )
 POD: Final = Type(kind="Pod", plural="pods", api_version="v1", spellings=("po", "pod", "pods"))
+VOLUME: Final = Type(
+    kind="Volume",
+    plural="volumes",
+    api_version=LONGHORN_API_VERSION,
+    spellings=("volume", "volumes", "lhv"),
+    product="Longhorn",
+)
+SETTING: Final = Type(kind="Setting", plural="settings", api_version=LONGHORN_API_VERSION, product="Longhorn")
+PERSISTENT_VOLUME: Final = Type(kind="PersistentVolume", plural="persistentvolumes", api_version="v1")
+STORAGE_CLASS: Final = Type(kind="StorageClass", plural="storageclasses", api_version="storage.k8s.io/v1")
 _KUBEVIRT: Final = ("", ".kubevirt.io", ".v1.kubevirt.io")  # resource, resource.group, resource.version.group
+_LONGHORN: Final = ("", ".longhorn.io", ".v1beta2.longhorn.io")
+_GROUPS: Final = (
+    (VIRTUAL_MACHINE, _KUBEVIRT),
+    (VIRTUAL_MACHINE_INSTANCE, _KUBEVIRT),
+    (VOLUME, _LONGHORN),
+    (POD, ("",)),
+)
 _TYPES: Final = {
-    spelling + group: type_
-    for type_, groups in ((VIRTUAL_MACHINE, _KUBEVIRT), (VIRTUAL_MACHINE_INSTANCE, _KUBEVIRT), (POD, ("",)))
-    for spelling in type_.spellings
-    for group in groups
+    spelling + group: type_ for type_, groups in _GROUPS for spelling in type_.spellings for group in groups
 }
 
 

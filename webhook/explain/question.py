@@ -1,6 +1,7 @@
 """An object -> the Question that explain puts to core: the AdmissionReview which the API server would send for it.
 
-A VirtualMachine's pod is derived; a pod that is there already is taken back to what it was when it was created.
+The pod of a VirtualMachine, or of the share-manager of a Longhorn Volume, is derived; a pod that is there already is
+taken back to what it was when it was created.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from webhook.core import review
 from webhook.core.objects import ObjectMeta, Pod
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import Document
+from webhook.explain import derive_share_manager, names
 from webhook.explain.cluster import Cluster
 from webhook.explain.created import as_created
 from webhook.explain.derive import derive
 from webhook.explain.explanation import Question, RunningPod, Subject
+from webhook.explain.longhorn import Volume
 from webhook.explain.names import Named
+from webhook.explain.pods_now import stuck
 
 POD_KIND: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (review.API_VERSION, review.KIND)
@@ -50,15 +54,22 @@ def of(document: Document, cluster: Cluster, namespace: str) -> Question:
 def by_name(named: Named, cluster: Cluster, namespace: str) -> Question:
     """What to ask about an object that the cluster has.
 
+    Args:
+        named: the object.
+        cluster: has it.
+        namespace: in this namespace; Longhorn's for a volume.
+
     Raises:
         UserError: it can't be had, or can't be read.
     """
     document = cluster.find(named, namespace)
+    if named.type is names.VOLUME:
+        return _of_volume(document, cluster, namespace)
     if (document.api_version, document.kind) != POD_KIND:
         return _of_machine(document, cluster, namespace)
     question = _of_pod(document, as_created(document.value), namespace)
     pod = document.read(Pod)
-    return msgspec.structs.replace(question, notes=[_AS_CREATED], running=[_running(pod)])
+    return msgspec.structs.replace(question, notes=[_AS_CREATED], hints=_stuck(pod), running=[_running(pod)])
 
 
 def _of_pod(document: Document, pod: dict[str, Any], namespace: str) -> Question:
@@ -76,9 +87,28 @@ def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Questio
         subject=subject,
         review=_review(derived.pod, subject.namespace),
         notes=[*derived.notes, *unknown],
-        hints=derived.hints,
+        hints=[*derived.hints, *_stuck(*launchers.items)],
         running=[_running(pod) for pod in launchers.items],
     )
+
+
+def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question:
+    """The next start of a volume's share-manager; beside it its pod that is there now."""
+    derived = derive_share_manager.derive(document, cluster, namespace)
+    subject = _subject(document, namespace, document.read(Volume).metadata.name)
+    listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
+    unknown = [f"whether it runs now is not known: {listed.trouble}"] if listed.trouble else []
+    return Question(
+        subject=subject,
+        review=_review(derived.pod, namespace),
+        notes=[*derived.notes, *unknown],
+        hints=derived.hints,
+        running=[_running(found.read(Pod)) for found in listed.items],
+    )
+
+
+def _stuck(*pods: Pod) -> list[str]:
+    return list(filter(None, map(stuck, pods)))
 
 
 def _running(pod: Pod) -> RunningPod:

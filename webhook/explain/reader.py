@@ -58,7 +58,7 @@ async def get(api: Api, path: str) -> dict[str, Any]:
         raise Trouble(f"got an answer that is no object ({error})") from None
 
 
-async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = "") -> list[Any]:
+async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = "", fields: str = "") -> list[Any]:
     """Every object of a collection; none of a kind that is not installed.
 
     Raises:
@@ -68,6 +68,8 @@ async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = ""
     query, token = [("limit", str(_PAGE_OBJECTS))], ""
     if selector:
         query.append(("labelSelector", selector))
+    if fields:
+        query.append(("fieldSelector", fields))
     now = asyncio.get_running_loop().time
     deadline = now() + ANSWER_SECONDS
     while True:

@@ -13,10 +13,15 @@ from typing import Final
 
 import yaml
 
+from webhook.core.admit import Entry
 from webhook.core.placement import Mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
+from webhook.explain import links
 from webhook.explain.claim_chain import ClaimChain
-from webhook.explain.explanation import Explanation, NodeVerdict
+from webhook.explain.evidence import NodeVerdict
+from webhook.explain.explanation import Explanation
+from webhook.explain.folded import folded
+from webhook.explain.volume_chain import VolumeChain
 
 MAX_NODES_LISTED: Final = 40
 """More are counted by reason: a screen holds about this many lines, and the candidates are what matters."""
@@ -43,10 +48,10 @@ def render(explained: Explanation, *, color: bool) -> str:
     lines = [
         *map(_printable, _header(explained)),
         *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
-        *_section("Opt-in", _opt_in(explained)),
+        *(_section("Opt-in", _opt_in(explained)) if _is_launcher(explained) else ()),
         *(_evidence_sections(explained) if _looked_at(explained) else ()),
         *_section("Decision", _decision(explained), outcome),
-        *_section("Affinity", affinity_diff(explained.affinity.before, explained.affinity.after), diff),
+        *_section("Affinity", _affinity(explained), diff),
     ]
     return "".join(f"{line}\n" for line in lines)
 
@@ -85,7 +90,7 @@ def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None 
 
 def _running(explained: Explanation) -> list[str]:
     rows = [
-        (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"nothing: no annotation {ANNOTATION_DECISION}")
+        (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"no annotation {ANNOTATION_DECISION}")
         for pod in explained.running
     ]
     return columns([("POD", "PHASE", "NODE", "DECIDED WHEN IT WAS CREATED"), *rows])
@@ -95,13 +100,21 @@ def _counted(title: str, items: Sequence[object]) -> str:
     return f"{title} ({len(items)})" if items else title
 
 
+def _is_launcher(explained: Explanation) -> bool:
+    """A share-manager pod has no opt-in of its own: its VMs have."""
+    return explained.entry == Entry.VIRT_LAUNCHER.title
+
+
 def _looked_at(explained: Explanation) -> bool:
     """False for what is no new pod: it has no claims that could lead anywhere."""
-    return bool(explained.opt_in.opted_in or explained.claims or explained.nodes)
+    return bool(explained.opt_in.opted_in or explained.claims or explained.volume or explained.nodes)
 
 
 def _evidence_sections(explained: Explanation) -> Iterator[str]:
-    yield from _section(_counted("Claims", explained.claims), _claims(explained))
+    if explained.volume:
+        yield from _section("Volume", _volume(explained.volume))
+    else:
+        yield from _section(_counted("Claims", explained.claims), _claims(explained))
     yield from _section(_counted("Nodes", explained.nodes), _nodes(explained))
 
 
@@ -119,26 +132,18 @@ def _claims(explained: Explanation) -> Iterator[str]:
     for chain in explained.claims:
         yield chain.claim
         found = f"{chain.reason}: {chain.sentence.removeprefix(f'claim {chain.claim}: ')}"
-        rows = [("->", what, value) for what, value in _links(chain)]
+        rows = [("->", what, value) for what, value in links.of_claim(chain)]
         yield from (f"{_INDENT}{line}" for line in columns([*rows, ("= ", _evidence(chain).ljust(_LINK_WIDTH), found)]))
 
 
-def _links(chain: ClaimChain) -> Iterator[tuple[str, str]]:
-    """What stands behind a claim, one link a line, as far as it goes."""
-    if chain.phase or chain.access_modes:
-        modes = ", ".join(chain.access_modes) or "no access mode"
-        yield "PersistentVolumeClaim", f"{chain.phase or 'no phase'}, {modes}"
-    if chain.persistent_volume:
-        yield "PersistentVolume", chain.persistent_volume
-    if chain.volume_handle:
-        yield "Longhorn volume", chain.volume_handle
-    if chain.share_manager:
-        manager = chain.share_manager
-        yield "ShareManager", f"{manager.state or 'no state'}, ownerID {manager.owner_id or 'none'}"
-    if chain.pod:
-        pod = chain.pod
-        state = f"{pod.phase or 'no phase'}{', terminating' if pod.terminating else ''}"
-        yield "Pod", f"{pod.name}, {state}, {f'on {pod.node}' if pod.node else 'not scheduled'}"
+def _volume(chain: VolumeChain) -> Iterator[str]:
+    """What stands behind a volume, and what core found."""
+    yield chain.volume
+    rows = [("->", what, value) for what, value in links.of_volume(chain)]
+    for found in chain.consumers:
+        node = f"node {found.node}" if found.node else "no node"
+        rows.append(("= ", node.ljust(_LINK_WIDTH), f"{found.reason}: {found.sentence}"))
+    yield from (f"{_INDENT}{line}" for line in columns(rows))
 
 
 def _evidence(chain: ClaimChain) -> str:
@@ -171,13 +176,27 @@ def _node_row(node: NodeVerdict) -> tuple[str, str, str, str]:
 def _decision(explained: Explanation) -> list[str]:
     nodes = explained.required or [wish.node for wish in explained.preferred]
     where = f" on {', '.join(nodes)}" if nodes else ""
-    because = "Not required:" if explained.preferred and not explained.required else "Because:"
+    is_wish = explained.preferred and not explained.required and _is_launcher(explained)
+    because = "Not required:" if is_wish else "Because:"
     rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
     if explained.preferred:
         rows.append(("Preferred:", ", ".join(f"{wish.node} (weight {wish.weight})" for wish in explained.preferred)))
+    if explained.shortlist:
+        among = f"any of {len(explained.shortlist)} nodes, so that the scheduler looks at each (-o json names them; "
+        rows.append(("Short list:", f"{among}a server may choose others)"))
+    if explained.followers:
+        told = "is made once this pod has its node, and is steered to it"
+        rows.append(("Afterwards:", f"the share-manager pod of {', '.join(explained.followers)} {told}"))
     if explained.annotation is not None:
         rows.append(("Annotation:", f"{ANNOTATION_DECISION}: {explained.annotation}"))
     return columns(rows)
+
+
+def _affinity(explained: Explanation) -> Iterator[str]:
+    before = explained.affinity.before
+    after, told = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
+    yield from affinity_diff(before, after)
+    yield from told
 
 
 def affinity_diff(before: object, after: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""The way to an API server: kubernetes-asyncio's configuration, credentials and transport, with bounded reads.
+"""The way to an API server: kubernetes-asyncio's configuration, credentials and transport, with bounded calls.
 
 Its typed models are not used: a stream is read as it comes, and a status is checked by whoever asked. Invariant:
 whatever goes wrong on the way is a Trouble; nothing secret is in its words.
@@ -10,7 +10,7 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -69,10 +69,11 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True):
-    """An answer that was read whole."""
+    """An answer that was read whole; `retry_after` is that header."""
 
     status: int
     body: bytes
+    retry_after: str | None = None
 
 
 class Stream:
@@ -135,7 +136,7 @@ class Api:
             total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds
         )
         try:
-            response = await self._get(path, query, limits)
+            response = await self._call("GET", path, query, limits)
             try:
                 _keep_alive(response)
                 yield Stream(response)
@@ -153,11 +154,20 @@ class Api:
         Raises:
             Trouble: no answer in that time, or none that can be read.
         """
+        return await self._asked("GET", path, query, None, seconds)
+
+    async def post(self, path: str, new: Mapping[str, Any], *, seconds: float) -> Reply:
+        """POST a new object, as `get`. Where there is Trouble it may have been made all the same."""
+        return await self._asked("POST", path, (), new, seconds)
+
+    async def _asked(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None, seconds: float
+    ) -> Reply:
         try:
             async with asyncio.timeout(seconds):
-                reply = await self._whole(path, query)
+                reply = await self._whole(method, path, query, body)
                 if reply.status == 401 and await self.renew():  # noqa: PLR2004 - HTTP's own number
-                    reply = await self._whole(path, query)
+                    reply = await self._whole(method, path, query, body)
                 return reply
         except TimeoutError as error:
             raise Trouble(f"no answer in {seconds:.3g} s", silent=True) from error
@@ -200,13 +210,19 @@ class Api:
             self._retired.append(self._client)  # its streams are read on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 
-    async def _get(
-        self, path: str, query: Sequence[tuple[str, str]], limits: aiohttp.ClientTimeout
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        limits: aiohttp.ClientTimeout,
+        body: Mapping[str, Any] | None = None,
     ) -> aiohttp.ClientResponse:
         response: aiohttp.ClientResponse = await self._client.call_api(
             path,
-            "GET",
+            method,
             query_params=list(query),
+            body=body,
             # The server would spend its time on compressing, and we ours on the reverse.
             header_params={"Accept": "application/json", "Accept-Encoding": "identity"},
             auth_settings=["BearerToken"],
@@ -215,15 +231,19 @@ class Api:
         )
         return response
 
-    async def _whole(self, path: str, query: Sequence[tuple[str, str]]) -> Reply:
-        response = await self._get(path, query, aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS))
+    async def _whole(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None
+    ) -> Reply:
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+        response = await self._call(method, path, query, limits, body)
         async with response:
-            body = b""
+            pieces, size = [], 0
             while more := await response.content.read(_OBJECT_MAX_BYTES):
-                body += more
-                if len(body) > _OBJECT_MAX_BYTES:
+                pieces.append(more)
+                size += len(more)
+                if size > _OBJECT_MAX_BYTES:
                     raise Trouble(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
-            return Reply(response.status, body)
+            return Reply(response.status, b"".join(pieces), response.headers.get("Retry-After"))
 
 
 async def _configure(target: Target) -> tuple[Configuration, Place]:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from sys import intern
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 from msgspec import Struct
 
-from webhook.core.objects import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
+from webhook.core.objects import (
+    LABEL_APP,
+    LABEL_LONGHORN_COMPONENT,
+    LONGHORN_API_VERSION,
+    SHARE_MANAGER,
+    VIRT_LAUNCHER,
+)
 from webhook.core.view import Key, Kind
 from webhook.kube import records
+from webhook.kube.index import ByHandle, Index, Nodes
+from webhook.kube.pods import Pods, WirePod, build, keep
+
+SELECTS_VIRT_LAUNCHERS: Final = f"{LABEL_APP}={VIRT_LAUNCHER}"
+BY_NAMESPACE: Final = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
 
 
 class Resource(Struct, frozen=True, kw_only=True):
@@ -22,10 +34,12 @@ class Resource(Struct, frozen=True, kw_only=True):
         prefix: path of the API group and version.
         plural: the resource's name in paths.
         namespace: the only namespace it is read from; empty for all namespaces, or a kind that has none.
-        selector: label selector of list and watch.
+        selector: label selector of list and watch; `fields`: their field selector.
         wire: what one object decodes to.
         keep: wire object -> record.
         build: cache key, record -> core's object.
+        index: makes what the cache also keeps of its objects; None for nothing.
+        watched: False for what is never cached, but read anew each time.
         page_objects: how many a page of a list has; decoding it takes a few ms, in which nothing else is done.
     """
 
@@ -38,7 +52,10 @@ class Resource(Struct, frozen=True, kw_only=True):
     build: Callable[[Any, Any], Any]
     namespace: str = ""
     selector: str = ""
+    fields: str = ""
     page_objects: int = 500  # client-go's
+    index: Callable[[], Index] | None = None
+    watched: bool = True
 
     @property
     def collection(self) -> str:
@@ -51,18 +68,28 @@ class Resource(Struct, frozen=True, kw_only=True):
         return "/".join(filter(None, (self.prefix, within, self.plural, quote(key.name, safe=""))))
 
     def key(self, key: Key) -> str:
-        """What it is kept under: its name, but a claim by NAMESPACE/NAME, a share-manager's pod by its volume."""
-        if self.kind is Kind.PERSISTENT_VOLUME_CLAIM:
-            return f"{key.namespace}/{key.name}"
+        """What it is kept under: its name; NAMESPACE/NAME where it is in any; a share-manager's pod by its volume."""
+        if self.kind in BY_NAMESPACE:
+            return records.claim_key(*key)
         return records.pod_key(key.name) if self.kind is Kind.SHARE_MANAGER_POD else key.name
 
     def key_of(self, meta: Any) -> str:
         """`key` of the object that has this metadata: one string for all that have the same, as a volume's have."""
-        key = self.key(meta)
-        return key if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else intern(key)  # nothing else is called as a claim is
+        if self.kind in BY_NAMESPACE:
+            key = records.claim_key(meta.namespace, meta.name)
+            return intern(key) if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else key  # nothing else is called as a pod
+        return intern(self.key(meta))
 
 
-def resources(longhorn_namespace: str) -> tuple[Resource, ...]:
+class WatchedPods(StrEnum):
+    """Which pods are watched, cluster-wide."""
+
+    ALL = "all"
+    VIRT_LAUNCHER = "virt-launcher"
+    NONE = "none"
+
+
+def resources(longhorn_namespace: str, pods: WatchedPods = WatchedPods.ALL) -> tuple[Resource, ...]:
     """Every kind that core reads; Longhorn's own from its namespace."""
     longhorn = f"/apis/{LONGHORN_API_VERSION}"
     return (
@@ -83,6 +110,7 @@ def resources(longhorn_namespace: str) -> tuple[Resource, ...]:
             wire=records.WireVolume,
             keep=records.keep_volume,
             build=records.build_volume,
+            index=ByHandle,
         ),
         Resource(
             kind=Kind.NODE,
@@ -93,6 +121,7 @@ def resources(longhorn_namespace: str) -> tuple[Resource, ...]:
             keep=records.keep_node,
             page_objects=50,  # 30 KB each, with their images and labels
             build=lambda _, node: node,
+            index=Nodes,
         ),
         Resource(
             kind=Kind.SHARE_MANAGER,
@@ -124,6 +153,41 @@ def resources(longhorn_namespace: str) -> tuple[Resource, ...]:
             wire=records.WirePod,
             keep=records.keep_pod,
             build=records.build_pod,
+        ),
+        Resource(
+            kind=Kind.VIRT_LAUNCHER_POD,
+            title="pods" if pods is WatchedPods.ALL else "virt-launcher pods",
+            prefix="/api/v1",
+            plural="pods",
+            selector="" if pods is WatchedPods.ALL else SELECTS_VIRT_LAUNCHERS,
+            fields="status.phase!=Succeeded,status.phase!=Failed",  # kube-scheduler's own: the others take no room
+            wire=WirePod,
+            keep=keep,
+            build=build,
+            page_objects=100,  # 20 KB each
+            index=Pods,
+            watched=pods is not WatchedPods.NONE,
+        ),
+        Resource(
+            kind=Kind.CSI_NODE,
+            title="csinodes",
+            prefix="/apis/storage.k8s.io/v1",
+            plural="csinodes",
+            wire=records.WireCSINode,
+            keep=records.keep_csi_node,
+            build=records.build_csi_node,
+            watched=pods is WatchedPods.ALL,
+        ),
+        Resource(
+            kind=Kind.VOLUME_ATTACHMENT,
+            title="volumeattachments.longhorn.io",
+            prefix=longhorn,
+            plural="volumeattachments",
+            namespace=longhorn_namespace,
+            wire=records.WireAttachment,
+            keep=records.keep_attachment,
+            build=records.build_attachment,
+            watched=False,
         ),
     )
 

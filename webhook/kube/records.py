@@ -7,6 +7,7 @@ build(key, keep(wire)) is what it would read of the object itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from sys import intern
 from typing import Any, Final, TypeVar
 
@@ -16,13 +17,17 @@ from msgspec import Struct, field
 from webhook.core.feasibility import TOPOLOGY_LABELS
 from webhook.core.objects import (
     LABEL_LONGHORN_COMPONENT,
+    LONGHORN_CSI_DRIVER,
+    POD_SCHEDULED,
     SHARE_MANAGER_POD_PREFIX,
+    UNSCHEDULABLE,
     CSIPersistentVolumeSource,
     LonghornNode,
     Node,
     NodeSpec,
     NodeStatus,
     ObjectMeta,
+    ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
@@ -33,8 +38,12 @@ from webhook.core.objects import (
     PodStatus,
     ShareManager,
     ShareManagerStatus,
+    VolumeAttachment,
+    VolumeAttachmentSpec,
     VolumeNodeAffinity,
 )
+from webhook.core.volume_limits import CSINodeSpec, limits
+from webhook.core.workload import PodCondition
 
 T = TypeVar("T")
 _SHARED_MAX: Final = 20_000  # distinct parts; then it starts anew, so that odd clusters cost memory and no more
@@ -88,6 +97,7 @@ class _WireCSI(Struct, rename="camel", gc=False):
 
 class _WireVolumeSpec(Struct, rename="camel", gc=False):
     csi: _WireCSI | None = None
+    claim_ref: ObjectReference | None = None
     volume_mode: str | None = None
     node_affinity: VolumeNodeAffinity | None = None
 
@@ -136,12 +146,17 @@ class WirePod(Struct, gc=False):
 _shared: dict[bytes, Any] = {}
 
 
-def _share(part: T) -> T:
+def share(part: T) -> T:
     """The one value that stands for all equal ones. Nobody may change it."""
     if len(_shared) > _SHARED_MAX:
         _shared.clear()
     shared: T = _shared.setdefault(type(part).__name__.encode() + msgspec.json.encode(part), part)
     return shared
+
+
+def claim_key(namespace: str, name: str) -> str:
+    """What a claim is kept under."""
+    return f"{namespace}/{name}"
 
 
 class _ClaimRest(Struct, frozen=True, gc=False):
@@ -159,7 +174,7 @@ def keep_claim(wire: WireClaim) -> _Claim:
     """Record."""
     spec = wire.spec or PersistentVolumeClaimSpec()
     name = spec.volume_name and intern(spec.volume_name)
-    return _Claim(name, _share(_ClaimRest(spec.access_modes, spec.volume_mode, wire.status)))
+    return _Claim(name, share(_ClaimRest(spec.access_modes, spec.volume_mode, wire.status)))
 
 
 def build_claim(key: str, claim: _Claim) -> PersistentVolumeClaim:
@@ -185,7 +200,10 @@ class _VolumeRest(Struct, frozen=True, gc=False):
 
 
 class _Volume(Struct, frozen=True, gc=False):
+    """`claim` is NAMESPACE/NAME, and None for any volume that is not Longhorn's: nobody asks for those by handle."""
+
     handle: str | None
+    claim: str | None
     rest: _VolumeRest
 
 
@@ -201,7 +219,9 @@ def keep_volume(wire: WireVolume) -> _Volume:
         spec.volume_mode,
         spec.node_affinity,
     )
-    return _Volume(csi.volume_handle and intern(csi.volume_handle), _share(rest))
+    bound = spec.claim_ref if csi.driver == LONGHORN_CSI_DRIVER else None
+    claim = intern(claim_key(bound.namespace or "", bound.name)) if bound and bound.name else None
+    return _Volume(csi.volume_handle and intern(csi.volume_handle), claim, share(rest))
 
 
 def build_volume(name: str, volume: _Volume) -> PersistentVolume:
@@ -211,14 +231,22 @@ def build_volume(name: str, volume: _Volume) -> PersistentVolume:
     return PersistentVolume(
         metadata=ObjectMeta(name=name, labels=rest.labels),
         spec=PersistentVolumeSpec(
-            csi=None if rest.driver is None else csi, volume_mode=rest.volume_mode, node_affinity=rest.node_affinity
+            csi=None if rest.driver is None else csi,
+            claim_ref=None if volume.claim is None else _reference(volume.claim),
+            volume_mode=rest.volume_mode,
+            node_affinity=rest.node_affinity,
         ),
     )
 
 
+def _reference(key: str) -> ObjectReference:
+    namespace, _, name = key.partition("/")
+    return ObjectReference(namespace=namespace, name=name)
+
+
 def keep_share_manager(wire: WireShareManager) -> ShareManagerStatus | None:
     """Record."""
-    return _share(wire.status)
+    return share(wire.status)
 
 
 def build_share_manager(name: str, status: ShareManagerStatus | None) -> ShareManager:
@@ -227,9 +255,9 @@ def build_share_manager(name: str, status: ShareManagerStatus | None) -> ShareMa
 
 
 def _readiness(status: NodeStatus | None) -> NodeStatus:
-    """The condition Ready alone: a node has many, and only this one is read."""
+    """Of the conditions Ready alone: a node has many, and only this one is read."""
     ready = [condition for condition in (status and status.conditions) or () if condition.type == _READY]
-    return NodeStatus(conditions=ready[:1])
+    return NodeStatus(conditions=ready[:1], allocatable=status.allocatable if status else None)
 
 
 def keep_node(wire: WireNode) -> Node:
@@ -239,14 +267,14 @@ def keep_node(wire: WireNode) -> Node:
         metadata=ObjectMeta(
             name=intern(wire.metadata.name), labels=labels, deletion_timestamp=wire.metadata.deletion_timestamp
         ),
-        spec=_share(wire.spec),
-        status=_share(_readiness(wire.status)),
+        spec=share(wire.spec),
+        status=share(_readiness(wire.status)),
     )
 
 
 def keep_longhorn_node(wire: WireLonghornNode) -> NodeStatus:
     """Record."""
-    return _share(_readiness(wire.status))
+    return share(_readiness(wire.status))
 
 
 def build_longhorn_node(name: str, status: NodeStatus | None) -> LonghornNode:
@@ -254,25 +282,88 @@ def build_longhorn_node(name: str, status: NodeStatus | None) -> LonghornNode:
     return LonghornNode(metadata=ObjectMeta(name=name), status=status)
 
 
-class _Pod(Struct, frozen=True, gc=False):
+class WireCSINode(Struct, gc=False):
+    """A CSINode."""
+
+    metadata: BareMeta
+    spec: CSINodeSpec | None = None
+
+
+def keep_csi_node(wire: WireCSINode) -> Mapping[str, int]:
+    """Record: driver -> most volumes."""
+    return share(limits(wire.spec))
+
+
+def build_csi_node(_: str, most: Mapping[str, int]) -> Mapping[str, int]:
+    """The record is what is asked for."""
+    return most
+
+
+class WireAttachment(Struct, gc=False):
+    """A VolumeAttachment of Longhorn's. It is never kept: only what it says now counts."""
+
+    metadata: BareMeta
+    spec: VolumeAttachmentSpec | None = None
+
+
+def keep_attachment(wire: WireAttachment) -> VolumeAttachmentSpec | None:
+    """Record."""
+    return wire.spec
+
+
+def build_attachment(name: str, spec: VolumeAttachmentSpec | None) -> VolumeAttachment:
+    """Object."""
+    return VolumeAttachment(metadata=ObjectMeta(name=name), spec=spec)
+
+
+def placed_at(status: PodStatus | None) -> str | None:
+    """Since when a pod has its node, or waits for one."""
+    condition = status.scheduled if status else None
+    return condition.last_transition_time if condition else None
+
+
+def refusal(status: PodStatus | None) -> str | None:
+    """Why kube-scheduler finds no node for a pod, in its words; None where it does not say so."""
+    condition = status.scheduled if status else None
+    return (condition.message or "") if condition and condition.reason == UNSCHEDULABLE else None
+
+
+def build_status(phase: str | None, placed_at: str | None, refusal: str | None = None) -> PodStatus:
+    """Object, as far as it is kept."""
+    if placed_at is None and refusal is None:
+        return PodStatus(phase=phase)
+    condition = PodCondition(
+        type=POD_SCHEDULED,
+        reason=None if refusal is None else UNSCHEDULABLE,
+        message=refusal,
+        last_transition_time=placed_at,
+    )
+    return PodStatus(phase=phase, conditions=[condition])
+
+
+class _PodRest(Struct, frozen=True, gc=False):
     labels: dict[str, str] | None
     deletion_timestamp: str | None
     node_name: str | None
-    status: PodStatus | None
+    phase: str | None
+
+
+class _Pod(Struct, frozen=True, gc=False):
+    placed_at: str | None
+    rest: _PodRest
 
 
 def keep_pod(wire: WirePod) -> _Pod:
     """Record."""
     meta, labels = wire.metadata, wire.metadata.labels or {}
     component = labels.get(LABEL_LONGHORN_COMPONENT)
-    return _share(
-        _Pod(
-            None if component is None else {LABEL_LONGHORN_COMPONENT: component},
-            meta.deletion_timestamp,
-            wire.spec.node_name if wire.spec else None,
-            wire.status,
-        )
+    rest = _PodRest(
+        None if component is None else {LABEL_LONGHORN_COMPONENT: component},
+        meta.deletion_timestamp,
+        wire.spec.node_name if wire.spec else None,
+        wire.status.phase if wire.status else None,
     )
+    return _Pod(placed_at(wire.status), share(rest))
 
 
 def pod_key(name: str) -> str:
@@ -283,9 +374,9 @@ def pod_key(name: str) -> str:
 
 def build_pod(key: str, pod: _Pod) -> Pod:
     """Object."""
-    name = key[1:] if key.startswith("/") else SHARE_MANAGER_POD_PREFIX + key
+    name, rest = key[1:] if key.startswith("/") else SHARE_MANAGER_POD_PREFIX + key, pod.rest
     return Pod(
-        metadata=ObjectMeta(name=name, labels=pod.labels, deletion_timestamp=pod.deletion_timestamp),
-        spec=PodSpec(node_name=pod.node_name),
-        status=pod.status,
+        metadata=ObjectMeta(name=name, labels=rest.labels, deletion_timestamp=rest.deletion_timestamp),
+        spec=PodSpec(node_name=rest.node_name),
+        status=build_status(rest.phase, pod.placed_at),
     )

@@ -7,6 +7,7 @@ What a caller of `view` may assume:
   calls that ask for it at the same time. Only the absence of a share-manager pod is believed where its ShareManager,
   freshly known, is on no node either: that is every cold start.
 - From a cache that is not fresh, or not synced yet, nothing is believed: everything is UNREAD, and confirmed by a GET.
+- What is asked for as the API server has it is read anew: no cache is taken for it, and no read that had begun before.
 - A GET that fails leaves what the cache last knew, and a `doubt`: good for a preference, not for a hard pin. Where it
   knew nothing the object is UNAVAILABLE, with the `trouble`.
 - What was read for a view stays as it is for that view.
@@ -16,14 +17,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from webhook.core.affinity import is_node_name
 from webhook.core.claims import ASSIGNED_STATES
+from webhook.core.consumers import claim_of
+from webhook.core.crowd import Crowd
 from webhook.core.objects import (
     SHARE_MANAGER_POD_PREFIX,
     LonghornNode,
@@ -33,17 +37,26 @@ from webhook.core.objects import (
     Pod,
     ShareManager,
     ShareManagerStatus,
+    VolumeAttachment,
 )
+from webhook.core.room import NO_HEADROOM
 from webhook.core.view import Gap, Key, Kind, Ref
 from webhook.kube.client import Api, Trouble
+from webhook.kube.crowd import WatchedCrowd
 from webhook.kube.freshness import STALE_AFTER_SECONDS
-from webhook.kube.kinds import Resource, resources
+from webhook.kube.index import Groups, Nodes
+from webhook.kube.kinds import BY_NAMESPACE, SELECTS_VIRT_LAUNCHERS, Resource, resources
+from webhook.kube.launchers import build
+from webhook.kube.lookups import Lookups
+from webhook.kube.pods import Pods
+from webhook.kube.records import claim_key
 from webhook.kube.reflector import Reflector
-from webhook.kube.watch import ListWatch
+from webhook.kube.watch import Cause, ListWatch
 from webhook.kube.wire import Decoders, NotJSON
 
 _GET_SECONDS: Final = 5.0  # longer than any call's deadline should be; then it is given up for all who wait
 _GETS_AT_ONCE: Final = 64
+_LISTS_AT_ONCE: Final = 4  # of 20 KB a pod, and a node may have a hundred; calls that wait for their turn share it
 _READS_PER_CALL_MAX: Final = 256  # of one pod: a hundred disks' worth; a pod can name 10,000 claims
 _OK: Final = 200
 _UNKNOWN: Final = object()
@@ -58,11 +71,23 @@ class Read(Struct, frozen=True):
 
 
 class CacheState(Struct, frozen=True, kw_only=True):
-    """How one cache is. `fresh`: calls are answered from it; `detail` says why not, or how many objects it holds."""
+    """How one cache is.
+
+    Attributes:
+        fresh: calls are answered from it.
+        detail: why not, or how many objects it holds, as a sentence.
+        heard_seconds: since the API server was last heard; None where it never was.
+        causes: how often each made it begin anew.
+        unreadable: objects that were left out so far.
+    """
 
     title: str
     fresh: bool
     detail: str
+    objects: int
+    heard_seconds: float | None
+    causes: Mapping[Cause, int]
+    unreadable: int
 
 
 class View:
@@ -115,14 +140,64 @@ class View:
         found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, Key("", name))
         return found
 
+    def node_names(self) -> Sequence[str]:
+        """The Kubernetes nodes; none while their cache is not fresh."""
+        nodes = self._store.caches[Kind.NODE]
+        return nodes.index.all if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else ()
+
+    def crowd(self) -> Crowd | str | None:
+        """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
+        return self._store.crowd(self._now)
+
+    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
+        """The claims of the PersistentVolumes that have this CSI volume handle."""
+        named = self._find(Kind.PERSISTENT_VOLUME, Key("", volume))
+        cache = self._store.caches[Kind.PERSISTENT_VOLUME]
+        others = cache.index.of(volume) if isinstance(cache.index, Groups) else ()
+        claims = [claim for name in others if (claim := claim_of(_held(cache, Key("", name)), volume))]
+        if named is Gap.UNREAD and not cache.fresh(self._now):
+            return named
+        if isinstance(named, Gap):
+            return claims or named
+        claim = claim_of(named, volume)
+        return [claim, *claims] if claim else claims
+
+    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
+        """Every virt-launcher pod that uses this claim; UNAVAILABLE while their cache is not fresh."""
+        cache = self._store.caches.get(Kind.VIRT_LAUNCHER_POD)
+        if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
+            return Gap.UNAVAILABLE
+        known = cache.index.launchers
+        return [build(key, known[key]) for key in cache.index.by_claim.of(claim_key(*claim))]
+
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+        """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""
+        found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
+        return found
+
+    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+        """Longhorn's VolumeAttachment of a volume, as it was read for this view."""
+        found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, Key("", volume))
+        return found
+
     def _find(self, kind: Kind, key: Key) -> Any:
         if self.reads:
             read = self.reads.get(Ref(kind, key))
             if read is not None:
                 return read.value
-        cache = self._store.caches[kind]
-        held = _held(cache, key) if cache.fresh(self._now) else None
-        return Gap.UNREAD if held is None else held
+        cache = self._store.caches.get(kind)
+        if cache is None:
+            return Gap.UNREAD
+        counts = self._store.lookups[kind]
+        if not cache.fresh(self._now):
+            counts.stale += 1
+            return Gap.UNREAD
+        held = _held(cache, key)
+        if held is None:
+            counts.miss += 1
+            return Gap.UNREAD
+        counts.hit += 1
+        return held
 
     def _has_no_pod(self, volume: str) -> bool:
         """Whether two fresh caches agree that this share-manager has no pod."""
@@ -134,18 +209,35 @@ class View:
 
 
 class Store:
-    """The caches of one cluster. `run` keeps them; without it every view reads what it needs."""
+    """The caches of one cluster. `run` keeps them; without it every view reads what it needs.
 
-    def __init__(self, api: Api, *, longhorn_namespace: str) -> None:
+    `kinds` are all that core reads, unless told otherwise; without `streams` they are listed by pages.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        longhorn_namespace: str,
+        kinds: Iterable[Resource] | None = None,
+        streams: bool = True,
+        headroom: Mapping[str, int] = NO_HEADROOM,
+    ) -> None:
         self._api = api
+        self._resources = {resource.kind: resource for resource in kinds or resources(longhorn_namespace)}
         self.caches: Mapping[Kind, ListWatch] = {
-            resource.kind: ListWatch(resource, random=random.random) for resource in resources(longhorn_namespace)
+            kind: ListWatch(resource, random=random.random, streams=streams)
+            for kind, resource in self._resources.items()
+            if resource.watched
         }
-        self._decoders = {kind: Decoders(cache.resource.wire) for kind, cache in self.caches.items()}
+        self.lookups: Mapping[Kind, Lookups] = {kind: Lookups() for kind in Kind}
+        self._decoders = {kind: Decoders(resource.wire) for kind, resource in self._resources.items()}
         self._reading: dict[Ref, asyncio.Task[Read]] = {}
         self._slots = asyncio.Semaphore(_GETS_AT_ONCE)
+        self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
+        self._crowd = WatchedCrowd(self.caches, headroom) if Kind.CSI_NODE in self.caches else None
 
     async def run(self) -> None:
         """List and watch everything until cancelled."""
@@ -162,6 +254,15 @@ class Store:
         now = _now()
         return [_state(cache, now) for cache in self.caches.values()]
 
+    def crowd(self, now: float) -> Crowd | str | None:
+        """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
+        return None if self._crowd is None else self._crowd.problem(now) or self._crowd
+
+    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
+        """Count a pod that is being created in `namespace` and was pinned to `node`, until it is seen."""
+        if self._crowd is not None:
+            self._crowd.reserve(pod, namespace, node)
+
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """False only where a whole list shows none, or has just now shown none, and none was ever seen."""
         cache = self.caches[Kind.LONGHORN_NODE]
@@ -176,6 +277,8 @@ class Store:
         seconds = max(0.0, deadline - _now())
         await asyncio.wait(tasks.values(), timeout=seconds)
         late = Trouble(f"no answer in {seconds:.2f} s")
+        for ref, task in tasks.items():
+            self.lookups[ref.kind].late += not task.done()
         reads = {ref: task.result() if task.done() else self._unread(ref, late) for ref, task in tasks.items()}
         many = Trouble(f"this pod needs more than {_READS_PER_CALL_MAX} objects to be read")
         reads |= {ref: self._unread(ref, many) for ref in refs[_READS_PER_CALL_MAX:]}
@@ -186,19 +289,31 @@ class Store:
         task = self._reading.get(ref)
         if task is None:
             task = self._reading[ref] = asyncio.get_running_loop().create_task(self._read(ref))
-            task.add_done_callback(lambda _: self._reading.pop(ref, None))
+            task.add_done_callback(lambda done: self._not_shared_any_more(ref, done))
         return task
 
+    def _not_shared_any_more(self, ref: Ref, read: asyncio.Task[Any] | None) -> None:
+        if self._reading.get(ref) is read:
+            del self._reading[ref]
+
     async def _read(self, ref: Ref) -> Read:
-        """GET one object."""
-        resource = self.caches[ref.kind].resource
-        if not all(map(is_node_name, ref.key if ref.kind is Kind.PERSISTENT_VOLUME_CLAIM else ref.key[1:])):
+        """GET one object, or the few pods of a namespace that are on one node."""
+        on_node = ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE
+        in_namespace = on_node or ref.kind in BY_NAMESPACE
+        if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
             return Read(Gap.ABSENT)  # no object can be called so (and the path would lead elsewhere)
+        counts = self.lookups[ref.kind]
         try:
-            async with self._slots:
-                return await self._get(ref, resource)
+            async with self._list_slots if on_node else self._slots:
+                if ref.kind not in self.caches:  # what is on its way may be older than what the next call knows
+                    self._not_shared_any_more(ref, asyncio.current_task())
+                read = await (self._list_on_node(ref.key) if on_node else self._get(ref, self._resources[ref.kind]))
         except Trouble as trouble:
+            counts.failed += 1
             return self._unread(ref, trouble)
+        counts.absent += read.value is Gap.ABSENT
+        counts.found += read.value is not Gap.ABSENT
+        return read
 
     async def _get(self, ref: Ref, resource: Resource) -> Read:
         reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
@@ -215,6 +330,24 @@ class Store:
             raise Trouble(f"an object that can't be read: {wire.why}")
         return Read(resource.build(resource.key(ref.key), resource.keep(wire)))
 
+    async def _list_on_node(self, key: Key) -> Read:
+        """The virt-launcher pods of one namespace on one node: one small answer, from the API server's own index.
+
+        As of its cache (resourceVersion 0), milliseconds behind etcd: to be sure of the last one it may wait for 100 ms
+        (apiserver storage/cacher/progress/watch_progress.go), and an old one would read the whole namespace.
+        """
+        pods, decoders = self._resources[Kind.VIRT_LAUNCHER_POD], self._decoders[Kind.VIRT_LAUNCHER_POD]
+        on_node = f"spec.nodeName={key.name}"
+        query = [("labelSelector", SELECTS_VIRT_LAUNCHERS), ("fieldSelector", on_node), ("resourceVersion", "0")]
+        path = msgspec.structs.replace(pods, namespace=key.namespace).collection
+        reply = await self._api.get(path, query, seconds=_GET_SECONDS)
+        if reply.status != _OK:
+            raise Trouble(decoders.failure(reply.body, reply.status).sentence)
+        page = decoders.page(reply.body)
+        if isinstance(page, NotJSON):
+            raise Trouble(f"a list that can't be read: {page.why}")
+        return Read([pods.build(pods.key_of(wire.metadata), pods.keep(wire)) for wire in page.items])
+
     async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
         """Tell "this node has none" from "this cluster has none", where no cache knows it."""
         if self.caches[resource.kind].fresh(_now()):
@@ -230,9 +363,9 @@ class Store:
 
     def _unread(self, ref: Ref, trouble: Trouble) -> Read:
         """What is left without an answer: what the cache last knew, in doubt, or nothing."""
-        cache = self.caches[ref.kind]
-        held = _held(cache, ref.key)
-        if held is None:
+        cache = self.caches.get(ref.kind)
+        held = _held(cache, ref.key) if cache else None
+        if cache is None or held is None:
             return Read(Gap.UNAVAILABLE, trouble=str(trouble))
         doubt = f"{ref.kind} {ref.key.name} was as told {cache.age(_now()):.0f} s ago ({trouble})"
         return Read(held, doubt=doubt)
@@ -256,7 +389,15 @@ def _state(cache: ListWatch, now: float) -> CacheState:
     else:
         known = "not synced"
     detail = f"{known}: {cache.problem}" if cache.problem else known
-    return CacheState(title=cache.resource.title, fresh=cache.fresh(now), detail=detail)
+    return CacheState(
+        title=cache.resource.title,
+        fresh=cache.fresh(now),
+        detail=detail,
+        objects=len(cache.objects),
+        heard_seconds=cache.heard(now) if cache.synced else None,
+        causes={cause: cache.causes[cause] for cause in Cause},
+        unreadable=cache.unreadable,
+    )
 
 
 def _now() -> float:

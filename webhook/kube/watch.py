@@ -24,6 +24,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.kube.freshness import Freshness
+from webhook.kube.index import Index
 from webhook.kube.kinds import Resource
 from webhook.kube.wire import Decoders, Failure, NotJSON
 
@@ -88,20 +89,26 @@ _KEEPS_VERSION: Final = (Cause.UNAUTHORIZED, Cause.FORBIDDEN, Cause.THROTTLED)
 
 
 class ListWatch:
-    """One collection. `objects`: cache key -> record. `relists`: how often each cause made it list anew."""
+    """One collection. `objects`: cache key -> record; `index`: what the resource's index says of them.
 
-    def __init__(self, resource: Resource, *, random: Callable[[], float]) -> None:
+    `causes`: how often each made it begin anew.
+    """
+
+    def __init__(self, resource: Resource, *, random: Callable[[], float], streams: bool = True) -> None:
+        """Args: streams: False where it should be listed by pages, without the streaming list."""
         self.resource = resource
         self.objects: dict[str, Any] = {}
+        self.index = resource.index() if resource.index else None
         self.synced = False
         self.problem = "not listed yet"
         self.causes: Counter[Cause] = Counter()
         self.unreadable = 0
         self._random = random
         self._decoders = Decoders(resource.wire)
-        self._streams = True
+        self._streams = streams
         self._version = ""  # up to which `objects` is whole; empty: list first
         self._building: dict[str, Any] | None = None
+        self._changed: list[str] = []  # of those in the list under way that are not as they are shown
         self._continue = ""
         self._page_objects = resource.page_objects
         self._failures = 0
@@ -144,11 +151,12 @@ class ListWatch:
             return self._watch_request(("resourceVersion", self._version))
         if self._streams:
             # Without a resourceVersion the list is the most recent one: a restart of ours never shows an older past.
-            self._doing, self._building, self._asked_at = _Doing.STREAM, {}, now
+            self._doing = _Doing.STREAM
+            self._build(now)
             return self._watch_request(("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
         self._doing = _Doing.PAGE
         if self._building is None:
-            self._building, self._continue, self._asked_at = {}, "", now
+            self._build(now)
         query = [("limit", str(self._page_objects))]
         if self._continue:
             query.append(("continue", self._continue))
@@ -213,7 +221,9 @@ class ListWatch:
         )
 
     def _selector(self) -> tuple[tuple[str, str], ...]:
-        return (("labelSelector", self.resource.selector),) if self.resource.selector else ()
+        labels = (("labelSelector", self.resource.selector),) if self.resource.selector else ()
+        fields = (("fieldSelector", self.resource.fields),) if self.resource.fields else ()
+        return labels + fields
 
     # What comes in.
 
@@ -258,13 +268,12 @@ class ListWatch:
         if event.type == "BOOKMARK":
             self._bookmark(meta, now)
             return
-        objects = self.objects if self._building is None else self._building
         key = self.resource.key_of(meta)
         if event.type == "DELETED" or event.object is None:
-            objects.pop(key, None)  # an unreadable object is forgotten: whoever asks for it reads it live, and is told
+            self._drop(key)  # an unreadable object is forgotten: whoever asks for it reads it live, and is told
             self.unreadable += event.type != "DELETED"
         else:
-            objects[key] = self._record(key, event.object)
+            self._put(key, event.object)
         if self._building is None:
             self._version = meta.resource_version
 
@@ -272,7 +281,7 @@ class ListWatch:
         if self._building is None:
             self._version = meta.resource_version
         elif meta.annotations and meta.annotations.initial_events_end == "true":
-            self._complete(self._building, meta.resource_version, now)
+            self._complete(meta.resource_version, now)
             self._freshness.watch_up(now, from_list=True)  # the same stream is the watch
         else:  # a server that ignores sendInitialEvents sends the collection, and never says that this was all
             self._fault = self._no_streaming()
@@ -290,25 +299,57 @@ class ListWatch:
         if isinstance(page, NotJSON):
             self._fail(Cause.GARBAGE, f"a list that can't be read: {page.why}", now)
             return
-        building = self._building if self._building is not None else {}
         for item in page.items:
-            key = self.resource.key_of(item.metadata)
-            building[key] = self._record(key, item)
+            self._put(self.resource.key_of(item.metadata), item)
         self.unreadable += page.unreadable
         self._continue = page.continue_token
         if not self._continue:
-            self._complete(building, page.resource_version, self._asked_at)
+            self._complete(page.resource_version, self._asked_at)
 
-    def _record(self, key: str, wire: Any) -> Any:
-        """What is kept of an object: the one that is shown where they are equal, so that a list makes no second."""
-        record, shown = self.resource.keep(wire), self.objects.get(key)
-        return shown if shown == record else record
+    def _build(self, now: float) -> None:
+        """Begin a list. The first one is taken into the index as it comes; a later one when it is whole."""
+        self._building, self._changed, self._continue, self._asked_at = {}, [], "", now
+        if not self.synced and self.resource.index:
+            self.index = self.resource.index()
 
-    def _complete(self, objects: dict[str, Any], version: str, at: float) -> None:
-        """Show a collection that was whole at this time."""
-        self.objects, self._building, self._version = objects, None, version
+    def _put(self, key: str, wire: Any) -> None:
+        """Keep an object: the record that is shown where it says the same, so that a list makes no second."""
+        record = self.resource.keep(wire)
+        if self._building is None or not self.synced:
+            objects = self.objects if self._building is None else self._building
+            objects[key] = self.index.put(key, objects.get(key), record) if self.index else record
+            return
+        shown = self.objects.get(key)
+        if (shown is not None and self.index.same(shown, record)) if self.index else shown == record:
+            record = shown
+        else:
+            self._changed.append(key)
+        self._building[key] = record
+
+    def _drop(self, key: str) -> None:
+        objects = self.objects if self._building is None else self._building
+        if key in objects:
+            old = objects.pop(key)
+            if self.index and (self._building is None or not self.synced):
+                self.index.drop(key, old)
+
+    def _complete(self, version: str, at: float) -> None:
+        """Show the list, which was whole at this time."""
+        assert self._building is not None  # noqa: S101 - for the type checker: only a list is completed
+        if self.index and self.synced:
+            self._follow(self.index, self._building)
+        self.objects, self._building, self._version = self._building, None, version
         self.synced, self.problem, self._page_objects = True, "", self.resource.page_objects
         self._freshness.listed(at)
+
+    def _follow(self, index: Index, building: dict[str, Any]) -> None:
+        """Take what a list has changed into the index, and leave what it has not: that is nearly all of it."""
+        gone = self.objects.keys() - building.keys()
+        for key in gone:
+            index.drop(key, self.objects[key])
+        for key in dict.fromkeys(self._changed):
+            if key in building and building[key] is not self.objects.get(key):
+                building[key] = index.put(key, self.objects.get(key), building[key])
 
     # What goes wrong.
 
@@ -323,7 +364,8 @@ class ListWatch:
         if doing is _Doing.STREAM and failure.code in (400, 422):
             cause = self._no_streaming()[0]
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
-            self._complete({}, "", now)
+            self._build(now)
+            self._complete("", now)
         elif self._is_final(failure):
             self._version, self._building = "", None
             if cause is Cause.EXPIRED and doing is _Doing.PAGE:

@@ -7,20 +7,20 @@ exception leaves a handler, and no answer carries a traceback.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
 from msgspec import Struct
 
-from webhook.core.review import BadReview
+from webhook.core.review import BadReview, uid_of
 from webhook.record import LOGGER
 from webhook.serving.deadline import budget_seconds
 
-WEBHOOK_PATH: Final = "/mutate/virt-launcher"
 MAX_BODY_BYTES: Final = 7 * 1024 * 1024
 """An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""
 
+_OK: Final = 200
 _SHOWN_CHARS: Final = 200
 _JSON: Final = "application/json"
 _SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
@@ -50,18 +50,20 @@ than none.
 """
 
 
-def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
-    """The HTTP side of the webhook around `admit`, for the event loop that runs."""
+def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMITS) -> Handler:
+    """The HTTP side of the webhook around what answers at each path, for the event loop that runs."""
     loop_time = asyncio.get_running_loop().time
+    expected = " or ".join(entries)
     room_bytes = limits.bodies_bytes
 
     async def handle(request: web.BaseRequest) -> web.Response:
         nonlocal room_bytes
         arrived = loop_time()
         path, _, query = request.raw_path.partition("?")
-        if path != WEBHOOK_PATH:
-            path = request.path  # what an absolute URL, or escapes, come to
-        refusal = _refusal(request, path)
+        admit = entries.get(path) or entries.get(request.path)  # the latter: what an absolute URL, or escapes, come to
+        if admit is None:
+            return refuse(404, f"got path '{shown(request.path)}', expected {expected}")
+        refusal = _refusal(request)
         if refusal is not None:
             return refusal
         length = request.content_length or 0
@@ -79,18 +81,28 @@ def webhook_handler(admit: Admit, limits: Limits = DEFAULT_LIMITS) -> Handler:
         try:
             answer = await admit(body, arrived + budget_seconds(query))
         except BadReview as error:
-            LOGGER.warning("bad review", extra={"fields": {"because": str(error)}})
+            LOGGER.warning("bad review", extra={"fields": {"uid": uid_of(body), "because": str(error)}})
             return _reply(400, str(error))
         return web.Response(body=answer, headers=_ANSWER_HEADERS)
 
     return handle
 
 
-def _refusal(request: web.BaseRequest, path: str) -> web.Response | None:
+def telling(handler: Handler, refused: Callable[[int], None]) -> Handler:
+    """`handler`, and `refused` hears the status of each call that got an HTTP error."""
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        response = await handler(request)
+        if response.status != _OK:
+            refused(response.status)
+        return response
+
+    return handle
+
+
+def _refusal(request: web.BaseRequest) -> web.Response | None:
     """What is wrong with a request before a byte of its body is read; None where nothing is."""
     headers = request.headers
-    if path != WEBHOOK_PATH:
-        return refuse(404, f"got path '{shown(path)}', expected {WEBHOOK_PATH}")
     if request.method != "POST":
         return refuse(405, f"got {shown(request.method)}, expected POST", {"Allow": "POST"})
     content_type = headers.get("Content-Type", "")
@@ -147,7 +159,13 @@ class Check(Struct, frozen=True):
 _PING: Final = Check("ping", ok=True)  # the API server's own word for: this event loop answers
 
 
-def health_handler(checks: Callable[[], Sequence[Check]], metrics: Callable[[], str] = lambda: "") -> Handler:
+Expose = Callable[[str], tuple[str, bytes]]
+"""An Accept header to the content type and the body of /metrics."""
+
+
+def health_handler(
+    checks: Callable[[], Sequence[Check]], metrics: Expose = lambda _: ("text/plain; charset=utf-8", b"")
+) -> Handler:
     """`/healthz` (this event loop answers), `/readyz` (calls are taken) and `/metrics`; no side effects.
 
     With `?verbose` every check has its line, in the API server's own format.
@@ -160,7 +178,8 @@ def health_handler(checks: Callable[[], Sequence[Check]], metrics: Callable[[], 
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         name = request.path[1:]
         if name == "metrics":
-            return _reply(200, metrics())
+            content_type, body = metrics(request.headers.get("Accept", ""))
+            return web.Response(body=body, headers={**_SERVER_HEADER, "Content-Type": content_type})
         found = [_PING, *checks()] if name == "readyz" else [_PING]
         failed = [check for check in found if check.gates and not check.ok]
         text = "; ".join(f"{check.name}: {check.detail}" for check in failed) or "ok"

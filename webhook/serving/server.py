@@ -21,6 +21,7 @@ from weakref import WeakSet
 from aiohttp import web
 
 from webhook.errors import UserError
+from webhook.log import failure
 from webhook.options import Address
 from webhook.record import LOGGER
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits, refuse
@@ -67,7 +68,7 @@ class _Protocol(web.RequestHandler):
         if status < _HTTP_SERVER_ERROR:
             detail = (message or "malformed").strip().splitlines()[0][:200]
             return refuse(status, f"no valid HTTP request: {detail}")
-        LOGGER.error("request failed", extra={"fields": {"error": f"{type(exc).__name__}: {exc}"}})
+        LOGGER.error("request failed", extra={"fields": failure(exc) if exc else {}})
         return refuse(status, "the request failed inside the server; its log says why")
 
 

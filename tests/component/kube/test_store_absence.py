@@ -180,6 +180,8 @@ async def test_the_states_of_caches_that_are_kept(store: Store, cluster: Cluster
         "sharemanagers.longhorn.io",
         "nodes.longhorn.io",
         "share-manager pods",
+        "pods",
+        "csinodes",
     ]
     assert all(state.fresh for state in states.values())
     assert states["nodes.longhorn.io"].detail == "1 objects, heard from 0 s ago"

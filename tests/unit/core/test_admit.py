@@ -181,7 +181,7 @@ def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
     try:
         found = admit(body, cluster(*CLUSTER, *SECOND), Policy())
     except BadReview:
-        assert depth > 10 or place == "@"
+        assert depth > 10 or place == "@" or "podAffinity" in place  # whose terms are read too: lists are none
     else:
         assert isinstance(found, Answer)
         assert response(found)["allowed"] is True

@@ -1,13 +1,8 @@
 """What holds for every pod on every cluster; design.md's habit 14, with an oracle of the scheduler written apart."""
 
-import base64
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import hypothesis
-import jsonpatch
 import oracle
 import pytest
 from affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
@@ -15,6 +10,7 @@ from cluster_model import ClusterModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert
+from outcomes import PREFERRED, REQUIRED, node_affinity, outcome, places, terms_of, without_ours
 from strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
 from views import Patchy, cluster
 
@@ -22,54 +18,7 @@ from webhook.core.admit import Answer, admit
 from webhook.core.affinity import MAX_TERMS, selector_admits
 from webhook.core.feasibility import tolerates
 from webhook.core.objects import NodeSelector, Taint, Toleration
-from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
-
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An answer as the API server reads it: the response, its patch, and the pod with the patch applied."""
-
-    response: dict[str, Any]
-    patch: list[dict[str, Any]]
-    pod: dict[str, Any]
-
-    @property
-    def hard_pin(self) -> set[str]:
-        """The nodes that the answer says are required."""
-        told = self.response["auditAnnotations"]
-        return set(told["node"].split(",")) if told["decision"] == "required" else set()
-
-
-def outcome(pod: dict[str, Any], scenario: Scenario, view: ClusterView | None = None) -> Outcome:
-    """Admit `pod` in a scenario and apply the patch as kube-apiserver does."""
-    answer = admit(review_of(pod), view or cluster(*scenario.objects), scenario.policy)
-    assert isinstance(answer, Answer)
-    return read(answer, pod)
-
-
-def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
-    """The answer, from its bytes alone."""
-    response = json.loads(answer.body)["response"]
-    patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
-    apart = json.loads(json.dumps(pod))  # two terms that are one object here would both be patched
-    return Outcome(response, patch, jsonpatch.apply_patch(apart, patch))
-
-
-def node_affinity(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod's node affinity, empty where it has none."""
-    return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-
-
-def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
-    """Every node of the cluster, and beside each a twin with the same labels under another name."""
-    for node in ClusterModel(scenario.objects).nodes:
-        yield node
-        yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
-
+from webhook.core.view import Gap, Key, Kind, Needs, Ref
 
 _INDEXES = range(4)
 _MANAGERS = {Ref(Kind.SHARE_MANAGER, Key("", f"h{i}")) for i in _INDEXES}
@@ -97,31 +46,19 @@ def test_a_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) 
 def test_nothing_changes_beside_node_affinity_and_the_decision_annotation(scenario: Scenario) -> None:
     """Whatever else a pod carries, unknown fields included, comes out as it went in; terms are only added to."""
     before, after = scenario.pod, outcome(scenario.pod, scenario).pod
-    assert _without_ours(after) == _without_ours(before)
+    assert without_ours(after) == without_ours(before)
     old, new = node_affinity(before), node_affinity(after)
     assert {k: v for k, v in new.items() if k not in (REQUIRED, PREFERRED)} == {
         k: v for k, v in old.items() if k not in (REQUIRED, PREFERRED)
     }
     wishes = old.get(PREFERRED) or []
     assert (new.get(PREFERRED) or [])[: len(wishes)] == wishes
-    terms, narrowed = _terms(old), _terms(new)
+    terms, narrowed = terms_of(old), terms_of(new)
     for term, now in zip(terms, narrowed, strict=False):
         fields = term.get("matchFields") or []
         assert {**now, "matchFields": 0} == {**term, "matchFields": 0}
         assert (now.get("matchFields") or [])[: len(fields)] == fields
     assert len(narrowed) >= len(terms)
-
-
-def _without_ours(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod without what may change; an absent, null or empty parent of that is the same thing to Kubernetes."""
-    metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
-    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != ANNOTATION_DECISION}
-    affinity = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
-    return {**pod, "metadata": metadata, "spec": spec, "annotations": annotations, "affinity": affinity}
-
-
-def _terms(affinity: dict[str, Any]) -> list[dict[str, Any]]:
-    return (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
 
 
 @given(scenarios())
@@ -162,7 +99,7 @@ def test_what_is_added_is_valid_to_the_api_server(scenario: Scenario) -> None:
     wishes = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
     assert oracle.affinity_problems({PREFERRED: wishes}) == []
     assert all(map(oracle.is_subdomain, found.hard_pin))
-    assert len(_terms(new)) <= max(MAX_TERMS, len(_terms(old)))
+    assert len(terms_of(new)) <= max(MAX_TERMS, len(terms_of(old)))
 
 
 @given(scenarios(), REFERENCES)
@@ -231,7 +168,7 @@ def test_a_taint_is_tolerated_as_by_the_scheduler(tolerations: list[dict[str, An
 
 def _multiplied(scenario: Scenario) -> bool:
     found = outcome(scenario.pod, scenario)
-    before, after = (len(_terms(node_affinity(pod))) for pod in (scenario.pod, found.pod))
+    before, after = (len(terms_of(node_affinity(pod))) for pod in (scenario.pod, found.pod))
     return len(found.hard_pin) > 1 and after > before > 1
 
 
@@ -242,7 +179,7 @@ def _softened(scenario: Scenario) -> bool:
 
 def _narrowed_with_a_foreign_pin(scenario: Scenario) -> bool:
     found = outcome(scenario.pod, scenario)
-    return bool(found.hard_pin) and any(len(t.get("matchFields") or []) > 1 for t in _terms(node_affinity(found.pod)))
+    return bool(found.hard_pin) and any(len(t.get("matchFields") or []) > 1 for t in terms_of(node_affinity(found.pod)))
 
 
 @pytest.mark.parametrize(

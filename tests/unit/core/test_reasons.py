@@ -6,24 +6,42 @@ import pytest
 from webhook.core.reasons import CHAIN_ORDER, Reason
 
 NAMES = {
+    "allocatable",
+    "asked",
+    "because",
     "besides",
     "claim",
+    "count",
+    "doubt",
+    "driver",
+    "headroom",
     "key",
     "kind",
     "label",
+    "least",
     "limit",
-    "doubt",
+    "message",
     "modes",
+    "most",
     "namespace",
     "node",
     "operation",
+    "other",
     "phase",
+    "pod",
+    "pods",
+    "port",
     "problem",
+    "resource",
+    "rule",
     "state",
     "subresource",
     "taint",
+    "used",
     "value",
+    "vm",
     "volume",
+    "wanted",
     "what",
     "which",
     "who",
@@ -75,6 +93,23 @@ def test_the_chain_ranks_every_reason_in_its_order() -> None:
         Reason.SHARE_MANAGER_UNSCHEDULED,
         Reason.SHARE_MANAGER_OWNER,
         Reason.SHARE_MANAGER_POD,
+    ]
+    assert sorted(chain, key=CHAIN_ORDER.__getitem__) == chain
+
+
+def test_the_chain_ranks_what_tells_a_share_manager_its_vm() -> None:
+    """A VM that is known on a node tells more than one that will be there, or a ticket; nothing known comes first."""
+    chain = [
+        Reason.NOT_SHARE_MANAGER,
+        Reason.VOLUME_LOOKUP_FAILED,
+        Reason.VOLUME_UNCLAIMED,
+        Reason.NO_CONSUMER,
+        Reason.CONSUMER_NOT_OPTED_IN,
+        Reason.CONSUMER_ON_NO_NODE,
+        Reason.ATTACHMENT_TICKET,
+        Reason.CONSUMER_PINNED,
+        Reason.CONSUMER_LEAVING,
+        Reason.CONSUMER_ON_NODE,
     ]
     assert sorted(chain, key=CHAIN_ORDER.__getitem__) == chain
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from builders import review, virt_launcher_pod
 
-from webhook.core.review import BadReview, decode, encode
+from webhook.core.review import BadReview, decode, encode, uid_of
 
 POD = virt_launcher_pod()
 
@@ -137,3 +137,25 @@ def test_an_answer_with_a_patch_carries_it_in_base64() -> None:
         "auditAnnotations": {"reason": "X"},
         "warnings": ["mind"],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "uid"),
+    [
+        pytest.param(body(), "705ab4f5-6393-11e8-b7cc-42010a800002", id="a review"),
+        pytest.param(body(kind=1, apiVersion=[]), "705ab4f5-6393-11e8-b7cc-42010a800002", id="no review"),
+        pytest.param(body(request={"uid": "u", "object": 1}), "u", id="a pod that is none"),
+        pytest.param(body(request={"uid": "u" * 10_000}), "u" * 128, id="one that is very long is cut"),
+        pytest.param(body(request={"uid": ""}), None, id="an empty one"),
+        pytest.param(body(request={"uid": 1}), None, id="a number"),
+        pytest.param(body(request={}), None, id="none"),
+        pytest.param(body(request=None), None, id="no request"),
+        pytest.param(b"[]", None, id="a list"),
+        pytest.param(b"{", None, id="half an object"),
+        pytest.param(b'{"request":{"uid":"\xff"}}', None, id="bytes that are no UTF-8"),
+        pytest.param(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", None, id="an abyss"),
+    ],
+)
+def test_the_uid_is_found_in_what_can_t_be_answered(text: bytes, uid: str | None) -> None:
+    """As far as there is one: the log has it, and whoever made the call finds it there."""
+    assert uid_of(text) == uid

@@ -9,7 +9,7 @@ import pytest
 from watching import RESOURCES
 
 from webhook.core.view import Key, Kind
-from webhook.kube.kinds import resources
+from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.wire import Decoders
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
@@ -26,14 +26,18 @@ PATHS = {
         "/api/v1/namespaces/longhorn-system/pods",
         "/api/v1/namespaces/longhorn-system/pods/disk",
     ),
+    Kind.VIRT_LAUNCHER_POD: ("/api/v1/pods", "/api/v1/namespaces/vms/pods/disk"),
+    Kind.VOLUME_ATTACHMENT: (f"{LONGHORN}/volumeattachments", f"{LONGHORN}/volumeattachments/disk"),
+    Kind.CSI_NODE: ("/apis/storage.k8s.io/v1/csinodes", "/apis/storage.k8s.io/v1/csinodes/disk"),
 }
+IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", RESOURCES)
 def test_paths(kind: Kind) -> None:
     """List and watch are of the whole cluster, or of Longhorn's namespace; one object has its path below."""
     resource = RESOURCES[kind]
-    key = Key("vms" if kind is Kind.PERSISTENT_VOLUME_CLAIM else "", "disk")
+    key = Key("vms" if kind in IN_ANY_NAMESPACE else "", "disk")
     assert (resource.collection, resource.item(key)) == PATHS[kind]
 
 
@@ -50,9 +54,9 @@ def test_a_name_can_not_leave_its_place_in_a_path() -> None:
     assert RESOURCES[Kind.NODE].item(Key("", "../a?b#c%2f")) == "/api/v1/nodes/..%2Fa%3Fb%23c%252f"
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", RESOURCES)
 def test_an_object_is_kept_under_what_it_is_asked_for(kind: Kind) -> None:
-    """Claims of one name in two namespaces are two."""
+    """Claims of one name in two namespaces are two, and virt-launcher pods; other kinds are of one namespace."""
     resource = RESOURCES[kind]
     decode = Decoders(resource.wire).object
 
@@ -61,7 +65,30 @@ def test_an_object_is_kept_under_what_it_is_asked_for(kind: Kind) -> None:
         return str(resource.key_of(wire.metadata))
 
     assert kept("vms") == resource.key(Key("vms", "disk"))
-    assert (kept("vms") == kept("other")) is (kind is not Kind.PERSISTENT_VOLUME_CLAIM)
+    assert (kept("vms") == kept("other")) is (kind not in IN_ANY_NAMESPACE)
+
+
+def test_every_kind_that_core_reads_is_read_from_somewhere() -> None:
+    """Each has its place in the API, but the pods of one node, which are asked for among the virt-launcher pods."""
+    assert set(Kind) - RESOURCES.keys() == {Kind.VIRT_LAUNCHERS_ON_NODE}
+    assert [kind for kind, resource in RESOURCES.items() if not resource.watched] == [Kind.VOLUME_ATTACHMENT]
+
+
+SORTS = {
+    WatchedPods.ALL: {"share-manager pods": "longhorn.io/component=share-manager", "pods": ""},
+    WatchedPods.VIRT_LAUNCHER: {
+        "share-manager pods": "longhorn.io/component=share-manager",
+        "virt-launcher pods": "kubevirt.io=virt-launcher",
+    },
+    WatchedPods.NONE: {"share-manager pods": "longhorn.io/component=share-manager"},
+}
+
+
+@pytest.mark.parametrize("watched", WatchedPods)
+def test_which_pods_are_watched_is_the_operators_choice(watched: WatchedPods) -> None:
+    """Where they are not all wanted, those of others never cross the wire."""
+    pods = [each for each in resources("longhorn-system", watched) if each.plural == "pods" and each.watched]
+    assert {each.title: each.selector for each in pods} == SORTS[watched]
 
 
 def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:

@@ -88,6 +88,7 @@ def pod_reads(pod: Pod) -> tuple[Any, ...]:
         meta.deletion_timestamp,
         pod.spec.node_name,
         pod.status and pod.status.phase,
+        pod.status and pod.status.scheduled and pod.status.scheduled.last_transition_time,
     )
 
 
@@ -134,7 +135,14 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, t
         Pod,
         pod_reads,
         _PARTS["pod"],
-        ("metadata.labels", "metadata.deletionTimestamp", "spec.nodeName", "status", "status.phase"),
+        (
+            "metadata.labels",
+            "metadata.deletionTimestamp",
+            "spec.nodeName",
+            "status",
+            "status.phase",
+            "status.conditions",
+        ),
     ),
 }
 READY = {"type": "Ready", "status": "True"}
@@ -169,6 +177,8 @@ VALUES = st.sampled_from(
         [{"type": "Ready", "status": "False"}, READY],
         [{"type": "DiskPressure", "status": "True"}, READY],
         [{"type": None}, {"status": "True"}],
+        [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+        [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "x"}],
     ]
 )
 
@@ -204,6 +214,14 @@ def test_a_volume_keeps_its_place_of_all_its_labels() -> None:
     assert built.metadata.labels == dict.fromkeys(TOPOLOGY_LABELS, "a__b")
 
 
+_PARTS_IN_COMMON = {
+    Kind.PERSISTENT_VOLUME_CLAIM: "rest",
+    Kind.PERSISTENT_VOLUME: "rest",
+    Kind.NODE: "status",
+    Kind.SHARE_MANAGER_POD: "rest",
+}
+
+
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_equal_parts_are_one(kind: Kind) -> None:
     """Two objects that differ in their names alone are remembered as one record, or as one but for the names."""
@@ -211,7 +229,7 @@ def test_equal_parts_are_one(kind: Kind) -> None:
     decode = Decoders(resource.wire).object
     one, other = (resource.keep(decode(json.dumps(sample).encode())) for _ in range(2))
     assert one == other
-    rest = {Kind.PERSISTENT_VOLUME_CLAIM: "rest", Kind.PERSISTENT_VOLUME: "rest", Kind.NODE: "status"}.get(kind)
+    rest = _PARTS_IN_COMMON.get(kind)
     assert (getattr(one, rest) is getattr(other, rest)) if rest else (one is other)
 
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from consumer_shapes import cold_starts
+from hypothesis import event as event_of
 from hypothesis import given
-from live import PATHS, RESOURCES, path_of
+from live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
 from model_api import bookmark, event, page
 from strategies import Scenario, review_of, scenarios
 from views import LONGHORN_NAMESPACE, cluster
 
 from webhook.core.admit import Answer, admit
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 from webhook.kube.store import Read, Store, View
 from webhook.kube.watch import ListWatch
 from webhook.kube.wire import Decoders
@@ -25,7 +27,7 @@ KINDS = {path: kind for kind, path in PATHS.items()}
 
 def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> Store:
     """A store whose caches have heard of these objects in this way; "nothing": of none."""
-    store = Store(None, longhorn_namespace=LONGHORN_NAMESPACE)  # type: ignore[arg-type]
+    store = Store(None, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
     for kind, cache in store.caches.items() if how != "nothing" else ():
         for status, body in said(objects.get(kind, []), how):
             cache.next(NOW)
@@ -48,15 +50,30 @@ def said(objects: list[dict[str, Any]], how: str) -> Iterator[tuple[int, bytes]]
         yield 200, page(objects[-1:], 9)
 
 
-def read_one(objects: list[dict[str, Any]], ref: Ref) -> Read:
-    """What a GET comes to."""
+def read_one(objects: dict[Kind, list[dict[str, Any]]], ref: Ref) -> Read:
+    """What a GET comes to, or the list of a node's pods."""
+    if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
+        return Read([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref.key)])
     resource = RESOURCES[ref.kind]
-    for each in objects:
+    for each in objects.get(ref.kind, []):
         namespace = "" if resource.namespace else each["metadata"].get("namespace", "")
         if (namespace, each["metadata"]["name"]) == ref.key:
-            wire: Any = Decoders(resource.wire).object(json.dumps(each).encode())
-            return Read(resource.build(resource.key(ref.key), resource.keep(wire)))
+            return Read(_kept(ref.kind, each))
     return Read(Gap.ABSENT)
+
+
+def on_node(objects: dict[Kind, list[dict[str, Any]]], namespace: str, node: str) -> Iterator[dict[str, Any]]:
+    """The virt-launcher pods of a namespace that are on a node."""
+    for each in objects.get(Kind.VIRT_LAUNCHER_POD, []):
+        if (each["metadata"]["namespace"], each["spec"].get("nodeName")) == (namespace, node):
+            yield each
+
+
+def _kept(kind: Kind, each: dict[str, Any]) -> Any:
+    """An object, as it is after it was read."""
+    resource = RESOURCES[kind]
+    wire: Any = Decoders(resource.wire).object(json.dumps(each).encode())
+    return resource.build(resource.key_of(wire.metadata), resource.keep(wire))
 
 
 def answer(scenario: Scenario, how: str) -> Answer:
@@ -70,19 +87,36 @@ def answer(scenario: Scenario, how: str) -> Answer:
         store._no_longhorn_nodes_at = NOW
     view = View(store, NOW, {})
     for _ in range(10):
-        found = admit(review_of(scenario.pod), view, scenario.policy)
+        found = asked(scenario, view)
         if isinstance(found, Answer):
             return found
-        view = View(store, NOW, {**view.reads, **{ref: read_one(objects.get(ref.kind, []), ref) for ref in found.refs}})
+        view = View(store, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in found.refs}})
     raise AssertionError("core asks and asks")
+
+
+def asked(scenario: Scenario, view: ClusterView) -> Answer | Needs:
+    """What core says."""
+    return admit(review_of(scenario.pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
 
 
 @pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
 @given(scenario=scenarios())
 def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """The webhook answers a live cluster as it answers the same cluster described in files."""
-    expected = admit(review_of(scenario.pod), cluster(*scenario.objects), scenario.policy)
+    expected = asked(scenario, cluster(*scenario.objects))
     assert isinstance(expected, Answer)
+    found = answer(scenario, how)
+    assert found.body == expected.body
+    assert found.decision.why == expected.decision.why
+
+
+@pytest.mark.parametrize("how", ["watch", "pages"])
+@given(scenario=cold_starts())
+def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
+    """As for a VM. Without caches neither a restored volume would be found, nor a VM that no ticket leads to."""
+    expected = asked(scenario, cluster(*scenario.objects))
+    assert isinstance(expected, Answer)
+    event_of(expected.decision.why.reason.code)
     found = answer(scenario, how)
     assert found.body == expected.body
     assert found.decision.why == expected.decision.why

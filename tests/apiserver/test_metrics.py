@@ -1,0 +1,204 @@
+"""/metrics of a real server beside a real API server: true, well-formed, and all that alerts and panels ask for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import prometheus
+import pytest
+import serving
+import trustme
+from admitting import FAIL_OPEN, WEBHOOK, Counted, admitted, caches, until, until_watched
+from builders import NAMESPACE, virt_launcher_pod
+from cluster_state import ClusterState
+from installed import NAME, Installed
+from prometheus_client.samples import Sample
+from scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
+from serving import Client, Serving
+
+from webhook.core.fleet import Decided, State
+from webhook.families import Family
+
+PODS: Final = 7
+CALLS: Final = "apiserver_admission_webhook_admission_duration_seconds_count"
+Object = dict[str, Any]
+Labelled = Iterable[tuple[Mapping[str, str], Sample]]
+
+
+class Seen(NamedTuple):
+    """A server after some traffic, and what was scraped of both sides before and after it."""
+
+    server: Serving
+    text: bytes
+    before: Scraped
+    after: Scraped
+    api_before: Scraped
+    api_after: Scraped
+
+    @property
+    def scrapes(self) -> list[Labelled]:
+        """Both sides together, as Prometheus labels them."""
+        return [
+            [*labelled(ours, "webhook"), *labelled(api, "apiserver")]
+            for ours, api in ((self.before, self.api_before), (self.after, self.api_after))
+        ]
+
+
+def labelled(found: Scraped, job: str) -> Labelled:
+    """The samples that queries ask for, with the labels that Prometheus and the operator add."""
+    added = {"job": job, "instance": f"{job}:8080", "pod": f"{job}-0", "namespace": NAME}
+    return [(added, each) for each in found.samples if prometheus.metrics_in(each.name)]
+
+
+def vm(name: str, node: str) -> Object:
+    """A VM's pod on a node, with the claim `disk`, whose share-manager is on node-a; nobody has decided on it."""
+    pod = virt_launcher_pod(claims=["disk"], namespace=NAMESPACE, nodeName=node)
+    pod["metadata"] |= {"name": f"virt-launcher-{name}-x"}
+    pod["metadata"]["ownerReferences"][0]["name"] = name
+    return {**pod, "status": {"phase": "Running"}}
+
+
+def distrust(installed: Installed) -> None:
+    """Have the API server trust another authority, until it has failed to call."""
+    other = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
+    service = {"name": NAME, "namespace": NAME, "path": serving.PATH, "port": installed.port}
+    counted = Counted(installed.plane.api)
+    installed.enable(clientConfig={"service": service, "caBundle": other})
+
+    def failed() -> float:
+        admitted(installed.plane.api)
+        return counted.more()(FAIL_OPEN, name=WEBHOOK)
+
+    until(failed, "a call that fails")
+
+
+@pytest.fixture(scope="module")
+def seen(installed: Installed) -> Iterator[Seen]:
+    """Two VMs, seven admissions of which one reads, failed calls, and a start that nobody was asked about."""
+    api, vms = installed.plane.api, [vm("together", "node-a"), vm("apart", "node-b")]
+
+    def api_scraped() -> Scraped:
+        return untyped(api.text("/metrics"))
+
+    with ClusterState(api) as cluster, installed.serving() as server:
+        cluster.become([*serving.cluster(), *vms])
+        until_watched(server)
+        installed.enable()
+        installed.until_called()
+        until(lambda: has_vms(server, 2), "rows of the VMs")
+        before, api_before = scrape(server.health_port), api_scraped()
+        for claim in ["disk"] * (PODS - 1) + ["unheard-of"]:
+            admitted(api, claim)
+
+        distrust(installed)
+        installed.disable()
+        cluster.become([*serving.cluster(), *vms, vm("started", "node-a")])
+        until(lambda: has_vms(server, 3), "a row of the new VM")
+        with Client(server.health_port) as client:
+            text = client.ask(asking()).body
+            after = scraped(client.ask(asking(PROMETHEUS)))
+        yield Seen(server, text, before, after, api_before, api_scraped())
+    installed.disable()
+
+
+def has_vms(server: Serving, count: int) -> bool:
+    """Whether the server tells of so many VMs."""
+    found = scrape(server.health_port)
+    return found.has(Family.VMS.title) and found.value(Family.VMS.title) == count
+
+
+# What Prometheus makes of it.
+
+
+def test_promtool_has_nothing_to_say_of_the_metrics(seen: Seen) -> None:
+    """Its linter knows Prometheus' rules for names, units and words; it does say something of what breaks them."""
+    assert prometheus.promtool("check", "metrics", standard_input=seen.text) == (0, "")
+    spoilt = seen.text.replace(b"_total", b"_count_total")
+    code, _ = prometheus.promtool("check", "metrics", standard_input=b"# TYPE a counter\na 1\n" + spoilt)
+    assert code != 0
+
+
+@pytest.mark.parametrize("family", Family, ids=[family.title for family in Family])
+def test_every_metric_of_the_table_is_told(family: Family, seen: Seen) -> None:
+    """With all its labels, by a server that has seen all this: no metric is there in words only."""
+    name = f"{family.title}_count" if family.kind == "histogram" else family.title
+    (labels,) = {frozenset(each.labels) for each in seen.after.samples if each.name == name}
+    assert labels == set(family.labels)
+
+
+@pytest.mark.parametrize("where", prometheus.queries())
+def test_every_metric_that_is_asked_for_is_there(where: str, seen: Seen) -> None:
+    """In our own /metrics, or in the API server's."""
+    asked = prometheus.metrics_in(prometheus.queries()[where])
+    assert asked
+    assert asked - seen.after.names - seen.api_after.names == set()
+
+
+def test_every_query_of_the_dashboard_finds_something(seen: Seen, tmp_path: Path) -> None:
+    """Labels, functions and all, evaluated by Prometheus' own engine over what was scraped."""
+    # Whether something is more than nothing is the cluster's matter.
+    asked = {
+        where: query.removesuffix(" > 0") for where, query in prometheus.queries().items() if where.startswith("panel")
+    }
+    assert prometheus.unanswered(asked, seen.scrapes, tmp_path) == ""
+    spoilt = {"spoilt": "sum(kubevirt_coschedule_vms{stat=~'.+'})"}
+    assert "spoilt" not in prometheus.unanswered(spoilt, seen.scrapes, tmp_path)
+    assert "got" in prometheus.unanswered(spoilt, seen.scrapes, tmp_path)
+
+
+# Whether it is true.
+
+
+def test_both_sides_count_the_same_calls(seen: Seen) -> None:
+    """The API server's count of calls, less those that failed open, is ours; those had no handshake."""
+    ours = Family.DURATION.title + "_count"
+    more = seen.after.value(ours, entry="virt-launcher") - seen.before.value(ours, entry="virt-launcher")
+    failed = value(seen.api_after, FAIL_OPEN) - value(seen.api_before, FAIL_OPEN)
+    called = value(seen.api_after, CALLS) - value(seen.api_before, CALLS)
+    assert more >= PODS  # and some until the API server had heard that it should not trust us
+    assert failed >= 1
+    assert called == more + failed
+    handshakes = [each for each in seen.after.samples if each.name == Family.HANDSHAKE_FAILURES.title]
+    assert sum(each.value for each in handshakes if "BAD_CERTIFICATE" in each.labels["reason"]) >= failed
+
+
+def value(found: Scraped, name: str) -> float:
+    """The API server's count for our webhook; 0 where it has none yet."""
+    return found.value(name, name=WEBHOOK) if found.has(name, name=WEBHOOK) else 0.0
+
+
+def test_admissions_are_told_by_what_was_decided(seen: Seen) -> None:
+    """Six pinned by their share-manager's pod; the claim that is not there was asked for, once."""
+
+    def more(name: str, **labels: str) -> float:
+        now = seen.after.value(name, **labels)
+        return now - (seen.before.value(name, **labels) if seen.before.has(name, **labels) else 0)
+
+    assert more(Family.ADMISSIONS.title, decision="required", reason="ShareManagerPod") == PODS - 1
+    assert more(Family.ADMISSIONS.title, decision="unchanged", reason="ClaimNotFound") == 1
+    claims = {"kind": "PersistentVolumeClaim", "source": "request", "outcome": "absent"}
+    assert more(Family.LOOKUPS.title, **claims) == 1
+    assert more(f"{Family.STAGE_DURATION.title}_count", stage="read") == 1
+    assert seen.after.value(Family.LATE_READS.title) == 0
+
+
+def test_each_cache_is_told_as_readiness_tells_it(seen: Seen) -> None:
+    """By the same name, fresh, and with as many objects."""
+    for name, cache in caches(seen.server).items():
+        assert seen.after.value(Family.CACHE_FRESH.title, cache=name) == cache.fresh == 1
+        assert cache.detail.startswith(f"{seen.after.value(Family.CACHE_OBJECTS.title, cache=name):g} objects")
+
+
+def test_vms_are_told_as_they_are(seen: Seen) -> None:
+    """One apart since its pod was made, two together; one of them was seen to start, and nobody was asked about it."""
+    states = {state: seen.after.value(Family.VMS.title, state=state) for state in State}
+    assert states == {**dict.fromkeys(State, 0), State.TOGETHER: 2, State.APART: 1}
+    assert seen.after.value(Family.VM_DECISIONS.title, decision=Decided.NOTHING) == 3
+    starts = {each: seen.after.value(Family.VM_STARTS.title, decision=each) for each in Decided}
+    assert starts == {**dict.fromkeys(Decided, 0), Decided.NOTHING: 1}
+    assert seen.before.value(Family.VM_STARTS.title) == 0
+    now = seen.after.value("process_start_time_seconds")
+    assert abs(seen.after.value(Family.VMS_SINCE.title, state="apart") - now) < 600

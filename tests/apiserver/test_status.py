@@ -1,0 +1,218 @@
+"""status on a real API server: VMs as they are in production, whoever asks, a plan that kubectl takes, and a watch."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import builders
+import pytest
+import yaml
+from admitting import until
+from cluster_state import ClusterState
+from control_plane import ControlPlane, User
+from explaining_plane import RBAC, service_account
+from fleet_scenes import STATES, scenes
+from fleets import EARLY, LATER, served
+from kube_api import Object
+from kubectl import Kubectl
+from serving import ROOT
+from status_runs import instance
+
+from webhook import cli, settings
+
+NAMESPACE: Final = builders.NAMESPACE
+NOT_ENOUGH: Final = "Insufficient cpu"
+VIEWER: Final = {  # of pods and claims, and of nothing that is not in a namespace
+    "apiVersion": RBAC,
+    "kind": "Role",
+    "metadata": {"name": "status-viewer", "namespace": NAMESPACE},
+    "rules": [{"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims"], "verbs": ["list"]}],
+}
+BINDING: Final = {
+    "apiVersion": RBAC,
+    "kind": "RoleBinding",
+    "metadata": {"name": "status-viewer", "namespace": NAMESPACE},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "status-viewer"},
+    "subjects": [{"kind": "ServiceAccount", "name": "status-viewer", "namespace": NAMESPACE}],
+}
+
+
+def crd(kind: str) -> Object:
+    """A kind of KubeVirt's, with any fields."""
+    plural, schema = f"{kind.lower()}s", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kubevirt.io"},
+        "spec": {
+            "group": "kubevirt.io",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have settings of their own."""
+    for option in settings.STATUS:
+        monkeypatch.delenv(option.variable, raising=False)
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
+    """The scenes, and what kube-scheduler has made of them."""
+    with ClusterState(control_plane.api) as state:
+        state.become(scenes())
+        waiting = next(each for each in scenes() if each["metadata"]["name"].startswith("virt-launcher-pinned-"))
+        control_plane.api.wait_for(waiting, _is_unschedulable, what="unschedulable")
+        yield state
+
+
+def _is_unschedulable(pod: Object | None) -> bool:
+    conditions = ((pod or {}).get("status") or {}).get("conditions") or []
+    return any(each.get("reason") == "Unschedulable" for each in conditions)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def status(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs status as some user; as the admin, where none is told."""
+
+    def run(words: str, user: User | None = None) -> tuple[int, str, str]:
+        kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", user or control_plane.admin)
+        code = cli.main(["status", *words.split(), "--kubeconfig", str(kubeconfig)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def items(found: tuple[int, str, str]) -> dict[str, Any]:
+    """VM -> row, of -o json."""
+    return {item["name"]: item for item in json.loads(found[1])["items"]}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_every_vm_is_as_it_is(status: Run) -> None:
+    """Together, apart after a migration, stuck as kube-scheduler says, and free after a cold start."""
+    found = status(f"-n {NAMESPACE} -o json")
+    assert found[0] == 1
+    assert {name: item["state"] for name, item in items(found).items()} == STATES
+    db, moved, pinned = (items(found)[name] for name in ("db", "moved", "pinned"))
+    assert (db["since"], db["decided"]) == (LATER, "required")
+    assert (moved["since"], moved["node"], moved["volumes"][0]["node"]) == (LATER, "node-b", "node-a")
+    assert (moved["pod"], moved["migrating"]) == ("virt-launcher-moved-bbbbb", False)
+    assert NOT_ENOUGH in pinned["because"]
+    assert pinned["since"] > LATER
+    assert found[2] == "4 VMs: 1 together, 1 apart, 1 stuck, 1 free\n"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_table_has_them_too(status: Run) -> None:
+    """Of all namespaces, with the namespace in front."""
+    code, out, _ = status("-A")
+    rows = [line.split()[:3] for line in out.splitlines()[1:]]
+    assert (code, [row for row in rows if row[0] == NAMESPACE]) == (
+        1,
+        [
+            [NAMESPACE, "cold", "node-c"],
+            [NAMESPACE, "db", "node-a"],
+            [NAMESPACE, "moved", "node-b"],
+            [NAMESPACE, "pinned", "-"],
+        ],
+    )
+
+
+def test_a_cold_start_is_followed(status: Run, cluster: ClusterState) -> None:
+    """The share-manager is made, is scheduled, and the VM is with it."""
+    try:
+        states = []
+        coming = builders.share_manager_pod("cold", phase="Pending")
+        made = [builders.share_manager("cold", state="starting", ownerID="node-b"), coming]
+        for added in (made, served("cold", "node-c", EARLY)):
+            rest = [each for each in scenes() if each["metadata"]["name"] != "cold" or each["kind"] != "ShareManager"]
+            cluster.become([*rest, *added])
+            states.append(items(status(f"cold -n {NAMESPACE} -o json"))["cold"]["state"])
+        assert states == ["pending", "together"]
+    finally:
+        cluster.become(scenes())
+
+
+@pytest.mark.usefixtures("cluster")
+def test_whoever_may_see_a_part_gets_what_can_be_said(status: Run, control_plane: ControlPlane) -> None:
+    """Which permissions are missing, in RBAC's words; nothing is together, and nothing is a success."""
+    user = service_account(control_plane, "status-viewer")
+    control_plane.install([VIEWER, BINDING])
+    try:
+        found = status(f"-n {NAMESPACE} -o json", user)
+        everywhere = status("-A", user)
+    finally:
+        control_plane.api.delete(BINDING)
+        control_plane.api.delete(VIEWER)
+    states = {name: item["state"] for name, item in items(found).items()}
+    assert states == {"db": "unknown", "moved": "unknown", "pinned": "stuck", "cold": "unknown"}
+    assert f'User "{user.name}" cannot list resource "persistentvolumes"' in found[2]
+    assert everywhere[:2] == (2, "")
+    assert f'User "{user.name}" cannot list resource "pods" in API group "" at the cluster scope' in everywhere[2]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_kubectl_takes_the_plan(status: Run, control_plane: ControlPlane, tmp_path: Path) -> None:
+    """It is YAML for `kubectl create`, comments and all; the status alone creates nothing."""
+    definitions = [crd("VirtualMachineInstance"), crd("VirtualMachineInstanceMigration")]
+    control_plane.install(definitions)
+    moved = control_plane.api.create(instance("moved"))
+    kind = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", NAMESPACE)
+    try:
+        code, out, err = status(f"-n {NAMESPACE} --plan")
+        assert control_plane.api.items(*kind) == []
+        (tmp_path / "plan.yaml").write_text(out)
+        Kubectl(control_plane, tmp_path)("create", "-f", tmp_path / "plan.yaml")
+        created = control_plane.api.items(*kind)
+    finally:
+        control_plane.api.delete(moved)
+        for definition in definitions:
+            control_plane.api.delete(definition)
+    assert code == 1
+    assert err == "1 apart, 1 stuck; 1 can be brought together by the live migrations above\n"
+    assert len([each for each in yaml.safe_load_all(out) if each]) == 1
+    assert [each["spec"] for each in created] == [
+        {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
+    ]
+    assert created[0]["metadata"]["name"].startswith("moved-together-")
+
+
+def test_a_watch_tells_what_changes(control_plane: ControlPlane, cluster: ClusterState, tmp_path: Path) -> None:
+    """As the API server's watches tell it; nobody asks for it again."""
+    kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", control_plane.admin)
+    words = ["status", "-n", NAMESPACE, "--watch", "-o", "json", "--kubeconfig", str(kubeconfig)]
+    printed = tmp_path / "printed"
+
+    def told() -> dict[str, str]:
+        lines = printed.read_text().splitlines(keepends=True)
+        rows = [json.loads(line) for line in lines if line.endswith("\n")]
+        return {row["name"]: row["state"] for row in rows}
+
+    with printed.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "webhook", *words], cwd=ROOT, stdout=out)  # noqa: S603 - ours
+    try:
+        until(lambda: told() == STATES, "every VM")
+        rest = [each for each in scenes() if each["metadata"]["name"] != "share-manager-page"]
+        cluster.become([*rest, served("page", "node-b", EARLY)[1]])
+        until(lambda: told() == {**STATES, "moved": "together"}, "the one that has changed")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+    finally:
+        process.kill()
+        process.wait()
+        cluster.become(scenes())

@@ -1,0 +1,181 @@
+"""The page in a real browser: what is shown, live, what the filter lets through, and the truth about its age."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from browser import Browser, Tab
+from fleets import LATEST, served
+from paging import LINES, REPLICA, Paged, paged, record, vm, vms
+
+# What is shown.
+
+
+async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> None:
+    """State in words, node, the share-manager's node, and why."""
+    assert await vms(tab) == ["vms/big", "vms/web", "vms/db1", "vms/db2", "office/mail"]
+    assert (await tab.texts("#rows td.state .badge"))[:2] == ["■\nstuck", "▲\napart"]
+    row = await tab.text("#rows tr:nth-child(2)")
+    for part in ("node-a", "web-root → on node-b", "ShareManagerPod claim web-root: pod share-manager-web-root is on"):
+        assert part in " ".join(row.split())
+    assert await tab.text("#summary") == "3 of 5 VMs together with their share-manager, 1 stuck, 1 apart"
+    assert await tab.value("document.title") == "(2) kubevirt-coschedule"
+    assert f"replica {REPLICA}" in await tab.text("#as-of")
+
+
+async def test_each_node_shows_its_vms_and_the_share_managers_whose_vm_is_elsewhere(tab: Tab) -> None:
+    """What is apart is a line between nodes, and said in words on both of them."""
+    assert await tab.texts(".card h3") == ["node-a", "node-b", "node-c", "on no node"]
+    assert await tab.value(LINES) == ["node-a node-b"]
+    first, second = (await tab.texts(".card"))[:2]
+    assert "2 VMs · 1 share-manager" in first
+    assert "→ apart: share-manager on node-b" in " ".join(first.split())
+    assert "web-root VM on node-a" in " ".join(second.split())
+
+
+async def test_a_vm_that_becomes_apart_becomes_a_line_without_a_reload(page: Paged, tab: Tab) -> None:
+    """And one that is together again has none; the summary says so."""
+    loads = tab.asked.count(page.url)
+    await page.put(served("db1-root", "node-c", LATEST)[1])
+    await tab.until(f"{LINES}.includes('node-a node-c')")
+    assert (await vms(tab))[1:3] == ["vms/db1", "vms/web"]
+    await tab.until_text("#summary", "2 apart")
+    await page.put(served("db1-root", "node-a", LATEST)[1])
+    await tab.until(f"!{LINES}.includes('node-a node-c')")
+    await page.remove(vm("web", "node-a", "node-b")[-1])
+    await tab.until(f"!{LINES}.length")
+    assert tab.asked.count(page.url) == loads
+
+
+async def test_decisions_appear_as_they_are_made(page: Paged, tab: Tab) -> None:
+    """The last one first, with its reason; those of the page's filter only."""
+    assert await tab.text("#decisions-hint") == "this replica has decided nothing yet"
+    for number in range(3):
+        page.decisions.note(record(number))
+    await tab.until("document.querySelectorAll('#decisions li').length === 3")
+    page.decisions.note(
+        record(9, decision="unchanged", reason="NoClaims", because="none", namespace="office", nodes=())
+    )
+    await tab.until("document.querySelectorAll('#decisions li').length === 4")
+    first, second, *_ = await tab.texts("#decisions li")
+    assert "unchanged office/db09" in " ".join(first.split())
+    assert "required vms/db02 → node-a" in " ".join(second.split())
+    assert "ShareManagerPod claim db02-root: pod share-manager-db02-root is on node node-a 85 µs" in second
+    await choose(tab, "office")
+    assert len(await tab.texts("#decisions li")) == 1
+
+
+async def test_what_a_name_says_is_text_and_never_markup(page: Paged, tab: Tab) -> None:
+    """Sentences come from the cluster, and from whoever can write to it."""
+    hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+    page.decisions.note(record(1, because=hostile, vmi=hostile, nodes=(hostile,)))
+    await tab.until_text("#decisions", hostile)
+    assert await tab.value("document.querySelectorAll('main img, main script').length") == 0
+
+
+# The filter.
+
+
+async def choose(tab: Tab, namespace: str) -> None:
+    """Choose a namespace, as a reader would."""
+    await tab.value(
+        f"(() => {{ const it = document.getElementById('namespace'); it.value = '{namespace}';"
+        " it.dispatchEvent(new Event('change')); })()"
+    )
+
+
+async def write(tab: Tab, text: str) -> None:
+    """Write into the search field."""
+    await tab.value("document.getElementById('text').focus()")
+    await tab.call("Input.insertText", text=text)
+
+
+async def test_the_filter_is_by_namespace_state_and_name(tab: Tab) -> None:
+    """It holds for nodes, lines and list; it is in the address, so that a reload or a link has it too."""
+    assert await tab.texts("#namespace option") == ["all (2)", "office (1)", "vms (4)"]
+    await choose(tab, "office")
+    assert (await vms(tab), await tab.texts(".card h3"), await tab.value(LINES)) == (["office/mail"], ["node-c"], [])
+    await tab.value("document.getElementById('clear').click()")
+    await tab.value("document.querySelector('[data-state=apart]').click()")
+    assert (await vms(tab), await tab.value(LINES)) == (["vms/web"], ["node-a node-b"])
+    assert await tab.value("document.querySelector('[data-state=apart]').getAttribute('aria-pressed')") == "true"
+    assert await tab.value("location.search") == "?state=apart"
+    await tab.call("Page.reload")
+    await tab.until("document.querySelectorAll('#rows tr').length === 1")
+    await tab.value("document.getElementById('clear').click()")
+    await write(tab, "node-c")
+    await tab.until("document.querySelectorAll('#rows tr').length === 1")
+    assert await vms(tab) == ["office/mail"]
+
+
+async def test_the_list_can_be_sorted(tab: Tab) -> None:
+    """By a press on a column's title, said to those who hear it; again for the other way round."""
+    await tab.value("document.querySelector('#columns .vm button').click()")
+    assert (await vms(tab))[:2] == ["office/mail", "vms/big"]
+    assert await tab.value("document.querySelector('#columns .vm').getAttribute('aria-sort')") == "ascending"
+    await tab.value("document.querySelector('#columns .vm button').click()")
+    assert (await vms(tab))[0] == "vms/web"
+    assert await tab.value("document.querySelector('#columns .vm').getAttribute('aria-sort')") == "descending"
+
+
+# The truth about how old it is.
+
+
+async def test_a_lost_connection_is_said_and_then_found_again(page: Paged, tab: Tab) -> None:
+    """What is shown stays, marked as old, with the time it is of; the server that comes back is believed again."""
+    await page.listener.stop(0)
+    await tab.until_text("#banner", "Connection lost (no connection); trying again. What is shown is as of ")
+    assert await tab.value("document.body.classList.contains('stale')")
+    assert len(await vms(tab)) == 5
+    await page.put(served("db1-root", "node-c", LATEST)[1])
+    await page.listen()
+    await tab.until("document.getElementById('banner').hidden")
+    assert sorted(await tab.value(LINES)) == ["node-a node-b", "node-a node-c"]
+    errors = [each for each in tab.said if "ERR_CONNECTION_REFUSED" in each or "ERR_CONNECTION_RESET" in each]
+    tab.said[:] = [each for each in tab.said if each not in errors and "ERR_EMPTY_RESPONSE" not in each]
+
+
+async def test_caches_that_are_late_are_said(page: Paged, tab: Tab) -> None:
+    """By name, beside the time of what is shown."""
+    fleet = page.fleet.snapshot
+    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
+    page.fleet.snapshot = type(fleet)(**named | {"late": ("persistentvolumes: not heard of for 40 s",)})
+    page.decisions.note(record(1))
+    await tab.until_text("#banner", "Not up to date: persistentvolumes: not heard of for 40 s.")
+    await page.fleet.refresh()
+    page.decisions.note(record(2))
+    await tab.until("document.getElementById('banner').hidden")
+
+
+async def test_rows_that_nobody_looks_after_are_said_to_be_old(page: Paged, tab: Tab) -> None:
+    """The server answers, and its last pass over the caches is long ago."""
+    fleet = page.fleet.snapshot
+    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
+    page.fleet.snapshot = type(fleet)(**named | {"at": "2026-01-02T03:04:05Z"})
+    page.decisions.note(record(1))
+    await tab.until_text("#banner", "What is shown is as of 03:04:05 UTC, and may have changed.")
+
+
+async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:
+    """What moves can be stopped, it is said since when, and going on catches up."""
+    await tab.value("document.getElementById('pause').click()")
+    await tab.until_text("#banner", "Paused: this is as of ")
+    page.decisions.note(record(1))
+    await page.put(served("db1-root", "node-c", LATEST)[1])
+    assert await tab.value(LINES) == ["node-a node-b"]
+    await tab.value("document.getElementById('pause').click()")
+    await tab.until(f"{LINES}.includes('node-a node-c')")
+    assert (await tab.value("document.getElementById('banner').hidden"), len(await tab.texts("#decisions li"))) == (
+        True,
+        1,
+    )
+
+
+async def test_a_server_of_files_says_that_it_follows_no_cluster(tmp_path: Path, browser: Browser) -> None:
+    """No VMs are shown, and nobody is told that there are none."""
+    async with paged(tmp_path, follows=False) as page, browser.tab() as tab:
+        page.decisions.note(record(1))
+        await tab.open(page.url)
+        await tab.until_text("#banner", "This server answers from files (--manifests) and follows no cluster")
+        assert await tab.text("#summary") == "No VMs are followed: this server answers from files"
+        assert len(await tab.texts("#decisions li")) == 1

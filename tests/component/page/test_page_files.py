@@ -1,0 +1,114 @@
+"""The page's files over real sockets: types, ETags, what holds them, and that nothing can be changed."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncIterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Final
+
+import pytest
+from paging import Paged, answer, asking, paged
+from wire import Wire
+
+from webhook.page import assets
+from webhook.page.routes import CONTENT_SECURITY_POLICY
+
+PATHS: Final = {
+    "/": "text/html; charset=utf-8",
+    "/page.css": "text/css; charset=utf-8",
+    "/page.js": "text/javascript; charset=utf-8",
+    "/dom.js": "text/javascript; charset=utf-8",
+    "/feed.js": "text/javascript; charset=utf-8",
+    "/model.js": "text/javascript; charset=utf-8",
+    "/nodes.js": "text/javascript; charset=utf-8",
+    "/lines.js": "text/javascript; charset=utf-8",
+    "/lists.js": "text/javascript; charset=utf-8",
+    "/icon.svg": "image/svg+xml",
+}
+
+
+@pytest.fixture
+async def page(tmp_path: Path) -> AsyncIterator[Paged]:
+    """A page."""
+    async with paged(tmp_path, wait_seconds=0.05) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("path", "content_type"), PATHS.items(), ids=PATHS)
+async def test_each_file_is_served_with_its_type_and_is_kept_by_its_etag(
+    page: Paged, path: str, content_type: str
+) -> None:
+    """As it is, gzipped for whoever takes that, and not at all where the caller has it."""
+    plain = await answer(page, asking(path))
+    packed = await answer(page, asking(path, Accept_Encoding="gzip, br"))
+    known = await answer(page, asking(path, If_None_Match=plain.headers["etag"]))
+    assert (plain.status, plain.headers["content-type"], plain.headers["cache-control"]) == (
+        200, content_type, "no-cache",
+    )  # fmt: skip
+    assert (packed.headers["content-encoding"], gzip.decompress(packed.body)) == ("gzip", plain.body)
+    assert (known.status, known.body, known.headers["etag"]) == (304, b"", plain.headers["etag"])
+
+
+def test_no_file_is_left_out() -> None:
+    """What is there is what the table above has."""
+    assert {path: each.content_type for path, each in assets.load().items()} == PATHS
+
+
+@pytest.mark.parametrize("path", ["/", "/page.js", "/api/state"])
+async def test_every_answer_is_held_by_the_same_policy(page: Paged, path: str) -> None:
+    """Nothing from elsewhere, no guessing of types, in nobody's frame, and no trace of the address."""
+    headers = (await answer(page, asking(path))).headers
+    assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
+    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+class _Inline(HTMLParser):
+    """What a strict policy would not let through, or what is from elsewhere."""
+
+    found: list[str]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Look at the attributes."""
+        named = dict(attrs)
+        self.found += [f"{tag} {name}" for name in named if name.startswith("on") or name == "style"]
+        self.found += [f"{tag} {value}" for value in named.values() if value and ("//" in value or value[0] == "/")]
+        if tag == "style" or (tag == "script" and "src" not in named):
+            self.found.append(tag)
+
+
+async def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(page: Paged) -> None:
+    """Relative addresses only, so that it also works behind `kubectl proxy`."""
+    parser = _Inline()
+    parser.found = []
+    parser.feed((await answer(page, asking("/"))).body.decode())
+    assert parser.found == []
+
+
+@pytest.mark.parametrize("path", ["/", "/page.css", "/api/state"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+async def test_nothing_can_be_changed(page: Paged, method: str, path: str) -> None:
+    """GET and HEAD are all there is."""
+    reply = await answer(page, asking(path, method))
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
+
+
+@pytest.mark.parametrize("path", ["/", "/api/state"])
+async def test_a_head_gets_no_body(page: Paged, path: str) -> None:
+    """And is not kept waiting."""
+    async with await Wire.open(page.port) as wire:
+        await wire.send(asking(path, "HEAD", Connection="close"))
+        head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
+    assert (head.split(b" ")[1], body) == (b"200", b"")
+
+
+async def test_health_is_beside_the_page(page: Paged) -> None:
+    """As it is without one; what is neither is said to be nothing."""
+    assert (await answer(page, asking("/healthz"))).sentence == "ok"
+    assert (await answer(page, asking("/page.html"))).status == 404

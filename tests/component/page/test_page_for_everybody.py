@@ -1,0 +1,108 @@
+"""The page for everybody: at three sizes, in light and in dark, with the keyboard and by ear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from browser import WIDE, Size, Tab
+from fleets import LATEST, served
+from paging import LINES, Paged, vms
+
+SIZES: Final = {"wide": WIDE, "middle": Size(1024, 768), "narrow": Size(390, 844)}
+_ENTER, _TAB = ("Enter", 13), ("Tab", 9)
+_FOCUSED: Final = "(document.activeElement.innerText || document.activeElement.id).trim().split('\\n')[0]"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_it_fits_at_every_size_in_light_and_in_dark(tab: Tab, tmp_path: Path, size: str, scheme: str) -> None:
+    """Nothing is wider than the window, all text stands out from what is behind it, and a line leads between cards."""
+    await tab.size(SIZES[size])
+    await tab.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+    assert (await tab.shoot(tmp_path / f"page-{size}-{scheme}.png")).stat().st_size > 10_000
+    assert await tab.value("document.documentElement.scrollWidth") <= SIZES[size].width
+    dark = await tab.value("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, dark[4:-1].split(","))) < 3 * 64) == (scheme == "dark")
+    assert await tab.value(_CONTRAST) == []
+    box = "document.querySelector('#lines .link path').getBoundingClientRect()"
+    assert await tab.value(f"{box}.width + {box}.height") > 10
+
+
+# Each text whose contrast with its ground is below 4.5 to 1 (WCAG 2.2, 1.4.3).
+_CONTRAST: Final = """(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgb = (colors) => {
+    canvas.clearRect(0, 0, 1, 1);
+    for (const color of colors) { canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); }
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (color) => {
+    const [r, g, b] = color.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const faint = [];
+  for (const each of document.querySelectorAll("header *, search *, main *")) {
+    const written = [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!written || !each.offsetParent || each.closest(".heard") || each.matches("option")) continue;
+    const grounds = [];
+    for (let at = each; at; at = at.parentElement) grounds.unshift(getComputedStyle(at).backgroundColor);
+    const one = light(rgb(grounds)), other = light(rgb([...grounds, getComputedStyle(each).color]));
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (ratio < 4.5) faint.push(`${ratio.toFixed(2)} ${each.tagName}.${each.className}: ${each.innerText}`);
+  }
+  return faint;
+})()"""
+
+
+async def test_everything_can_be_done_with_the_keyboard(tab: Tab) -> None:
+    """In the order of reading, with a ring around what has the focus; the first stop leads past the rest."""
+    stops = []
+    for _ in range(13):
+        await tab.press(*_TAB)
+        stops.append(await tab.value(_FOCUSED))
+        assert await tab.value("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert stops[:4] == ["Skip to the list of VMs", "Pause", "all (2)", "text"]
+    assert [stop[1:].rstrip("0123456789 ") for stop in stops[4:10]] == [
+        "together", "free", "pending", "unknown", "apart", "stuck",
+    ]  # fmt: skip
+    assert stops[10].startswith("State")
+    assert stops[11:] == ["State", "VM"]
+    await tab.press(*_ENTER)
+    assert (await vms(tab))[0] == "office/mail"
+
+
+async def test_the_focus_stays_while_the_page_changes(page: Paged, tab: Tab) -> None:
+    """Whoever is somewhere is not thrown out by an update."""
+    await tab.value("document.querySelector('[data-state=apart]').focus()")
+    await page.put(served("db1-root", "node-c", LATEST)[1])
+    await tab.until(f"{LINES}.length === 2")
+    assert await tab.value("document.activeElement.dataset.state") == "apart"
+
+
+async def test_a_screen_reader_hears_what_it_is(tab: Tab) -> None:
+    """Landmarks, headings, a table with its headers, named fields, and what is said as it happens."""
+    tree = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
+    heard = {(role(each), name(each)) for each in tree if not each["ignored"]}
+    for expected in (
+        ("banner", ""), ("search", "Filter"), ("main", ""), ("region", "Nodes"), ("region", "Last decisions"),
+        ("heading", "VMs and their share-managers"), ("heading", "Nodes"), ("heading", "VMs"), ("heading", "node-a"),
+        ("status", ""), ("combobox", "Namespace"), ("searchbox", "Name or node"), ("group", "State"),
+        ("button", "apart 1"), ("button", "Pause"), ("table", "VMs"), ("columnheader", "Share-managers"),
+        ("rowheader", "vms/web"), ("log", "Last decisions"), ("list", "VMs on node-a"),
+        ("image", "1 apart, 1 together"), ("list", "Share-managers on node-b without their VM"),
+    ):  # fmt: skip
+        assert expected in heard, sorted(heard)
+    unnamed = [each for each in heard if each[0] in ("button", "link", "combobox", "searchbox") and not each[1]]
+    assert unnamed == []
+
+
+def role(node: dict[str, Any]) -> str:
+    """Of a node of the accessibility tree."""
+    return str(node.get("role", {}).get("value", ""))
+
+
+def name(node: dict[str, Any]) -> str:
+    """As it is heard."""
+    return " ".join(str(node.get("name", {}).get("value", "")).split())

@@ -1,0 +1,74 @@
+"""The page of a `serve` process: on and off by its setting, with real decisions, and no hindrance to its end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import builders
+import serving
+from serving import Client, Serving
+
+
+@contextmanager
+def served(directory: Path, *flags: str) -> Iterator[tuple[Serving, serving.Pair]]:
+    """A `serve` process for the cluster of tests/serving.py."""
+    pair = serving.issue(directory)
+    manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
+    words = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
+    with serving.serving(*words, *flags, log=directory / "log") as server:
+        yield server, pair
+
+
+def asking(path: str) -> bytes:
+    """A request."""
+    return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+
+
+def told(reply: serving.Reply) -> dict[str, Any]:
+    """What /api/state tells."""
+    found: dict[str, Any] = json.loads(gzip.decompress(reply.body))
+    return found
+
+
+def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
+    """Unless it is told otherwise; a call shows up with the reason that its log line has."""
+    review = serving.request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
+    with served(tmp_path) as (server, pair):
+        with Client(server.port, pair.trust) as api_server:
+            api_server.ask(review)
+        with Client(server.health_port) as reader:
+            assert b"<h1>" in reader.ask(asking("/")).body
+            state = told(reader.ask(asking("/api/state")))
+            assert reader.ask(asking("/metrics")).status == 200
+        line = server.until_logged("admission")
+    (decision,) = state["decided"]["new"]
+    assert {name: decision[name] for name in ("decision", "reason", "because")} == {
+        name: line[name] for name in ("decision", "reason", "because")
+    }
+    assert (state["follows"], state["rows"]) == (False, [])
+
+
+def test_the_page_can_be_switched_off(tmp_path: Path) -> None:
+    """Then none of its paths is there, and health is."""
+    with served(tmp_path, "--page", "off") as (server, _):
+        for path in ("/", "/page.js", "/api/state"):
+            with Client(server.health_port) as reader:
+                assert reader.ask(asking(path)).status == 404
+        with Client(server.health_port) as reader:
+            assert reader.ask(asking("/healthz")).status == 200
+
+
+def test_an_open_page_does_not_keep_the_server(tmp_path: Path) -> None:
+    """It ends as it should while a page waits for news, and logs no failure."""
+    with served(tmp_path, "--drain-seconds", "0") as (server, _), Client(server.health_port) as reader:
+        cursor = told(reader.ask(asking("/api/state")))["cursor"]
+        reader.send(asking(f"/api/state?after={cursor}"))
+        server.signal(signal.SIGTERM)
+        assert server.process.wait(timeout=20) == 0
+        assert [line for line in server.lines() if line["level"] != "info"] == []

@@ -1,0 +1,32 @@
+"""VMs behind an API server, and status at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from static_api import StaticApi
+from status_runs import Status, objects
+
+from webhook import settings
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have settings of their own, and a cluster."""
+    for name in [option.variable for option in settings.STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def api() -> Iterator[StaticApi]:
+    """The VMs behind an API server."""
+    with StaticApi(objects()) as server:
+        yield server
+
+
+@pytest.fixture
+def status(api: StaticApi, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Status:
+    """Runs status against it."""
+    return Status(api, tmp_path, capsys)

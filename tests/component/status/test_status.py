@@ -1,0 +1,232 @@
+"""status against an API server: rows, formats, choices, exit codes, and what may not be read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+from static_api import StaticApi
+from status_runs import Status, objects
+
+from webhook import cli
+
+CLAIMS: Final = "/api/v1/namespaces/vms/persistentvolumeclaims"
+LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
+
+
+def test_each_vm_has_a_line(status: Status) -> None:
+    """VM, node, share-managers, state, since and why; what is said about them goes to standard error."""
+    ran = status("-o wide")
+    head, *lines = (line.split("   ") for line in ran.out.splitlines())
+    cells = [[cell.strip() for cell in line if cell] for line in lines]
+    assert [cell.strip() for cell in head if cell] == [
+        *("VM", "NODE", "SHARE-MANAGERS", "STATE", "SINCE", "POD", "ASKED", "DECIDED", "VOLUMES", "WHY")
+    ]
+    assert [(row[0], row[1], row[2], row[3]) for row in cells] == [
+        ("cold", "node-a", "cold: -", "free"),
+        ("db", "node-a", "root: node-a", "together"),
+        ("mail", "-", "mail: node-b", "stuck"),
+        ("new", "-", "root: node-a", "pending"),
+        ("web", "node-a", "page: node-b", "apart"),
+    ]
+    assert cells[2][4:] == [
+        "2026-01-02T04:00:00Z",
+        "virt-launcher-mail-aaaaa",
+        "true",
+        "required",
+        "mail (running)",
+        (
+            "VmStuck: pod virt-launcher-mail-aaaaa is pinned, and kube-scheduler finds no node for it: 0/3 nodes are "
+            "available: 3 Insufficient memory."
+        ),
+    ]
+    assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"
+
+
+def test_a_table_says_why_only_where_something_is_to_say(status: Status) -> None:
+    """And how long it has been so; columns are aligned."""
+    lines = status().out.splitlines()
+    assert lines[0].split() == ["VM", "NODE", "SHARE-MANAGERS", "STATE", "SINCE", "WHY"]
+    together = next(line for line in lines if line.startswith("db "))
+    assert together.endswith("   -")
+    assert {line.index("node-a") for line in lines if "node-a" in line[:14]} == {lines[0].index("NODE")}
+
+
+CHOICES: Final = {
+    "a namespace's": ("", 1, ["cold", "db", "mail", "new", "web"]),
+    "another namespace's": ("-n other", 0, ["far"]),
+    "all": ("-A", 1, ["far", "cold", "db", "mail", "new", "web"]),
+    "an empty namespace's": ("-n nobody", 0, []),
+    "in trouble": ("--apart", 1, ["mail", "web"]),
+    "by name": ("db cold", 0, ["cold", "db"]),
+    "as explain names them": ("vm/db vmi/web", 1, ["db", "web"]),
+    "by name, in trouble": ("db web --apart", 1, ["web"]),
+    "none in trouble": ("db --apart", 0, []),
+}
+
+
+@pytest.mark.parametrize(("words", "code", "names"), CHOICES.values(), ids=CHOICES)
+def test_rows_are_chosen(words: str, code: int, names: list[str], status: Status) -> None:
+    """By namespace, by name and by trouble; the exit code is of all that were chosen, shown or not."""
+    ran = status(f"{words} -o json")
+    assert (ran.code, [item["name"] for item in ran.report["items"]]) == (code, names)
+
+
+def test_the_summary_is_of_all_that_were_chosen(status: Status) -> None:
+    """Also of those that --apart does not show; of none it says so, and prints no empty table."""
+    assert status("db web --apart").err == "2 VMs: 1 together, 1 apart\n"
+    ran = status("-n nobody")
+    assert (ran.out, ran.err) == ("", "no VM that runs asks for co-scheduling\n")
+
+
+def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
+    """Whatever the others are; it says how to find out why."""
+    ran = status("nope web")
+    assert ran.code == 2
+    assert "web" in ran.out
+    assert ran.err.splitlines()[1] == (
+        "nope: no VM of this name runs and asks for co-scheduling in namespace vms; try: explain vm/nope -n vms"
+    )
+
+
+def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
+    """Everything that a row has, for programs."""
+    found, same = status("web -o json").report, yaml.safe_load(status("web -o yaml").out)
+    assert {**found, "at": ""} == {**same, "at": ""}
+    assert (found["cluster"], found["problems"], found["missing"]) == (api.origin, [], [])
+    assert found["summary"] == {"together": 0, "apart": 1, "stuck": 0, "pending": 0, "free": 0, "unknown": 0}
+    (item,) = found["items"]
+    assert item.pop("volumes") == [
+        {
+            "claim": "page",
+            "volume": "page",
+            "node": "node-b",
+            "shareManager": "running",
+            "together": False,
+            "since": "2026-01-02T04:00:00Z",
+            "reason": "ShareManagerPod",
+            "because": "claim page: pod share-manager-page is on node node-b",
+        }
+    ]
+    assert item == {
+        "namespace": "vms",
+        "name": "web",
+        "state": "apart",
+        "since": "2026-01-02T04:00:00Z",
+        "node": "node-a",
+        "pod": "virt-launcher-web-aaaaa",
+        "asked": "true",
+        "decided": "nothing",
+        "pinned": False,
+        "migrating": False,
+        "reason": "ShareManagerPod",
+        "because": "claim page: pod share-manager-page is on node node-b",
+    }
+
+
+def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
+    """Five kinds, by pages, of the namespace where there is one; no nodes, no pods but VMs'."""
+    status()
+    lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
+    assert sorted(lists) == sorted(
+        [
+            CLAIMS,
+            "/api/v1/namespaces/vms/pods",
+            "/api/v1/namespaces/longhorn-system/pods",
+            "/api/v1/persistentvolumes",
+            f"{LONGHORN}/sharemanagers",
+        ]
+    )
+    assert not [path for path in api.asked if "watch" in path]
+
+
+DENIED: Final = {
+    "claims": (CLAIMS, {"unknown"}, 2),
+    "volumes": ("/api/v1/persistentvolumes", {"unknown"}, 2),
+    "ShareManagers": (f"{LONGHORN}/sharemanagers", {"together", "apart", "unknown"}, 1),
+    "share-manager pods": ("/api/v1/namespaces/longhorn-system/pods", {"free", "unknown"}, 2),
+}
+
+
+@pytest.mark.parametrize(("path", "states", "code"), DENIED.values(), ids=DENIED)
+def test_what_may_not_be_read_is_said(path: str, states: set[str], code: int, status: Status, api: StaticApi) -> None:
+    """What can be told without it is told; the rest is unknown, and is no success."""
+    api.refuse(path, 403, 'x is forbidden: User "alice" cannot list resource "x"')
+    ran = status("db web cold -o json")
+    assert (ran.code, set(ran.states.values())) == (code, states)
+    (problem,) = ran.report["problems"]
+    assert 'forbidden: 403 Forbidden: x is forbidden: User \\"alice\\"' in problem.replace('"', '\\"')
+    assert f"not everything could be read: {problem}\n" in ran.err
+
+
+def test_without_the_pods_there_is_nothing_to_tell(status: Status, api: StaticApi) -> None:
+    """Which permission is missing, in the API server's words."""
+    api.refuse("/api/v1/namespaces/vms/pods", 403, 'pods is forbidden: User "alice" cannot list resource "pods"')
+    ran = status()
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: {api.origin}: virt-launcher pods: forbidden: 403 Forbidden: pods is forbidden: ")
+
+
+def test_an_api_server_that_stumbles_is_asked_again(status: Status, api: StaticApi) -> None:
+    """And is given up at last."""
+    api.refuse("/api/v1/persistentvolumes", 500, "etcd")
+    ran = status("db -o json")
+    assert (ran.code, ran.states) == (2, {"db": "unknown"})
+    assert len([path for path in api.asked if path.startswith("/api/v1/persistentvolumes")]) == 3
+
+
+def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+    """NO_COLOR turns them off."""
+    assert "\x1b" not in status().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "   \x1b[31mapart   \x1b[0m   " in status().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in status().out
+
+
+def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same rows, without an API server and without its client."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(yaml.safe_dump_all(objects()))
+    assert cli.main(["status", "-n", "vms", "--manifests", str(file)]) == 1
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["cold", "db", "mail", "new", "web"]
+    assert err.splitlines()[-1] == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free"
+    script = (
+        "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, "status", "-A", "--manifests", str(file)]
+    assert subprocess.run(command, check=False, env=dict(os.environ), timeout=60, capture_output=True).returncode == 0  # noqa: S603 - this Python
+
+
+CONTRADICTIONS: Final = {
+    "-A -n vms": "got --all-namespaces and --namespace: expected one of the two",
+    "-A db": "got --all-namespaces and names of VMs: expected one of the two",
+    "--plan --watch": "got --plan and --watch: expected one of the two",
+    "--plan -o json": "got --plan and --output: expected one of the two",
+    "--plan --manifests x": "got --plan and --manifests: expected one of the two",
+    "--watch --manifests x": "got --watch and --manifests: expected one of the two",
+    "--manifests x --context y": "got --context y and --manifests x: expected a live cluster or one in files, not both",
+}
+
+
+@pytest.mark.parametrize("words", CONTRADICTIONS)
+def test_what_contradicts_itself_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is asked."""
+    assert cli.main(["status", *words.split()]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"error: {CONTRADICTIONS[words]}"
+
+
+def test_a_switch_is_true_or_false_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its flag takes no value."""
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_APART", "yes")
+    assert cli.main(["status"]) == 2
+    assert capsys.readouterr().err.startswith("error: KUBEVIRT_COSCHEDULE_APART: got 'yes', expected true or false\n")

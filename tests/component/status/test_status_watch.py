@@ -1,0 +1,214 @@
+"""status --watch at a scripted API server: a line for each change, a screen that is kept, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import builders
+import pytest
+from api_server import ApiServer, Asked, Cluster, Line, refusing
+from fleets import LATEST, running_pod, served
+from live import PATHS, cluster_of, write_kubeconfig
+from model_api import Answer
+from serving import ROOT
+from status_runs import objects
+
+from webhook.core.view import Kind
+
+_START_SECONDS = 60.0  # a program's imports take a second, and others may have the machine
+_POLL_SECONDS = 0.02
+_FIRST_SCREEN = "\x1b[?25h\x1b[?1049l"
+
+
+class Run:
+    """A run of status --watch, and what it has printed so far."""
+
+    def __init__(self, process: asyncio.subprocess.Process, output: Callable[[], str]) -> None:
+        self.process = process
+        self._output = output
+
+    @property
+    def out(self) -> str:
+        """All of standard output."""
+        return self._output()
+
+    async def until(self, *parts: str) -> None:
+        """Wait until all of these were printed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START_SECONDS):
+                while not self._has(parts) and self.process.returncode is None:  # noqa: ASYNC110 - a file's end
+                    await asyncio.sleep(_POLL_SECONDS)
+        assert self._has(parts), self.out
+
+    def _has(self, parts: tuple[str, ...]) -> bool:
+        return all(part in self.out for part in parts)
+
+    async def interrupt(self) -> int:
+        """As Ctrl-C does; the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return await asyncio.wait_for(self.process.wait(), _START_SECONDS)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """The VMs."""
+    return cluster_of(*(each for each in objects() if each["kind"] != "VirtualMachineInstance"))
+
+
+@pytest.fixture
+async def server(cluster: Cluster) -> AsyncIterator[ApiServer]:
+    """An API server that has them, and a version."""
+    with cluster.fault(_version, when=lambda asked: asked.path == "/version"):
+        async with ApiServer(cluster) as started:
+            yield started
+
+
+async def _version(_: Asked, line: Line) -> None:
+    await line.answer(*Answer(200, b'{"major": "1", "minor": "36"}'))
+
+
+@asynccontextmanager
+async def watching(server: ApiServer, directory: Path, *words: str, screen: bool = False) -> AsyncIterator[Run]:
+    """A run with these words, on a terminal or into a file."""
+    kubeconfig = write_kubeconfig(directory / "kubeconfig", server.url)
+    printed, errors = directory / "out", directory / "err"
+    command = [sys.executable, "-m", "webhook", "status", "-A", "--watch", "--kubeconfig", str(kubeconfig), *words]
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "LINES": "12"}
+    master, slave = pty.openpty() if screen else (-1, os.open(printed, os.O_CREAT | os.O_WRONLY))
+    shown = bytearray()
+
+    def read() -> str:
+        if not screen:
+            return printed.read_text()
+        with suppress(BlockingIOError, OSError):
+            while piece := os.read(master, 65536):
+                shown.extend(piece)
+        return shown.decode()
+
+    with errors.open("wb") as stderr:
+        process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=slave, stderr=stderr, env=environment)
+    os.close(slave)
+    if screen:
+        os.set_blocking(master, False)
+    try:
+        yield Run(process, read)
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if screen:
+            os.close(master)
+
+
+def put(cluster: Cluster, kind: Kind, each: builders.Object) -> None:
+    """Have this object."""
+    cluster.collections[PATHS[kind]].put(each)
+
+
+async def test_each_change_is_a_line(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """First every VM, then what changes: moved, gone; each at its time, and nothing twice."""
+    async with watching(server, tmp_path) as run:
+        await run.until("together  vms/db on node-a (root: node-a): ShareManagerPod: ", "apart     vms/web on ")
+        before = len(run.out.splitlines())
+        put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
+        await run.until("together  vms/web on node-a (page: node-a)")
+        cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-web-aaaaa", "vms")
+        await run.until("gone      vms/web\n")
+        lines = run.out.splitlines()
+        assert (before, len(lines)) == (6, 8)
+        assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  [a-z]+ +\S+/\S+", line) for line in lines)
+        assert await run.interrupt() == 130
+    assert (tmp_path / "err").read_text() == ""
+
+
+async def test_the_api_server_is_not_polled(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """A list and watch of each of the five kinds is all that is asked, however long it lasts and whatever changes."""
+    async with watching(server, tmp_path) as run:
+        await run.until("vms/web")
+        asked = len(server.asked)
+        for node in ("node-a", "node-c"):
+            put(cluster, Kind.SHARE_MANAGER_POD, served("page", node, LATEST)[1])
+            await run.until(f"vms/web on node-a (page: {node})")
+        assert len(server.asked) == asked == 6
+
+
+async def test_json_is_a_line_for_each_change(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """For programs."""
+    async with watching(server, tmp_path, "-o", "json") as run:
+        await run.until('"name":"web"')
+        cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-web-aaaaa", "vms")
+        await run.until('"gone"')
+        lines = [json.loads(line) for line in run.out.splitlines()]
+    assert {line["name"]: line["state"] for line in lines} == {
+        "far": "together",
+        "db": "together",
+        "web": "gone",
+        "mail": "stuck",
+        "cold": "free",
+        "new": "pending",
+    }
+
+
+async def test_with_apart_a_vm_is_told_until_it_is_well(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """Into trouble and out of it; what was never in it is not mentioned."""
+    async with watching(server, tmp_path, "--apart") as run:
+        await run.until("vms/mail", "vms/web")
+        put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
+        await run.until("together  vms/web")
+        put(cluster, Kind.SHARE_MANAGER_POD, served("root", "node-c", LATEST)[1])
+        await run.until("apart     vms/db")
+        assert "vms/cold" not in run.out
+        assert "together  vms/db" not in run.out
+
+
+async def test_a_terminal_has_a_table_that_is_kept(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """On its other screen, drawn over and never cleared; at the end the first one is there again."""
+    async with watching(server, tmp_path, screen=True) as run:
+        await run.until("6 VMs: 2 together, 1 apart, 1 stuck, 1 pending, 1 free", "Ctrl-C ends")
+        put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
+        await run.until("6 VMs: 3 together, 1 stuck, 1 pending, 1 free")
+        assert run.out.startswith("\x1b[?1049h\x1b[?25l\x1b[H")
+        assert "\x1b[2J" not in run.out
+        lines = run.out.rpartition("\x1b[H")[2].replace("\x1b[K", "").replace("\x1b[J", "").splitlines()
+        assert max(map(len, lines)) <= 100
+        assert await run.interrupt() == 130
+        assert _FIRST_SCREEN in run.out
+
+
+async def test_many_vms_leave_room_for_the_summary(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """A screen has an end; how many are below it is said."""
+    for number in range(30):
+        put(cluster, Kind.VIRT_LAUNCHER_POD, running_pod(f"vm-{number:02}", "root"))
+    async with watching(server, tmp_path, screen=True) as run:
+        await run.until("36 VMs: ", "... and 29 more: choose with --apart, --namespace or names")
+
+
+async def test_what_may_not_be_read_is_said_while_it_lasts(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """On standard error, once; what can be told is told."""
+    path = PATHS[Kind.PERSISTENT_VOLUME]
+    with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
+        async with watching(server, tmp_path) as run:
+            await run.until("unknown   vms/db on node-a (root: -): ClaimLookupFailed: ")
+            told = (tmp_path / "err").read_text()
+    assert told.count("not up to date: persistentvolumes: forbidden: 403 Forbidden: not for you") == 1
+
+
+async def test_without_the_pods_there_is_nothing_to_watch(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """It ends, with the missing permission."""
+    path = PATHS[Kind.VIRT_LAUNCHER_POD]
+    with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
+        async with watching(server, tmp_path) as run:
+            assert await asyncio.wait_for(run.process.wait(), _START_SECONDS) == 2
+    assert (
+        "virt-launcher pods: forbidden: 403 Forbidden: not for you; expected to list them"
+        in (tmp_path / "err").read_text()
+    )

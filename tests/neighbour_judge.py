@@ -1,0 +1,76 @@
+"""A situation, as the program sees it: JSON decoded, pods in the index, both rules asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from msgspec import convert
+from scheduler_model import REQUIRED, Object, Situation
+
+from webhook.core import interpod, spread
+from webhook.core.neighbours import Neighbour, Neighbours, Presence
+from webhook.core.newcomer import Newcomer
+from webhook.core.objects import Node, NodeSelector, Toleration
+from webhook.core.pod_rules import PodAffinityTerm, TopologySpreadConstraint
+from webhook.core.rulings import Ruling
+
+_NONE: Final[Object] = {}
+
+
+class Judge:
+    """Asks about one situation."""
+
+    def __init__(self, situation: Situation, *, expected: Iterable[Object] = ()) -> None:
+        self.nodes = {node["metadata"]["name"]: convert(node, Node) for node in situation.nodes}
+        self.node = convert(situation.node, Node)
+        self.newcomer = newcomer(situation.newcomer)
+        self.neighbours = Neighbours()
+        for pod in situation.pods:
+            add(self.neighbours, pod)
+        for pod in expected:
+            add(self.neighbours, pod, Presence.EXPECTED)
+
+    def interpod(self) -> Ruling:
+        """InterPodAffinity."""
+        return interpod.judge(self.newcomer, self.node, self.nodes, self.neighbours)
+
+    def spread(self) -> Ruling:
+        """PodTopologySpread."""
+        return spread.judge(self.newcomer, self.node, self.nodes, self.neighbours)
+
+
+def newcomer(pod: Object) -> Newcomer:
+    """A pod that is to be scheduled."""
+    spec = pod["spec"]
+    node_affinity = (spec.get("affinity") or _NONE).get("nodeAffinity") or _NONE
+    return Newcomer(
+        namespace=pod["metadata"]["namespace"],
+        labels=pod["metadata"].get("labels") or {},
+        affinity=terms(pod, "podAffinity"),
+        anti_affinity=terms(pod, "podAntiAffinity"),
+        spread=convert(spec.get("topologySpreadConstraints") or [], list[TopologySpreadConstraint]),
+        node_selector=spec.get("nodeSelector") or {},
+        node_affinity=convert(node_affinity.get(REQUIRED), NodeSelector | None),
+        tolerations=convert(spec.get("tolerations") or [], list[Toleration]),
+    )
+
+
+def terms(pod: Object, kind: str) -> list[PodAffinityTerm]:
+    """A pod's required terms of a kind."""
+    affinity: Any = pod["spec"].get("affinity") or _NONE
+    return convert((affinity.get(kind) or _NONE).get(REQUIRED) or [], list[PodAffinityTerm])
+
+
+def add(neighbours: Neighbours, pod: Object, presence: Presence | None = None) -> Neighbour:
+    """A pod is on a node."""
+    metadata = pod["metadata"]
+    if presence is None:
+        presence = Presence.TERMINATING if "deletionTimestamp" in metadata else Presence.BOUND
+    return neighbours.add(
+        metadata["namespace"],
+        pod["spec"]["nodeName"],
+        metadata.get("labels"),
+        terms(pod, "podAntiAffinity"),
+        presence,
+    )

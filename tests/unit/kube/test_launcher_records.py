@@ -1,0 +1,55 @@
+"""What is remembered of a virt-launcher pod is enough for its VM's row."""
+
+import json
+from typing import Any
+
+import builders
+import pytest
+from fleets import LATER, running_pod, unschedulable
+from msgspec import convert
+from views import cluster
+
+from webhook.core import fleet
+from webhook.core.objects import Pod
+from webhook.core.placement import Policy
+from webhook.kube import launchers
+from webhook.kube.launchers import WireLauncher
+from webhook.kube.pods import WirePod
+from webhook.kube.wire import Decoders
+
+Object = dict[str, Any]
+
+
+def decided(told: str, node: str | None, *conditions: Object) -> Object:
+    """A pod that carries this decision."""
+    pod = running_pod("db", "root", node)
+    pod["metadata"]["annotations"][builders.DECISION] = told
+    pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node("node-b")])
+    pod["status"]["conditions"] = list(conditions) or pod["status"].get("conditions")
+    return pod
+
+
+PODS = [
+    pytest.param(running_pod("db", "root"), id="on a node"),
+    pytest.param(running_pod("db", "root", None), id="on none"),
+    pytest.param(decided("required on node-b: x", None, unschedulable(LATER)), id="stuck"),
+    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a word"),
+    pytest.param(decided("required on node-b: x", None), id="pinned, not looked at"),
+    pytest.param(decided("preferred on node-b: x", None, unschedulable(LATER)), id="a preference"),
+    pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
+    pytest.param(decided("whatever somebody has written there" * 9, None), id="no word of ours"),
+    pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),
+    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="nothing is told of it"),
+]
+
+
+@pytest.mark.parametrize("wire", [WireLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
+@pytest.mark.parametrize("pod", PODS)
+def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -> None:
+    """Whichever list it came by."""
+    meta = pod["metadata"]
+    record = launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
+    built = launchers.build(f"{meta['namespace']}/{meta['name']}", record)
+    expected = fleet.row([convert(pod, Pod)], cluster(), Policy())
+    assert expected is not None
+    assert fleet.row([built], cluster(), Policy()) == expected

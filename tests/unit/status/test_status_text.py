@@ -1,0 +1,119 @@
+from dataclasses import dataclass
+
+import pytest
+from fleets import LATER, disk, launcher, served, the_row
+
+from webhook.core.fleet import State
+from webhook.status import exit_code, text
+from webhook.status.report import Asked
+
+NOW = "2026-01-02T06:30:00Z"
+
+
+AGES = [
+    pytest.param(None, "-", id="nobody knows"),
+    pytest.param("2026-01-02T06:29:31Z", "29s", id="seconds"),
+    pytest.param("2026-01-02T06:29:00Z", "1m", id="a minute"),
+    pytest.param("2026-01-02T05:31:00Z", "59m", id="minutes"),
+    pytest.param("2026-01-02T05:30:00Z", "1h", id="an hour"),
+    pytest.param("2026-01-02T04:00:00Z", "2h30m", id="hours"),
+    pytest.param("2026-01-01T06:30:00Z", "1d", id="a day"),
+    pytest.param("2025-12-30T04:30:00Z", "3d2h", id="days"),
+    pytest.param("2026-01-02T06:30:05Z", "0s", id="another clock's future"),
+    pytest.param("not a time", "not a time", id="what is no time is shown"),
+    pytest.param("2026-01-02T06:29:00", "2026-01-02T06:29:00", id="a time of no zone"),
+]
+
+
+@pytest.mark.parametrize(("since", "shown"), AGES)
+def test_an_age_has_two_units_at_most(since: str | None, shown: str) -> None:
+    """As kubectl's."""
+    assert text.age(since, NOW) == shown
+
+
+LINE = "\x1b[31mapart\x1b[0m and more"
+CUTS = [
+    pytest.param("plain text", 5, "plain", id="plain"),
+    pytest.param("short", 10, "short", id="short enough"),
+    pytest.param(LINE, 100, LINE, id="colours, short enough"),
+    pytest.param(LINE, 5, "\x1b[31mapart\x1b[0m", id="after a colour"),
+    pytest.param(LINE, 3, "\x1b[31mapa\x1b[0m", id="within a colour"),
+    pytest.param(LINE, 0, "", id="no room"),
+]
+
+
+@pytest.mark.parametrize(("line", "columns", "shown"), CUTS)
+def test_a_line_is_cut_where_the_screen_ends(line: str, columns: int, shown: str) -> None:
+    """Colours take no room, and none goes on into the next line."""
+    assert text.cut(line, columns) == shown
+
+
+@dataclass(frozen=True)
+class Counted:
+    """VMs by state, and how that is told."""
+
+    counts: dict[State, int]
+    told: str
+
+
+COUNTED = [
+    Counted({}, "no VM that runs asks for co-scheduling"),
+    Counted({State.TOGETHER: 1, State.APART: 0}, "1 VM: 1 together"),
+    Counted({State.TOGETHER: 9, State.APART: 2}, "11 VMs: 9 together, 2 apart"),
+]
+
+
+@pytest.mark.parametrize("row", COUNTED, ids=lambda row: row.told)
+def test_a_summary_names_what_there_is(row: Counted) -> None:
+    """And no state that no VM is in."""
+    assert text.summary(row.counts) == row.told
+
+
+def test_names_send_nothing_to_the_terminal() -> None:
+    """A control character is shown as what it is."""
+    row = the_row(launcher("ro\x1b[2Jot", nodeName="node-a"))
+    table = text.Table(wide=False, namespaces=False, color=True)
+    for line in (*table.lines([row], NOW), text.change(row, NOW), text.gone("vms", "d\x07b", NOW)):
+        assert "\x1b[2J" not in line
+        assert "\x07" not in line
+    assert "ro\\x1b[2Jot: -" in table.lines([row], NOW)[1]
+
+
+def test_states_are_painted_within_their_column() -> None:
+    """Free is nothing to look at."""
+    objects = [*disk("root"), *served("root", "node-a")]
+    rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b")]
+    rows.append(the_row(launcher(nodeName="node-a")))
+    lines = text.Table(wide=False, namespaces=True, color=True).lines(rows, NOW)
+    assert ["\x1b[32mtogether\x1b[0m" in lines[1], "\x1b[31mapart   \x1b[0m" in lines[2]] == [True, True]
+    assert "\x1b" not in lines[0] + lines[3]
+    plain = text.Table(wide=False, namespaces=True, color=False).lines(rows, NOW)
+    assert len({line.index(state) for line, state in zip(plain[1:], ("together", "apart", "free"), strict=True)}) == 1
+
+
+def test_a_migration_is_shown() -> None:
+    """The VM is about to leave one of the two nodes."""
+    old = launcher("root", name="virt-launcher-db01-zzzzz", nodeName="node-a")
+    new = launcher("root", nodeName="node-b", created=LATER)
+    (_, line) = text.Table(wide=False, namespaces=False, color=False).lines([the_row(old, new)], NOW)
+    assert line.startswith("db01   node-b (migrating)   ")
+
+
+ALL = Asked(namespace="")
+
+
+@pytest.mark.parametrize(
+    ("states", "missing", "code"),
+    [
+        ((), (), 0),
+        (("node-a",), (), 0),
+        (("node-a", "node-b"), (), 1),
+        (("node-a",), ("nope",), 2),
+        (("node-b",), ("nope",), 2),
+    ],
+)
+def test_the_exit_code_is_for_scripts(states: tuple[str, ...], missing: tuple[str, ...], code: int) -> None:
+    """0 for nothing apart or stuck, 1 for something, 2 for a question that has no answer."""
+    objects = [*disk("root"), *served("root", "node-a")]
+    rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in states]
+    assert exit_code(ALL.rows(rows), missing) == code

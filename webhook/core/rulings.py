@@ -1,0 +1,56 @@
+"""What a rule between pods says of one node: Allowed | Refused | Undecided, and why.
+
+Undecided is for what can't be known, or not within a bound: the caller then prefers the node and does not require it.
+Invariant: Allowed is never said where kube-scheduler would refuse for the same pods and nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from webhook.core.reasons import Reason, Why
+
+
+class Allowed(Struct, frozen=True):
+    """The rule admits the node."""
+
+
+class Refused(Struct, frozen=True):
+    """The rule refuses the node; `names` are those that its sentence tells."""
+
+    cause: Reason
+    names: Mapping[str, object]
+
+    @property
+    def why(self) -> Why:
+        """The cause with its names."""
+        return Why(self.cause, self.names)
+
+
+class Undecided(Struct, frozen=True):
+    """It can't be told whether the rule admits the node; as `Refused`."""
+
+    cause: Reason
+    names: Mapping[str, object]
+
+    @property
+    def why(self) -> Why:
+        """The cause with its names."""
+        return Why(self.cause, self.names)
+
+
+Ruling = Allowed | Refused | Undecided
+ALLOWED = Allowed()
+
+
+def overall(rulings: Iterable[Ruling]) -> Ruling:
+    """The ruling of several rules that must all admit the node: a refusal decides, whatever else can't be told."""
+    undecided: Undecided | None = None
+    for ruling in rulings:
+        if isinstance(ruling, Refused):
+            return ruling
+        if isinstance(ruling, Undecided):
+            undecided = undecided or ruling
+    return undecided or ALLOWED

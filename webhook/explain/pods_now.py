@@ -1,0 +1,40 @@
+"""The pods that a VM or a volume has now, beside the one that is explained: the next one of it.
+
+They are gone before that is made, so that their room is free; and one that is stuck has to be freed by somebody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from webhook.core import instances
+from webhook.core.objects import LABEL_APP, UNSCHEDULABLE, VIRT_LAUNCHER, Pod
+from webhook.core.reasons import ANNOTATION_DECISION, Reason
+from webhook.explain.created import REQUIRED_WORD
+
+
+def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
+    """Whether a pod is gone by the time that `newcomer` is made."""
+    return partial(_is_gone, newcomer, namespace)
+
+
+def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
+    """Pods of one VM (but for live migrations, which are not ours), or of one name, follow one another."""
+    if (pod.metadata.namespace or "default") != namespace:
+        return False
+    if newcomer.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
+        return pod.metadata.name == newcomer.metadata.name
+    vm = instances.name(newcomer)
+    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and instances.name(pod) == vm
+
+
+def stuck(pod: Pod) -> str | None:
+    """What to do about a pod that we have pinned, and that kube-scheduler finds no node for; None for any other."""
+    told = pod.status.scheduled if pod.status else None
+    decided = pod.metadata.annotation(ANNOTATION_DECISION) or ""
+    if told is None or told.reason != UNSCHEDULABLE or not decided.startswith(REQUIRED_WORD) or pod.spec.node_name:
+        return None
+    why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")
+    free = f"virtctl restart {instances.name(pod)} -n {pod.metadata.namespace}"
+    return f"{why.sentence}; a new pod is decided on by what is there then: {free}"

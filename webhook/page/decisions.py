@@ -1,0 +1,40 @@
+"""Decisions: the last calls that this replica answered, for the page. A call pays an append for it, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+from webhook.record import AdmissionRecord
+
+KEPT: Final = 300
+
+
+class Decisions:
+    """The last KEPT records, numbered from 1; `total` counts all since the start."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._records: deque[AdmissionRecord] = deque(maxlen=KEPT)
+        self._news = asyncio.Event()
+
+    def note(self, record: AdmissionRecord) -> None:
+        """Keep the record of a call."""
+        self._records.append(record)
+        self.total += 1
+        if not self._news.is_set():
+            self._news.set()
+
+    def after(self, number: int) -> Sequence[AdmissionRecord]:
+        """Those after this number that are still kept, oldest first; all where the number is not one of ours."""
+        new = self.total - number if 0 <= number <= self.total else KEPT
+        return list(islice(self._records, max(0, len(self._records) - new), None))
+
+    async def until_after(self, number: int) -> None:
+        """Wait for one after this number."""
+        while self.total <= number:
+            self._news.clear()
+            await self._news.wait()

@@ -1,0 +1,94 @@
+"""The page's paths: its files, and /api/state, which waits until there is news. GET and HEAD, and nothing is changed.
+
+What is shown comes from memory, and it is bounded how many wait for it: whoever looks takes nothing from the calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from aiohttp import web
+
+from webhook.page import assets
+from webhook.page.assets import Asset
+from webhook.page.news import Cursor, News
+from webhook.serving.routes import Handler, refuse, shown
+
+STATE: Final = "/api/state"
+WATCHERS: Final = 32  # pages that are open
+WAIT_SECONDS: Final = 10.0  # a page that hears nothing for longer has lost its connection
+_SEND_SECONDS: Final = 30.0
+
+# Nothing from elsewhere, nothing inline, nothing that makes text into code, and in nobody's frame.
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS: Final = {
+    "Server": "kubevirt-coschedule",
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+def page_handler(news: News, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
+    """The page beside what else this address answers."""
+    files = assets.load()
+    watchers = 0
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        nonlocal watchers
+        asset = files.get(request.path)
+        if asset is None and request.path != STATE:
+            return await otherwise(request)
+        if request.method not in ("GET", "HEAD"):
+            return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
+        if asset is not None:
+            return _file(asset, request)
+        if watchers >= WATCHERS:
+            return refuse(503, f"{WATCHERS} pages are open on this replica; close one", {"Retry-After": "5"})
+        watchers += 1
+        try:
+            return await _sent(await _state(news, request, wait_seconds), request)
+        finally:
+            watchers -= 1
+
+    return handle
+
+
+def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
+    headers = {**HEADERS, "Cache-Control": "no-cache", "ETag": asset.etag, "Vary": "Accept-Encoding"}
+    if asset.etag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=headers)
+    headers["Content-Type"] = asset.content_type
+    if "gzip" not in request.headers.get("Accept-Encoding", ""):
+        return web.Response(body=asset.plain, headers=headers)
+    return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
+
+
+async def _state(news: News, request: web.BaseRequest, wait_seconds: float) -> web.Response:
+    """Always gzipped: an eighth of a megabyte instead of several."""
+    cursor = Cursor.parse(request.query.get("after", ""))
+    if cursor is not None and request.method == "GET":
+        await news.wait(cursor, wait_seconds)
+    headers = {**HEADERS, "Cache-Control": "no-store", "Content-Type": "application/json", "Content-Encoding": "gzip"}
+    return web.Response(body=await news.body(cursor), headers=headers)
+
+
+async def _sent(response: web.Response, request: web.BaseRequest) -> web.Response:
+    """The response, once the caller has taken it: what is made and not taken would pile up."""
+    try:
+        await response.prepare(request)
+        await response.write_eof()
+        async with asyncio.timeout(_SEND_SECONDS):
+            await request.writer.drain()
+    except TimeoutError:
+        if request.transport is not None:
+            request.transport.abort()
+    except ConnectionError:
+        pass  # the page was closed while it waited
+    return response

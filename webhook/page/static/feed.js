@@ -1,0 +1,44 @@
+// The connection: asks for what is new, again and again, and says so when nobody answers.
+
+const LEAST_MS = 1000; // between two updates
+const ANSWER_MS = 25000; // the server answers within 10 s, news or not
+const RETRY_MS = [1000, 2000, 5000, 10000];
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// One answer. Throws an Error whose message says what went wrong.
+async function ask(cursor) {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), ANSWER_MS);
+  try {
+    const query = cursor === null ? "" : `?after=${encodeURIComponent(cursor)}`;
+    const answer = await fetch(`api/state${query}`, { signal: stop.signal, cache: "no-store" });
+    if (!answer.ok) throw new Error((await answer.text()).trim().slice(0, 200) || `HTTP ${answer.status}`);
+    return await answer.json();
+  } catch (error) {
+    if (stop.signal.aborted) throw new Error(`no answer within ${ANSWER_MS / 1000} s`);
+    throw error instanceof TypeError ? new Error("no connection") : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// Never returns. `news` gets each answer, `lost` why there is none; while `gate` is not through, nothing happens.
+export async function follow(news, lost, gate) {
+  let cursor = null;
+  let failures = 0;
+  for (;;) {
+    const asked = performance.now();
+    try {
+      const answer = await ask(cursor);
+      await gate();
+      news(answer);
+      cursor = answer.cursor;
+      failures = 0;
+      await pause(Math.max(0, LEAST_MS - (performance.now() - asked)));
+    } catch (error) {
+      lost(error.message);
+      await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+    }
+  }
+}

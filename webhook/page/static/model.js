@@ -1,0 +1,119 @@
+// What is known: rows by VM, the last decisions, and what of it the filter lets through. No DOM in here.
+
+export const STATES = {
+  stuck: { glyph: "■", words: "pinned, and fits nowhere" },
+  apart: { glyph: "▲", words: "apart from a share-manager" },
+  unknown: { glyph: "?", words: "could not be told" },
+  pending: { glyph: "◔", words: "waiting for a node" },
+  free: { glyph: "○", words: "no share-manager to be with" },
+  together: { glyph: "●", words: "with its share-manager" },
+};
+export const ORDER = Object.keys(STATES);
+const RANK = Object.fromEntries(ORDER.map((state, rank) => [state, rank]));
+const KEPT = 300;
+
+const names = new Intl.Collator("en", { numeric: true });
+export const byName = (a, b) => names.compare(a, b);
+export const rank = (row) => RANK[row.state] ?? 0;
+export const keyOf = (row) => `${row.namespace}/${row.name}`;
+export const bySeverity = (a, b) => rank(a) - rank(b) || byName(a.name, b.name) || byName(a.namespace, b.namespace);
+
+export class Model {
+  rows = new Map();
+  decisions = []; // newest first
+  total = 0;
+  head = null;
+
+  // Take in an answer of /api/state.
+  take(news) {
+    if (news.whole) this.rows = new Map();
+    for (const [namespace, name] of news.gone) this.rows.delete(`${namespace}/${name}`);
+    for (const row of news.rows) this.rows.set(keyOf(row), row);
+    const { total, new: fresh } = news.decided;
+    const first = total - fresh.length + 1;
+    const known = this.head && this.head.replica === news.replica && total >= this.total && first > this.total;
+    const numbered = fresh.map((each, index) => ({ ...each, number: first + index })).reverse();
+    this.decisions = (known ? [...numbered, ...this.decisions] : numbered).slice(0, KEPT);
+    this.total = total;
+    this.head = news;
+  }
+
+  namespaces() {
+    const counts = new Map();
+    for (const row of this.rows.values()) counts.set(row.namespace, (counts.get(row.namespace) ?? 0) + 1);
+    return [...counts].sort((a, b) => byName(a[0], b[0]));
+  }
+
+  // { rows: what the filter lets through, counts: of each state, whatever states are chosen }
+  chosen(filter) {
+    const counts = Object.fromEntries(ORDER.map((state) => [state, 0]));
+    const rows = [];
+    for (const row of this.rows.values()) {
+      if (!lets(filter, row)) continue;
+      counts[row.state] = (counts[row.state] ?? 0) + 1;
+      if (!filter.states.size || filter.states.has(row.state)) rows.push(row);
+    }
+    return { rows, counts };
+  }
+
+  chosenDecisions(filter) {
+    const text = filter.text.toLowerCase();
+    return this.decisions.filter(
+      (each) =>
+        (!filter.namespace || each.namespace === filter.namespace) &&
+        (!text || [each.name ?? "", ...(each.nodes ?? [])].some((name) => name.toLowerCase().includes(text))),
+    );
+  }
+}
+
+function lets(filter, row) {
+  if (filter.namespace && row.namespace !== filter.namespace) return false;
+  if (!filter.text) return true;
+  const text = filter.text.toLowerCase();
+  const found = (name) => name !== null && name.toLowerCase().includes(text);
+  return found(row.name) || found(row.node) || row.volumes.some((each) => found(each.node) || found(each.claim));
+}
+
+// Node -> { name, vms, guests: share-managers whose VM is elsewhere, volumes: those it serves, counts }
+export function nodesOf(rows) {
+  const found = new Map();
+  const at = (name) => {
+    let node = found.get(name);
+    if (!node) {
+      node = { name, vms: [], guests: [], volumes: new Set(), counts: {} };
+      found.set(name, node);
+    }
+    return node;
+  };
+  for (const row of rows) {
+    const home = at(row.node ?? "");
+    home.vms.push(row);
+    home.counts[row.state] = (home.counts[row.state] ?? 0) + 1;
+    for (const volume of row.volumes) {
+      if (volume.node === null) continue;
+      const host = at(volume.node);
+      host.volumes.add(volume.volume);
+      if (volume.node !== row.node) host.guests.push({ row, volume });
+    }
+  }
+  for (const node of found.values()) {
+    node.vms.sort(bySeverity);
+    node.guests.sort((a, b) => bySeverity(a.row, b.row) || byName(a.volume.claim, b.volume.claim));
+  }
+  return [...found.values()].sort((a, b) => (a.name === "") - (b.name === "") || byName(a.name, b.name));
+}
+
+// What is apart, by pair of nodes: from the VMs' node to their share-managers'.
+export function linksOf(rows) {
+  const found = new Map();
+  for (const row of rows) {
+    for (const volume of row.volumes) {
+      if (volume.together !== false || row.node === null) continue;
+      const key = `${row.node} ${volume.node}`;
+      const link = found.get(key) ?? { key, from: row.node, to: volume.node, vms: new Set() };
+      link.vms.add(keyOf(row));
+      found.set(key, link);
+    }
+  }
+  return [...found.values()].sort((a, b) => byName(a.key, b.key));
+}

@@ -1,0 +1,24 @@
+"""The rows of the cluster that files describe."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from webhook.core import fleet, instances
+from webhook.core.fleet import VirtualMachineRow
+from webhook.core.objects import Pod
+from webhook.core.placement import Policy
+from webhook.core.view import Key
+from webhook.manifests import Manifests
+
+
+def rows(manifests: Manifests, longhorn_namespace: str) -> list[VirtualMachineRow]:
+    """One for each VM that asked for co-scheduling; pods that state no namespace are in `default`."""
+    groups: dict[Key, list[Pod]] = {}
+    for pod in manifests.launchers():
+        namespace = pod.metadata.namespace or "default"
+        placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
+        groups.setdefault(Key(namespace, instances.name(pod)), []).append(placed)
+    policy = Policy(longhorn_namespace=longhorn_namespace)
+    found = (fleet.row(pods, manifests, policy) for pods in groups.values())
+    return [row for row in found if row is not None]

@@ -1,0 +1,156 @@
+"""What would bring a VM together with its share-managers again: its next start, or one live migration. Pure.
+
+A share-manager stays where it is while a VM uses its volume, so it is the VM that moves. Invariant: a migration is
+offered only to the one node of all its share-managers, and where the VM's pod may run there as far as is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.core import claims, feasibility, room
+from webhook.core.fleet import State, VirtualMachineRow
+from webhook.core.objects import Pod
+from webhook.core.reasons import Reason, Why
+from webhook.core.requests import usage
+from webhook.core.room import NodeLoad
+from webhook.core.view import ClusterView, Gap, Needs
+
+HOSTNAME: Final = "kubernetes.io/hostname"
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
+
+
+class Machine(Struct, frozen=True, kw_only=True):
+    """What is known of a VM beside its row.
+
+    Attributes:
+        pod: as it was when it was created; None where it could not be read, and then `trouble` says why.
+        owner: the VirtualMachine behind the instance, which can be restarted.
+        unmigratable: why KubeVirt would not migrate it; empty where nothing says so.
+        notes: what else whoever carries it out should know.
+    """
+
+    pod: Pod | None = None
+    trouble: str = ""
+    owner: str | None = None
+    unmigratable: str = ""
+    notes: Sequence[str] = ()
+
+
+class Room:
+    """What a node has for pods, and what those take that are there or planned to come; or why that is not known."""
+
+    def __init__(self, has: Mapping[str, int], load: NodeLoad, trouble: str = "") -> None:
+        self.trouble = trouble
+        self._has = has
+        self._load = load
+
+    def refusal(self, node: str, pod: Pod) -> Why | None:
+        """Why the pod has no room there; None where it has, or nobody knows."""
+        short = None if self.trouble else room.refusal(usage(pod.spec), self._has, self._load)
+        if short is None:
+            return None
+        reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
+        return reason.why(node=node, **short.names())
+
+    def take(self, pod: Pod) -> None:
+        """Count it as there."""
+        self._load.add(usage(pod.spec))
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What to do about one VM: sentences, and the migration where there is one."""
+
+    row: VirtualMachineRow
+    sentences: list[str]
+    migration: dict[str, Any] | None = None
+
+    def lines(self) -> Iterator[str]:
+        """The sentences as YAML comments."""
+        row = self.row
+        head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
+        since = f" since {row.since}" if row.since else ""
+        yield f"# {head}{since}: {row.why.sentence}".translate(_CONTROL)
+        for sentence in self.sentences:
+            yield f"#   {sentence}".translate(_CONTROL)
+
+
+def targets(row: VirtualMachineRow) -> tuple[str, ...]:
+    """The nodes that the VM's share-managers are on, by name."""
+    return tuple(sorted({volume.node for volume in row.volumes if volume.node}))
+
+
+def step(
+    row: VirtualMachineRow, machine: Machine, known: ClusterView, nodes: ClusterView, there: Room | None
+) -> Step | Needs:
+    """What to do about a VM that is apart or stuck, or what must be read of `nodes` first.
+
+    Args:
+        row: the VM's.
+        machine: what else is known of it.
+        known: has its claims and volumes.
+        nodes: has the nodes.
+        there: the room on the one node of its share-managers; a migration that is offered takes its part of it.
+    """
+    restart = _restart(row, machine)
+    if row.state is State.STUCK:
+        return Step(row=row, sentences=[f"a new pod is decided on by what is there then: {restart}"])
+    places = targets(row)
+    start = f"with its next start: {restart}"
+    if len(places) > 1:
+        many = f"its share-managers are on {' and '.join(places)}: no one migration can bring it to all of them"
+        return Step(row=row, sentences=[many, start])
+    refusal = _refusal(row, machine)
+    if refusal:
+        return Step(row=row, sentences=[f"not without downtime: {refusal}", start])
+    assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
+    found = claims.resolve(machine.pod, row.namespace, known)
+    volumes = claims.bound_volumes(found) if isinstance(found, list) else []
+    verdict = feasibility.judge(places[0], machine.pod, volumes, nodes)
+    if isinstance(verdict, Needs):
+        return verdict
+    node = nodes.node(places[0])
+    hostname = None if isinstance(node, Gap) else node.metadata.label(HOSTNAME)
+    full = there.refusal(places[0], machine.pod) if there else None
+    if full or not verdict.feasible:
+        return Step(row=row, sentences=[f"not without downtime: {(full or verdict.why).sentence}", start])
+    if not hostname:
+        return Step(row=row, sentences=[f"not without downtime: node {places[0]} has no label {HOSTNAME}", start])
+    unjudged = _unjudged(machine.pod)
+    if there:
+        unjudged += [f"whether there is room was not read: {there.trouble}"] if there.trouble else []
+        there.take(machine.pod)
+    sentences = [start, f"without downtime: to {places[0]}, by this live migration", *unjudged, *machine.notes]
+    return Step(row=row, sentences=sentences, migration=_migration(row, hostname))
+
+
+def _restart(row: VirtualMachineRow, machine: Machine) -> str:
+    if machine.owner:
+        return f"virtctl restart {machine.owner} -n {row.namespace}"
+    return f"no VirtualMachine owns {row.name}, so it is for whoever made it to stop and start it"
+
+
+def _refusal(row: VirtualMachineRow, machine: Machine) -> str:
+    """Why there is no migration to think of, whatever the node."""
+    if row.migrating:
+        return "it is being migrated now; look again when that is over"
+    return machine.unmigratable or machine.trouble
+
+
+def _unjudged(pod: Pod) -> list[str]:
+    """Rules that only kube-scheduler can judge: where it finds against them the VM stays where it is."""
+    why: Why | None = feasibility.undecidable(pod)
+    return [f"not judged: {why.sentence}; if that forbids it, the migration fails and the VM stays"] if why else []
+
+
+def _migration(row: VirtualMachineRow, hostname: str) -> dict[str, Any]:
+    """Added to the VM's own node selector, and never instead of it (kubevirt.io api/core/v1 types.go)."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"generateName": f"{row.name}-together-", "namespace": row.namespace},
+        "spec": {"vmiName": row.name, "addedNodeSelector": {HOSTNAME: hostname}},
+    }

@@ -1,0 +1,88 @@
+"""Run status: read the rows, or follow them, have them printed, and say by the exit code how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TextIO
+
+from webhook.manifests import Manifests
+from webhook.settings import StatusSettings
+from webhook.status import report
+from webhook.status.follow import Lines, Screen
+from webhook.status.output import Output, now
+from webhook.status.report import Asked
+
+if TYPE_CHECKING:
+    from webhook.kube.fleet import Snapshot
+    from webhook.status.live import Live
+
+_TYPES: Final = ("vm/", "vmi/")
+
+
+def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
+    """Run with these settings; `color` says whether `stdout` takes ANSI colours. Returns the exit code.
+
+    Raises:
+        UserError: there is no cluster to ask, or not even its VMs' pods can be read.
+    """
+    out = Output(chosen, stdout, stderr, color=color)
+    if chosen.manifests:
+        return _described(chosen, out)
+    from webhook.kube.client import Target  # noqa: PLC0415 - the API client takes a second to import
+    from webhook.status.live import connect  # noqa: PLC0415 - as Target
+
+    target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
+    with connect(
+        target,
+        longhorn_namespace=chosen.longhorn_namespace,
+        namespace=chosen.namespace,
+        everywhere=chosen.all_namespaces,
+    ) as live:
+        asked = _asked(chosen, live.namespace)
+        if chosen.watch:
+            _watch(live, asked, out)
+        snapshot, problems = live.once()
+        if chosen.plan:
+            return _plan(live, asked, snapshot, problems, out)
+        return out.show(asked, snapshot.rows, origin=live.origin, at=snapshot.at, problems=problems)
+
+
+def _described(chosen: StatusSettings, out: Output) -> int:
+    from webhook.status import described  # noqa: PLC0415 - only here
+
+    assert chosen.manifests  # noqa: S101 - for the type checker: the caller has asked
+    manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+    rows = described.rows(manifests, chosen.longhorn_namespace)
+    asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
+    return out.show(asked, rows, origin=str(chosen.manifests), at=now(), problems=())
+
+
+def _asked(chosen: StatusSettings, namespace: str) -> Asked:
+    names = (_name(word) for word in chosen.names)
+    return Asked(namespace=namespace, names=tuple(dict.fromkeys(names)), apart=chosen.apart)
+
+
+def _name(word: str) -> str:
+    """The VM that a word names; `explain` takes it as vm/NAME, so that is taken here too."""
+    return next((word.removeprefix(type_) for type_ in _TYPES if word.startswith(type_)), word)
+
+
+def _watch(live: Live, asked: Asked, out: Output) -> None:
+    """Until whoever asked has seen enough: that is a KeyboardInterrupt, and the command line's."""
+    if not out.is_screen:
+        live.watch(Lines(out, asked, live.origin).show)
+        return
+    with Screen(out, asked, live.origin) as screen:
+        live.watch(screen.show)
+
+
+def _plan(live: Live, asked: Asked, snapshot: Snapshot, problems: Sequence[str], out: Output) -> int:
+    from webhook.status import planning  # noqa: PLC0415 - as connect
+
+    chosen = asked.rows(snapshot.rows)
+    troubled = [row for row in chosen if row.state in report.TROUBLED]
+    steps, version = live.plan(troubled) if troubled else ([], "")
+    if steps:
+        out.write(planning.render(steps, live.origin, snapshot.at, version))
+    out.tell(planning.summary(steps))
+    return out.conclude(asked, chosen, problems)
