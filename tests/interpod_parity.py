@@ -24,6 +24,7 @@ from kube_api import Api, Object
 from msgspec import convert
 from neighbour_judge import add, newcomer
 from neighbour_situations import Maker, Setting
+from scheduled import is_judged, refusal
 from scheduler_model import REQUIRED, Situation, refusals
 
 from webhook.core import interpod, spread
@@ -171,9 +172,9 @@ class Parity:
         refused = False
         while not refused:
             assert time.monotonic() < deadline, "the scheduler does not see the last pod"
-            judged = self._api.wait_for(self._api.create(probe), lambda pod: bool(pod and _is_judged(pod)))
+            judged = self._api.wait_for(self._api.create(probe), lambda pod: bool(pod and is_judged(pod)))
             assert judged is not None
-            refused = _refused(judged) is not None
+            refused = refusal(judged) is not None
             self._api.delete(judged)
 
     def _judged(self, count: int) -> dict[str, str | None]:
@@ -182,8 +183,8 @@ class Parity:
         asking = {"labelSelector": ASKS}
         with closing(self._api.watch("v1", "Pod", seconds=_JUDGED_SECONDS, **asking)) as events:
             for event in events:
-                if _is_judged(event["object"]):
-                    done[_key(event["object"])] = _refused(event["object"])
+                if is_judged(event["object"]):
+                    done[_key(event["object"])] = refusal(event["object"])
                 if len(done) == count:
                     return done
         raise AssertionError(f"{count - len(done)} of {count} pods were not judged in {_JUDGED_SECONDS} s")
@@ -223,17 +224,3 @@ def _pod(name: str, labels: Mapping[str, str], **spec: Any) -> Object:
     metadata = {"name": name, "namespace": _BARRIER, "labels": labels}
     containers = [{"name": "main", "image": "none"}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
-
-
-def _condition(pod: Object) -> Object:
-    conditions = pod["status"].get("conditions") or []
-    return next((each for each in conditions if each["type"] == "PodScheduled"), {})
-
-
-def _is_judged(pod: Object) -> bool:
-    """Whether the scheduler has bound the pod, or has said that it can't: an error of its own is neither."""
-    return bool(pod["spec"].get("nodeName")) or _condition(pod).get("reason") == "Unschedulable"
-
-
-def _refused(pod: Object) -> str | None:
-    return None if pod["spec"].get("nodeName") else str(_condition(pod).get("message"))

@@ -23,6 +23,7 @@ from explaining import a_vm
 from fleets import EARLY, served
 from installed import Installed
 from kube_api import Object
+from kubevirt_kinds import crd
 from scraping import Scraped, scrape
 from serving import Client, Serving
 from status_runs import instance
@@ -85,7 +86,7 @@ def happened(installed: Installed, directory: Path) -> Iterator[Story]:
     """The four, as they came to be what they are; the cluster is empty again afterwards."""
     api = installed.plane.api
     clear(api)
-    definitions = [definition(kind) for kind in KINDS]
+    definitions = [crd(kind) for kind in KINDS]
     installed.plane.install(definitions)
     with ExitStack() as here:
         here.enter_context(granted(installed, directory))
@@ -168,23 +169,6 @@ class _Acting:
         pod["spec"]["containers"][0]["resources"] = {"requests": _SEAT}
         pod["spec"] |= {"schedulingGates": [{"name": GATE}]} if gated else {}
         return self._api.create(pod)
-
-
-def definition(kind: str) -> Object:
-    """A kind of KubeVirt's, with any fields."""
-    plural, schema = f"{kind.lower()}s", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    short = {"VirtualMachine": ["vm"], "VirtualMachineInstance": ["vmi"]}.get(kind, [])
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.kubevirt.io"},
-        "spec": {
-            "group": "kubevirt.io",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "shortNames": short},
-            "scope": "Namespaced",
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
 
 
 def _before() -> list[Object]:

@@ -18,6 +18,7 @@ import builders
 from kube_api import Api, Object
 from msgspec import convert
 from room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_class
+from scheduled import is_judged, refusal
 from views import cluster
 
 from webhook.core import fit
@@ -111,9 +112,9 @@ class Parity:
         deadline = time.monotonic() + _JUDGED_SECONDS
         while True:
             created = self._api.create(probe)
-            judged = self._api.wait_for(created, lambda pod: bool(pod and _is_judged(pod)), seconds=60, what="judged")
+            judged = self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), seconds=60, what="judged")
             self._api.delete(created)
-            if judged and "Too many pods" in (_refused(judged) or ""):
+            if judged and "Too many pods" in (refusal(judged) or ""):
                 return
             assert time.monotonic() < deadline, judged
 
@@ -123,9 +124,9 @@ class Parity:
         selected = {"labelSelector": f"{LABEL}={ASKED[LABEL]}"}
         while True:
             pods = self._api.items("v1", "Pod", NAMESPACE, **selected)
-            if len(pods) == count and all(map(_is_judged, pods)):
-                return {pod["metadata"]["name"]: _refused(pod) for pod in pods}
-            left = [pod["metadata"]["name"] for pod in pods if not _is_judged(pod)]
+            if len(pods) == count and all(map(is_judged, pods)):
+                return {pod["metadata"]["name"]: refusal(pod) for pod in pods}
+            left = [pod["metadata"]["name"] for pod in pods if not is_judged(pod)]
             assert time.monotonic() < deadline, f"{len(left)} of {len(pods)} pods were not judged: {left[:10]}"
             threading.Event().wait(_LOOK_SECONDS)
 
@@ -133,9 +134,7 @@ class Parity:
         (pod,) = (situation.pod for situation in situations if situation.name == name)
         self._api.delete(pod)
         created = self._api.create(pod)
-        return _refused(
-            self._api.wait_for(created, lambda pod: bool(pod and _is_judged(pod)), seconds=60, what="judged")
-        )
+        return refusal(self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), seconds=60, what="judged"))
 
 
 class Stored:
@@ -186,17 +185,3 @@ def _all(version: str, kind: str, items: Iterable[Object]) -> list[Object]:
 def causes(outcomes: Iterable[Outcome]) -> Counter[str]:
     """How often core said what."""
     return Counter(outcome.core for outcome in outcomes)
-
-
-def _condition(pod: Object) -> Object:
-    conditions = pod["status"].get("conditions") or []
-    return next((each for each in conditions if each["type"] == "PodScheduled"), {})
-
-
-def _is_judged(pod: Object) -> bool:
-    """Whether the scheduler has bound the pod, or has said that it can't: an error of its own is neither."""
-    return bool(pod["spec"].get("nodeName")) or _condition(pod).get("reason") == "Unschedulable"
-
-
-def _refused(pod: Object) -> str | None:
-    return None if pod["spec"].get("nodeName") else str(_condition(pod).get("message"))

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core import instances
 from webhook.core.admit import Answer, Entry
 from webhook.core.placement import Leave
 
@@ -50,7 +51,7 @@ def of(
     """The record of an answer, as of now."""
     request, pod, decision, audit = answer.request, answer.pod, answer.decision, answer.audit_annotations
     meta = pod.metadata if pod else None
-    owners = (meta.owner_references or ()) if meta else ()
+    instance = instances.owner(pod) if pod else None
     return AdmissionRecord(
         time=datetime.now(UTC),
         level="info",
@@ -63,7 +64,7 @@ def of(
         duration_us=duration_us,
         namespace=request.namespace,
         pod=(meta.name or meta.generate_name) if meta else None,
-        vmi=next((owner.name for owner in owners if owner.kind == "VirtualMachineInstance"), None),
+        vmi=instance.name if instance else None,
         nodes=() if isinstance(decision, Leave) else decision.nodes,
         operations=len(answer.operations),
         reads=reads,

@@ -16,7 +16,7 @@ from control_plane import ControlPlane, User
 from explaining import a_vm
 from explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
 from installed import Installed
-from kube_api import Object
+from kubevirt_kinds import crd
 from serving import cluster as example
 
 from webhook import cli
@@ -30,23 +30,6 @@ VIEWER: Final = {  # of VMs and claims, and of nothing that is not in a namespac
         {"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims"], "verbs": ["get", "list"]},
     ],
 }
-
-
-def crd(kind: str) -> Object:
-    """A kind of KubeVirt's, with any fields."""
-    plural, schema = f"{kind.lower()}s", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.kubevirt.io"},
-        "spec": {
-            "group": "kubevirt.io",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from fleet_scenes import STATES, scenes
 from fleets import EARLY, LATER, served
 from kube_api import Object
 from kubectl import Kubectl
+from kubevirt_kinds import crd
 from serving import ROOT
 from status_runs import instance
 
@@ -41,23 +42,6 @@ BINDING: Final = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "status-viewer"},
     "subjects": [{"kind": "ServiceAccount", "name": "status-viewer", "namespace": NAMESPACE}],
 }
-
-
-def crd(kind: str) -> Object:
-    """A kind of KubeVirt's, with any fields."""
-    plural, schema = f"{kind.lower()}s", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.kubevirt.io"},
-        "spec": {
-            "group": "kubevirt.io",
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
 
 
 @pytest.fixture(autouse=True)

@@ -59,11 +59,6 @@ class _VM(Struct, frozen=True):
         owner = instances.owner(self.pod)
         return Key(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
 
-    @property
-    def standing(self) -> tuple[bool, bool, str, str]:
-        """The higher, the likelier it is the pod that the VM runs in from now on."""
-        return instances.standing(self.pod)
-
 
 class _Search(Struct, frozen=True):
     """The VMs behind one volume, and where each is: first by what is known, then by what the API server says."""
@@ -85,18 +80,15 @@ class _Search(Struct, frozen=True):
         return self._by_tickets(found, pods)
 
     def _of(self, pods: Iterable[tuple[Key, Pod]]) -> list[Finding]:
-        """A finding for each VM that one of these pods runs, by the pod that goes on running it.
-
-        A live migration has two on two nodes, and the newer one is its target; a restart has an old one that
-        terminates. A pod on no node yet says less than one that is on a node.
-        """
-        best: dict[tuple[str, str], _VM] = {}
+        """A finding for each VM that one of these pods runs, by the pod that goes on running it."""
+        running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
             vm = _VM(f"{claim.namespace}/{claim.name}", pod)
-            key = (vm.claim, vm.name)
-            if not instances.is_finished(pod) and (key not in best or vm.standing > best[key].standing):
-                best[key] = vm
-        return [self._finding(best[key]) for key in sorted(best)]
+            if not instances.is_finished(pod):
+                running.setdefault((vm.claim, vm.name), []).append(vm)
+        return [
+            self._finding(max(vms, key=lambda vm: instances.standing(vm.pod))) for _, vms in sorted(running.items())
+        ]
 
     def _finding(self, vm: _VM) -> Finding:
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}

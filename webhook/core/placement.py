@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import claims, fit, shortlist
+from webhook.core import claims, fit, instances, shortlist
 from webhook.core.affinity import MAX_TERMS, most_nodes
 from webhook.core.claims import Finding
 from webhook.core.feasibility import Verdict
@@ -187,9 +187,9 @@ def _shortlist(
     fitting = [verdict.node for verdict in verdicts if verdict.feasible]
     if not fitting or any(finding.open for finding in findings):
         return ()
-    owner = next((each.uid for each in who.pod.metadata.owner_references or () if each.uid), None)
+    owner = instances.owner(who.pod)
     reluctance = shortlist.reluctance_of(fitting[0], who.pod, view)
-    return shortlist.pick(who, fitting, view, seed=owner or fitting[0], reluctance=reluctance)
+    return shortlist.pick(who, fitting, view, seed=(owner.uid if owner else None) or fitting[0], reluctance=reluctance)
 
 
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Hashable, Mapping
 from typing import Final
 
+from webhook.core import instances
 from webhook.core.crowd import Attendant, Counted, Room
 from webhook.core.neighbours import Neighbours, Presence
 from webhook.core.objects import Node, Pod
@@ -58,8 +59,8 @@ class WatchedCrowd:
     def reserve(self, pod: Pod, namespace: str, node: str) -> None:
         """Count a pod where it was just pinned to, until it is seen, or for a short time."""
         apart = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
-        uid = next((each.uid for each in pod.metadata.owner_references or () if each.uid), None)
-        owner = (namespace, uid) if uid else object()
+        instance = instances.owner(pod)
+        owner = (namespace, instance.uid) if instance and instance.uid else object()
         pods = self._pods
         attendant = Attendant(
             namespace=namespace,

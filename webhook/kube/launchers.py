@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.affinity import only_node, pin
+from webhook.core.instances import INSTANCE
 from webhook.core.objects import (
     LABEL_MIGRATION_JOB_UID,
     Affinity,
@@ -28,7 +29,6 @@ from webhook.core.objects import (
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.records import build_status, claim_key, placed_at, refusal, share
 
-_INSTANCE: Final = "VirtualMachineInstance"
 _WORD_CHARS: Final = 16  # required, preferred, unchanged: and no more of what anybody may have written there
 
 
@@ -115,7 +115,7 @@ def keep(wire: Any) -> Launcher:
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     only = only_node(node_affinity.required) if node_affinity and not spec.node_name else None
-    owner = next((each for each in meta.owner_references or () if each.kind == _INSTANCE), OwnerReference())
+    owner = next((each for each in meta.owner_references or () if each.kind == INSTANCE), OwnerReference())
     asked = meta.annotations.co_schedule if meta.annotations else None
     told = meta.annotations.decision if meta.annotations else None
     decided = told.partition(" ")[0][:_WORD_CHARS] if told else None
@@ -162,7 +162,7 @@ def _annotations(state: _State) -> dict[str, str]:
 
 
 def _owner(instance: str, uid: str | None) -> OwnerReference:
-    return OwnerReference(kind=_INSTANCE, name=instance, uid=uid)
+    return OwnerReference(kind=INSTANCE, name=instance, uid=uid)
 
 
 def _pinned(node: str) -> Affinity:
