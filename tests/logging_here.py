@@ -43,14 +43,21 @@ class Logged:
 
 
 @contextmanager
-def logging_here(capture: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    """Logging is as before afterwards."""
+def logging_as_before() -> Iterator[None]:
+    """Whatever takes logging over meanwhile, logging is as before afterwards."""
     root = logging.getLogger()
     before, levels = root.handlers[:], (root.level, LOGGER.level)
     root.handlers[:] = []  # pytest's own: they must not be closed
     try:
-        yield Logged(capture)
+        yield
     finally:
         root.handlers[:] = before
         root.setLevel(levels[0])
         LOGGER.setLevel(levels[1])
+
+
+@contextmanager
+def logging_here(capture: pytest.CaptureFixture[str]) -> Iterator[Logged]:
+    """The log of this process, until the end of the context."""
+    with logging_as_before():
+        yield Logged(capture)

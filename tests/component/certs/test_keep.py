@@ -12,6 +12,7 @@ import certs_cluster
 import pytest
 from certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
 from certs_keeper import Killed, Objects, Said, keep
+from logging_here import logging_as_before
 from msgspec import structs
 
 from certs import health, leaf, log
@@ -155,14 +156,15 @@ async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> 
 
 async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """No key in any line of a rotation, a traceback among them."""
-    log.start()
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
     keeper = Keeper(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
-    with pytest.raises(Killed):
-        await keeper.run()
-    shown = ValueError(objects.cluster.state(), objects.cluster.writes)
-    logging.getLogger("certs").error("shown", exc_info=shown)
+    with logging_as_before():
+        log.start()
+        with pytest.raises(Killed):
+            await keeper.run()
+        shown = ValueError(objects.cluster.state(), objects.cluster.writes)
+        logging.getLogger("certs").error("shown", exc_info=shown)
     text = capsys.readouterr().err
     assert [json.loads(line)["level"] for line in text.splitlines()].count("error") == 1
     key = objects.cluster.served.key
