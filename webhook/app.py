@@ -73,8 +73,8 @@ class Cluster(Protocol):
         """The view with these objects read as well; none of them is UNREAD in it. Ends by `deadline`."""
         ...
 
-    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
-        """The pod that is being created in `namespace` was just pinned to `node`."""
+    def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
+        """The pod that is being created in `namespace` was just pinned to `node`; to none, for want of room."""
         ...
 
 
@@ -313,8 +313,11 @@ def admitter(
 def _reserve(answer: Answer, cluster: Cluster) -> None:
     """Count a pod where it was pinned to at once, before anybody else is answered; a dry run creates none."""
     pod, decision, request = answer.pod, answer.decision, answer.request
-    if pod and isinstance(decision, Pin) and decision.required and not request.dry_run:
-        cluster.reserve(pod, request.namespace or pod.metadata.namespace or "", decision.required[0])
+    if pod is None or request.dry_run:
+        return
+    pinned = decision.required if isinstance(decision, Pin) else ()
+    if pinned or decision.why.reason is Reason.NO_ROOM:
+        cluster.reserve(pod, request.namespace or pod.metadata.namespace or "", pinned[0] if pinned else None)
 
 
 def _log(message: str, **fields: object) -> None:

@@ -192,7 +192,7 @@ class Manifests:
         """What the pods leave of the nodes; None where no node tells what it has."""
         return self._crowd
 
-    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
+    def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
         """Files are as they were written: a pod that is admitted does not come into them."""
 
     def volume_claims(self, volume: str) -> list[Key]:

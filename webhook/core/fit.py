@@ -94,14 +94,14 @@ def undecidable(pod: Pod, view: ClusterView) -> Why | None:
 def _full(name: str, who: Applicant, there: Room, headroom: Mapping[str, int]) -> Verdict | None:
     """The verdict where the node has no room, or may have none.
 
-    Where what is left was promised to pods that are still to be bound, not even a preference: the scheduler takes pods
-    of a higher priority first, and one of those would get the place of one that can go nowhere else.
+    Where some of it was promised to pods that are still to be bound, not even a preference: the scheduler takes pods of
+    a higher priority first, and one of those would get the place of one that can go nowhere else.
     """
     short = room.refusal(who.usage, there.has, there.load, _kept(headroom, there.contested))
     if short is None:
         return None
     reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
-    return Verdict(name, reason.why(node=name, **short.names()), preferable=not (there.expected or there.contested))
+    return Verdict(name, reason.why(node=name, **short.names()), preferable=not there.expected)
 
 
 def _kept(headroom: Mapping[str, int], contested: Mapping[str, int]) -> Mapping[str, int]:

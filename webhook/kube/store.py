@@ -258,9 +258,13 @@ class Store:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
         return None if self._crowd is None else self._crowd.problem(now) or self._crowd
 
-    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
-        """Count a pod that is being created in `namespace` and was pinned to `node`, until it is seen."""
-        if self._crowd is not None:
+    def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
+        """Count a pod that is being created in `namespace` and was pinned to `node`, until it is seen; or was not."""
+        if self._crowd is None:
+            return
+        if node is None:
+            self._crowd.refuse(pod)
+        else:
             self._crowd.reserve(pod, namespace, node)
 
     def may_have_longhorn_nodes(self, now: float) -> bool:

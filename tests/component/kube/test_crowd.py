@@ -33,6 +33,7 @@ HOME: Final = "node-a"
 ONE_CPU: Final = [{"name": "compute", "resources": {"requests": {"cpu": "1"}}}]
 SOON: Final = 5.0
 AT_ONCE: Final = 10
+ITSELF_AND_ANOTHER: Final = 2
 
 
 def node(seats: int) -> Object:
@@ -133,9 +134,9 @@ async def test_the_same_vm_asks_again(store: Store, cluster: Cluster) -> None:
     async with running(store):
         assert await pinned(store, body(vm("again"))) == [True]
         assert store.view().crowd() is not None
-        assert _counted(store) == (1, 1)
+        assert _counted(store) == (1, ITSELF_AND_ANOTHER)
         await pinned(store, body(vm("again")))
-        assert _counted(store) == (1, 1)
+        assert _counted(store) == (1, ITSELF_AND_ANOTHER)
 
 
 async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: Store) -> None:
@@ -147,11 +148,11 @@ async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: Store) -> No
         second = json.loads(await admit(body(pod), now() + SOON))["response"]
         assert second["auditAnnotations"]["decision"] == "required"
         assert "patch" not in second
-        assert _counted(store) == (1, 1)
+        assert _counted(store) == (1, ITSELF_AND_ANOTHER)
 
 
 def _counted(store: Store) -> tuple[int, int]:
-    """Pods on the node, and how many of them are expected."""
+    """Pods on the node, and how many are expected there, those that another replica may have pinned among them."""
     crowd = store.view().crowd()
     assert isinstance(crowd, WatchedCrowd)
     room = crowd.room(HOME)
@@ -280,7 +281,7 @@ def test_a_reservation_ends_by_itself() -> None:
 def test_a_promise_is_contested_for_a_moment_after_its_pod_was_seen() -> None:
     """Long enough for others' pods of the same time to be seen; longer where our own was late."""
 
-    async def contested(late: float) -> tuple[bool, bool]:
+    async def expected(late: float) -> tuple[int, int]:
         kinds = resources(LONGHORN_NAMESPACE)
         caches = {each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}
         crowd, pod = WatchedCrowd(caches, {}), vm("vm", pinned_to=[HOME])
@@ -292,11 +293,29 @@ def test_a_promise_is_contested_for_a_moment_after_its_pod_was_seen() -> None:
         assert cache.index
         cache.index.put("vms/x", None, seen)
         await after(late / 2)
-        soon = bool(crowd.room(HOME).contested)
+        soon = crowd.room(HOME).expected
         for _ in range(5):
             await after(late)
-        return soon, bool(crowd.room(HOME).contested)
+        return soon, crowd.room(HOME).expected
 
     for late in (0.1, 1.0):
         with asyncio.Runner(loop_factory=Skipping) as runner:
-            assert runner.run(contested(late)) == (True, False)
+            assert runner.run(expected(late)) == (ITSELF_AND_ANOTHER, 1)
+
+
+def test_a_vm_starts_alone_when_none_was_asked_about_for_a_while() -> None:
+    """Whether a place was given or refused: as long as VMs keep coming, they come to other replicas, too."""
+
+    async def contested() -> list[bool]:
+        kinds = resources(LONGHORN_NAMESPACE)
+        crowd = WatchedCrowd({each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}, {})
+        found = [bool(crowd.room(HOME).contested)]
+        for seconds in (0.0, 0.9, 0.9, 1.1):
+            await after(seconds)
+            found.append(bool(crowd.room(HOME).contested))
+            if len(found) <= 3:
+                crowd.refuse(convert(builders.virt_launcher_pod(), Pod))
+        return found
+
+    with asyncio.Runner(loop_factory=Skipping) as runner:
+        assert runner.run(contested()) == [False, False, True, True, False]
