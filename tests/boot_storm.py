@@ -53,6 +53,11 @@ class Storm(NamedTuple):
         """How many VMs can be with their share-managers."""
         return min(self.vms, self.homes * self.seats)
 
+    @property
+    def afterwards(self) -> int:
+        """The first VM that waits for what is done amid the others."""
+        return self.room * 3 // 4
+
     def home(self, vm: int) -> str:
         """The node of a VM's share-manager."""
         return f"node-{vm % self.homes:02}"
@@ -134,29 +139,36 @@ class Booting:
         self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0"})
 
     @contextmanager
-    def served(self, *flags: str) -> Iterator[Replicas]:
-        """Two replicas with these flags, their caches up."""
-        with Replicas(self.installed, *flags) as replicas:
+    def served(self, *flags: str, in_turn: bool = False) -> Iterator[Replicas]:
+        """Two replicas with these flags, their caches up. Without the Service's session affinity asked `in_turn`."""
+        with Replicas(self.installed, *flags, in_turn=in_turn) as replicas:
             self.installed.enable()
-            until(lambda: all(map(_is_watching, _health_ports(replicas))), "caches of both replicas")
+            until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
+            replicas.until_all_ready()
             self.installed.until_called()
             yield replicas
         self.installed.disable()
 
     def start(self, at_once: int, *, amid: Callable[[Api], Any] | None = None) -> Outcome:
-        """Create every VM's pod, so many at once, and `amid` them all do this; what became of them."""
-        began, half = time.monotonic(), threading.Event()
+        """Create every VM's pod, so many at once; what became of them.
+
+        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it.
+        """
+        began, half, known = time.monotonic(), threading.Event(), threading.Event()
         vms = self.storm.vms
 
         def create(vm: int) -> Object:
-            if vm == vms // 2:
+            if vm == self.storm.room // 2:
                 half.set()
+            if vm >= self.storm.afterwards:
+                known.wait(_PATIENCE_SECONDS)
             return self.api.create(self.storm.launcher(vm))
 
         def disturb() -> None:
             half.wait(_PATIENCE_SECONDS)
             if amid:
                 amid(self.api)
+            known.set()
 
         disturber = threading.Thread(target=disturb)
         disturber.start()
@@ -241,10 +253,6 @@ def _word(pod: Object) -> str:
 def _is_judged(pod: Object) -> bool:
     conditions = pod["status"].get("conditions") or []
     return bool(pod["spec"].get("nodeName")) or any(each["type"] == "PodScheduled" for each in conditions)
-
-
-def _health_ports(replicas: Replicas) -> list[int]:
-    return [each.serving.health_port for each in replicas._serving]
 
 
 def _is_watching(port: int) -> bool:

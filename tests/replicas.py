@@ -39,16 +39,18 @@ class _Replica(NamedTuple):
 
 
 class Replicas:
-    """A context manager. New connections to the Service go to replicas whose last probe was good, in turn.
+    """A context manager. New connections to the Service go to replicas whose last probe was good.
 
+    To the first of them, as the Service's session affinity has it for a single API server; or without it in turn.
     Between two probes nobody hears of a replica that goes, as it is between kubelet, EndpointSlice and kube-proxy; and
     connections that are there stay where they are.
     """
 
-    def __init__(self, installed: Installed, *flags: str) -> None:
-        self._installed, self._flags = installed, flags
+    def __init__(self, installed: Installed, *flags: str, in_turn: bool = False) -> None:
+        self._installed, self._flags, self._in_turn = installed, flags, in_turn
         self._serving: list[_Replica] = []  # the oldest first
         self._ending: list[_Replica] = []
+        self._ready = 0
         self._proxy = Proxy(host=installed.address, port=installed.port)
         self._prober = threading.Thread(target=self._probe)
         self._over = threading.Event()
@@ -69,6 +71,11 @@ class Replicas:
         for replica in [*self._ending, *self._serving]:
             replica.files.close()
 
+    @property
+    def health_ports(self) -> list[int]:
+        """Of those that are not ending."""
+        return [each.serving.health_port for each in self._serving]
+
     def replace_oldest(self, how: signal.Signals) -> None:
         """A step of the Deployment's rollout (maxSurge 1, maxUnavailable 0): one more, and then this signal for one."""
         self._start()
@@ -82,6 +89,11 @@ class Replicas:
         oldest = self._serving.pop(0)
         self._ending.append(oldest)
         oldest.serving.signal(how)
+
+    def until_all_ready(self) -> None:
+        """Wait until that is known of all of them."""
+        with self._probed:
+            assert self._probed.wait_for(lambda: self._ready == len(self._serving), _PATIENCE_SECONDS)
 
     def until_ended(self) -> list[int]:
         """Wait for all that were sent a signal. Returns their exit codes."""
@@ -105,4 +117,6 @@ class Replicas:
     def _look(self) -> None:
         """What kube-proxy comes to know: every pod is probed, one that is ending too."""
         pods = [*self._ending, *self._serving]
-        self._proxy.targets = tuple(pod.address for pod in pods if pod.ready) or self._proxy.targets
+        ready = tuple(pod.address for pod in pods if pod.ready)
+        self._ready = len(ready)
+        self._proxy.targets = ready[: None if self._in_turn else 1] or self._proxy.targets

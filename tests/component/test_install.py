@@ -71,6 +71,11 @@ def test_a_call_finds_its_way_from_the_api_server_to_the_program(entry: Entry, w
     assert (listening.listen.host, listening.health_listen.host) == ("", "")
 
 
+def test_an_api_server_asks_one_replica() -> None:
+    """That one knows at once what it has promised of a node."""
+    assert at("spec.sessionAffinity", the("Service")) == "ClientIP"
+
+
 @pytest.mark.parametrize(
     ("kind", "path"),
     [

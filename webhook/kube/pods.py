@@ -125,8 +125,9 @@ class Pods:
     def _seen(self, new: Seen, launcher: Launcher, *, first: bool) -> None:
         """Its reservation has served; a pinned pod that had none was pinned by another replica."""
         owner = new.namespace, launcher.uid
-        if owner not in self._reserved and first and new.counts and launcher.state.decided == _REQUIRED:
-            self.promises.matched(new.counts.node)
+        ours = owner in self._reserved
+        if ours or (first and new.counts and launcher.state.decided == _REQUIRED):
+            self.promises.seen(ours=ours)
         self.release(owner)
 
     def drop(self, key: str, old: Record) -> None:

@@ -1,16 +1,20 @@
 """What was promised of nodes a moment ago, by us and, for all that we know, by another replica likewise.
 
-Other replicas' pins are known once their pods are seen. Until then each is taken to have given away what we have, and
-as we are asked for one pod more, to be asked for one, too: calls go to all alike. So of k places that are left at a
-time each of two replicas gives at most half, however late they hear of each other, and while VMs keep coming neither
-gives the last. A VM that starts alone gets it; should two replicas be asked for it at once, when neither was asked for
-any just before, both give it: k + 1.
-Invariant: a promise is open until it is settled, or a pod is seen that another replica has pinned to the same node.
+Other replicas' pins are known once their pods are seen. Until then each is taken to have given away what we have given
+away just now, as far as calls go to it as they come to us: whose pins are seen tells that. And as we are asked for one
+pod more, each is taken to be asked for one, too: while VMs keep coming nobody gives the last place. Where calls go to
+all alike, each of two replicas gives at most half of what is left, however late they hear of each other. Where one is
+asked about all, as the Service's session affinity has it, it sees no pins but its own, and keeps nothing back.
+A VM that starts alone gets the last place; should two replicas be asked for it at once, when neither was asked for any
+just before, both give it: one too many. It is more only where calls turn from one replica to another within the moment
+that a pod takes to be seen, and the node is all but full.
+Invariant: a promise is open until it is settled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from math import ceil, sqrt
 from typing import Final
 
 from webhook.core.requests import Usage
@@ -18,15 +22,20 @@ from webhook.core.room import NO_HEADROOM, PODS
 
 OTHER_REPLICAS: Final = 1  # the Deployment of manifests/ has two
 
+_KEPT: Final = 64  # pins of which it is remembered whose they were: then each counts for half
+_ENOUGH: Final = 20  # pins, all ours, after which nobody else seems to be asked
+_DOUBT: Final = 2.0  # how much more often than it seems others are asked; and how many standard deviations are chance
+
 
 class Promises:
     """Open promises, of which an owner has one."""
 
     def __init__(self) -> None:
-        self._open: dict[str, dict[Hashable, Usage]] = {}  # by node and owner, the oldest first
+        self._open: dict[str, dict[Hashable, Usage]] = {}  # by node and owner
         self._nodes: dict[Hashable, str] = {}  # by owner
         self._latest = Usage()
         self._asked = 0
+        self._ours = self._others = 0
 
     def ask(self, usage: Usage) -> None:
         """A place was asked for, whether or not it was promised. To be forgotten after a moment."""
@@ -34,8 +43,10 @@ class Promises:
         self._asked += 1
 
     def forget(self) -> None:
-        """One of the times that a place was asked for was long enough ago."""
+        """One of the times that a place was asked for was long enough ago. Next time others may be asked, not we."""
         self._asked -= 1
+        if not self._asked:
+            self._ours = self._others = 0
 
     def add(self, owner: Hashable, node: str, usage: Usage) -> None:
         """Open one, in place of an older one."""
@@ -52,22 +63,41 @@ class Promises:
             if not here:
                 del self._open[node]
 
-    def matched(self, node: str) -> None:
-        """Another replica's pin is seen: one less that is unknown."""
-        if node in self._open:
-            self.settle(next(iter(self._open[node])))
+    def seen(self, *, ours: bool) -> None:
+        """A pod that was pinned just now is there, by us or by another replica."""
+        if ours:
+            self._ours += 1
+        else:
+            self._others += 1
+        if self._ours + self._others > _KEPT:
+            self._ours, self._others = self._ours // 2, ceil(self._others / 2)
 
     def open(self, node: str) -> int:
-        """How many others may have promised just now, of this node."""
-        return len(self._open.get(node, ())) * OTHER_REPLICAS
+        """How many places of this node others may have promised just now."""
+        return ceil(self._unknown(len(self._open.get(node, ()))))
 
     def contested(self, node: str) -> Mapping[str, int]:
         """How much of each resource others may be giving away that we can't know yet."""
-        if not self._open and not self._asked:
+        if self._alone or not (self._open or self._asked):
             return NO_HEADROOM
-        unknown = (*self._open.get(node, {}).values(), self._latest)
-        taken = {PODS: len(unknown) * OTHER_REPLICAS}
-        for usage in unknown:
+        open_here = self._open.get(node, {})
+        unknown = self._unknown(len(open_here))
+        taken = {PODS: ceil(unknown) + OTHER_REPLICAS}
+        for resource, amount in self._latest.requests:
+            taken[resource] = amount * OTHER_REPLICAS
+        for usage in open_here.values():
             for resource, amount in usage.requests:
-                taken[resource] = taken.get(resource, 0) + amount * OTHER_REPLICAS
+                taken[resource] = taken.get(resource, 0) + ceil(amount * unknown / len(open_here))
         return taken
+
+    @property
+    def _alone(self) -> bool:
+        """Whether all calls seem to come to us."""
+        return not self._others and self._ours >= _ENOUGH
+
+    def _unknown(self, promised: int) -> float:
+        """How many others may have promised in the time that we have promised so many: no more than we."""
+        if self._alone:
+            return 0
+        likely = promised * OTHER_REPLICAS * min(1.0, _DOUBT * (self._others + 1) / (self._ours + 1))
+        return min(promised * OTHER_REPLICAS, likely + _DOUBT * sqrt(likely))

@@ -20,6 +20,7 @@ from webhook.core.requests import Usage
 from webhook.core.tally import as_dict
 from webhook.core.view import Kind
 from webhook.kube.pods import Pods, Record, Seen, build
+from webhook.kube.promises import Promises
 from webhook.kube.wire import Decoders
 
 Object = dict[str, Any]
@@ -321,27 +322,30 @@ def test_an_owner_has_one_reservation() -> None:
 
 
 TOLD: Final = {builders.DECISION: "required on n1: x"}
-OTHERS: Final[dict[str, tuple[Object, int]]] = {
-    "another replica's pin": (vm("b", affinity=PIN, annotations=TOLD), 0),
-    "bound already": (vm("b", affinity=PIN, node="n1", annotations=TOLD), 0),
-    "to another node": (vm("b", node="n0", annotations=TOLD), 2),
-    "pinned by somebody else": (vm("b", affinity=PIN), 2),
-    "only preferred": (vm("b", node="n1", annotations={builders.DECISION: "preferred on n1: x"}), 2),
-    "ours": (vm("a", affinity=PIN, annotations=TOLD), 2),
+OTHERS: Final[dict[str, tuple[Object, tuple[int, int]]]] = {
+    "another replica's pin": (vm("b", affinity=PIN, annotations=TOLD), (0, 1)),
+    "bound already": (vm("b", affinity=PIN, node="n1", annotations=TOLD), (0, 1)),
+    "pinned by somebody else": (vm("b", affinity=PIN), (0, 0)),
+    "only preferred": (vm("b", node="n1", annotations={builders.DECISION: "preferred on n1: x"}), (0, 0)),
+    "ours": (vm("a", affinity=PIN, annotations=TOLD), (1, 0)),
 }
 
 
-@pytest.mark.parametrize(("other", "contested"), OTHERS.values(), ids=OTHERS)
-def test_a_pin_of_another_replica_that_is_seen_is_no_longer_guessed(other: Object, contested: int) -> None:
-    """What others may have promised is as much as we did, and one more, less what is seen of theirs, each once."""
-    index = Pods()
+@pytest.mark.parametrize(("other", "counted"), OTHERS.values(), ids=OTHERS)
+def test_whose_pin_it_was_is_told_once(other: Object, counted: tuple[int, int]) -> None:
+    """Ours had a reservation; another replica's has our annotation all the same."""
+    index, told = Pods(), []
+
+    class Told(Promises):
+        def seen(self, *, ours: bool) -> None:
+            told.append(ours)
+
+    index.promises = Told()
     index.reserve(owner_of(vm("a")), waiting("n1"))
-    index.promises.add(owner_of(vm("a")), "n1", Usage((("cpu", 1000),)))
     record = index.put("b", None, seen(other))
-    assert index.promises.contested("n1").get("pods", 0) == contested
-    index.promises.add("another", "n1", Usage((("cpu", 1000),)))
+    assert (told.count(True), told.count(False)) == counted
     index.put("b", record, seen({**other, "spec": {**other["spec"], "volumes": []}, "status": {"phase": "Unknown"}}))
-    assert index.promises.contested("n1").get("pods", 0) == max(2, contested + 1)
+    assert (told.count(True), told.count(False)) == counted
 
 
 def test_only_vms_are_built() -> None:

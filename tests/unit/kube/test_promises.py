@@ -28,12 +28,12 @@ def test_nothing_is_contested_while_nothing_was_promised() -> None:
 
 
 def test_the_last_place_is_contested_while_others_ask() -> None:
-    """Promised or not, and also when others' pins have settled all of ours; for as long as that is not forgotten."""
+    """Promised or not, and also when all promises are settled; for as long as that is not forgotten."""
     promises = Promises()
     for _ in range(2):
         promises.ask(VM)
     promises.add("vm", NODE, VM)
-    promises.matched(NODE)
+    promises.settle("vm")
     assert promises.open(NODE) == 0
     assert promises.contested(NODE) == {"pods": 1, "cpu": 1000, "memory": 2**30}
     promises.forget()
@@ -53,20 +53,57 @@ def test_as_much_as_we_and_one_more() -> None:
     assert promises.contested("n2") == {"pods": 1, "cpu": 1000, "memory": 2**30}
 
 
-def test_a_pin_of_another_settles_the_oldest() -> None:
-    """Once; and what was settled so is settled when its time comes."""
+def test_what_is_settled_is_settled_once() -> None:
+    """And the others stay open."""
     promises = Promises()
-    promises.add("oldest", NODE, VM)
+    promises.add("first", NODE, VM)
     promises.add("other", NODE, Usage((("cpu", 1),)))
-    promises.ask(Usage((("cpu", 1),)))
-    promises.matched(NODE)
-    promises.settle("oldest")
-    assert promises.contested(NODE) == {"pods": 2, "cpu": 2}
-    promises.matched("n2")
-    promises.matched(NODE)
-    promises.matched(NODE)
-    promises.forget()
+    for _ in range(2):
+        promises.settle("first")
+    assert (promises.open(NODE), promises.contested(NODE)) == (1, {"pods": 2, "cpu": 1})
+
+
+SEEN: Final[dict[str, tuple[str, int]]] = {
+    "nothing is known": ("", 10),
+    "one of ours": ("+", 10),
+    "few of ours": ("+" * 19, 3),
+    "all are ours": ("+" * 20, 0),
+    "all were ours but one": ("+" * 19 + "-", 5),
+    "all were ours but one, long ago": ("-" + "+" * 500, 3),
+    "as many of theirs": ("+-" * 50, 10),
+    "half as many of theirs": ("++-" * 50, 10),
+    "a fifth as many": ("+++++-" * 20, 10),
+    "a fortieth as many": ("+" * 20 + "-" + "+" * 20, 3),
+    "theirs alone": ("-" * 500, 10),
+    "theirs, and then ours": ("-" * 500 + "+" * 40, 10),
+}
+
+
+@pytest.mark.parametrize(("pins", "unknown"), SEEN.values(), ids=SEEN)
+def test_whose_pins_are_seen_tells_how_many_are_not(pins: str, unknown: int) -> None:
+    """Of ten promises of ours: with doubt, and never more than ten."""
+    promises = Promises()
+    promises.ask(VM)
+    for number in range(10):
+        promises.add(number, NODE, VM)
+    for pin in pins:
+        promises.seen(ours=pin == "+")
+    assert promises.open(NODE) == unknown
+    contested = promises.contested(NODE)
+    assert contested.get("pods", 0) == (unknown + 1 if unknown else 0)
+    assert unknown * 1000 - 1000 < contested.get("cpu", 1000) - 1000 <= unknown * 1000
+
+
+def test_who_was_asked_is_forgotten_when_nobody_is() -> None:
+    """The next VM's call may go to another replica."""
+    promises = Promises()
+    promises.ask(VM)
+    for _ in range(20):
+        promises.seen(ours=True)
     assert promises.contested(NODE) == {}
+    promises.forget()
+    promises.ask(VM)
+    assert promises.contested(NODE) == {"pods": 1, "cpu": 1000, "memory": 2**30}
 
 
 class Replica:
@@ -87,10 +124,15 @@ class Replica:
         self.promises.add(self.given, NODE, VM)
         return True
 
+    def settles(self) -> None:
+        """All its pods are seen, and those of the same time."""
+        for owner in range(self.given + 1):
+            self.promises.settle(owner)
+
     def hears(self) -> None:
         """Another's pin is seen."""
         self.load.add(VM)
-        self.promises.matched(NODE)
+        self.promises.seen(ours=False)
 
 
 @given(seats=st.integers(0, 12), steps=st.lists(st.sampled_from(("ask 0", "ask 1", "hear 0", "hear 1")), max_size=60))
@@ -113,10 +155,12 @@ def test_two_give_no_place_too_many_but_an_only_one(seats: int, steps: Sequence[
 
 @pytest.mark.parametrize("seats", [1, 2, 7, 10])
 def test_all_seats_are_given_where_both_are_asked_alike(seats: int) -> None:
-    """Each gives its half, and hears of the other's."""
+    """Each gives half of what is left, hears of the other's, and when its own are settled gives half of the rest."""
     first, second = Replica(), Replica()
     for _ in range(seats):
         for me, other in ((first, second), (second, first)):
-            if me.ask(seats):
+            while me.ask(seats):
                 other.hears()
+        for each in (first, second):
+            each.settles()
     assert first.given + second.given >= seats - 1
