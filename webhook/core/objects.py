@@ -154,7 +154,10 @@ class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=Fa
     @property
     def scheduled(self) -> PodCondition | None:
         """The condition PodScheduled, which kube-scheduler posts; None before it has looked at the pod."""
-        return next((each for each in self.conditions or () if each.type == POD_SCHEDULED), None)
+        for condition in self.conditions or ():
+            if condition.type == POD_SCHEDULED:
+                return condition
+        return None
 
 
 class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

@@ -72,7 +72,9 @@ class Fleet:
         *,
         wall: Callable[[], float] = time.time,
         on_stuck: Callable[[VirtualMachineRow], None] = lambda _: None,
+        once: bool = False,
     ) -> None:
+        self._once = once  # there is no second pass, which would have to know what has changed
         self._on_stuck = on_stuck  # told once of each pod
         self._store = store
         self._policy = policy
@@ -155,7 +157,7 @@ class Fleet:
     def _look(self, vm: str, keys: Iterable[str]) -> None:
         """Make the row anew where something that it is made of has changed."""
         there = [(key, launcher) for key in keys if (launcher := self._known.launcher(key))]
-        trace = tuple(record for _, launcher in there for record in self._known.trace(launcher))
+        trace = () if self._once else tuple(record for _, launcher in there for record in self._known.trace(launcher))
         before = self._traces.get(vm)
         if before is not None and len(before) == len(trace) and all(map(is_, before, trace)):
             return

@@ -33,6 +33,7 @@ class Known(View):
     def __init__(self, store: Store) -> None:
         super().__init__(store, 0.0, {})
         self._caches = store.caches
+        self._latest: dict[Kind, tuple[str, object, Any]] = {}  # key, record, object: a row asks for some twice
 
     def trouble(self, ref: Ref) -> str:
         """What keeps the cache."""
@@ -55,9 +56,12 @@ class Known(View):
             return Gap.UNAVAILABLE
         cache_key = cache.resource.key(key)
         record = cache.objects.get(cache_key, _ABSENT)
-        if record is not _ABSENT:
-            return cache.resource.build(cache_key, record)
-        return Gap.ABSENT if cache.synced else Gap.UNAVAILABLE
+        if record is _ABSENT:
+            return Gap.ABSENT if cache.synced else Gap.UNAVAILABLE
+        latest = self._latest.get(kind)
+        if latest is None or latest[0] != cache_key or latest[1] is not record:
+            latest = self._latest[kind] = cache_key, record, cache.resource.build(cache_key, record)
+        return latest[2]
 
     # What is behind a VM's row.
 

@@ -80,7 +80,7 @@ class Live:
         Raises:
             NotReadable: there is nothing to tell.
         """
-        fleet = Fleet(self._store(streams=False), self._policy)
+        fleet = Fleet(self._store(streams=False), self._policy, once=True)
         gc.disable()  # all that is made now stays: a collection would only walk it
         try:
             self._run(self._read(fleet))

@@ -42,7 +42,7 @@ class Output:
         """Print what was asked for of all rows. Returns the exit code."""
         chosen = asked.rows(rows)
         if self._format not in _TABLES:
-            self._print(report.of(asked, rows, cluster=origin, at=at, problems=problems))
+            self._print(report.of(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
         self.tell(text.summary(fleet.counts(chosen)))

@@ -6,6 +6,7 @@ Everything shown is in here, and only what was asked for is.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -67,7 +68,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     def rows(self, rows: Iterable[VirtualMachineRow]) -> list[VirtualMachineRow]:
         """Those of the rows, in order, whether in trouble or not."""
         chosen = [row for row in rows if self._is_of(row)]
-        return sorted(chosen, key=lambda row: (row.namespace, row.name))
+        return sorted(chosen, key=attrgetter("namespace", "name"))
 
     def shown(self, rows: Iterable[VirtualMachineRow]) -> list[VirtualMachineRow]:
         """Of those rows the ones that are shown."""
@@ -82,9 +83,10 @@ class Asked(Struct, frozen=True, kw_only=True):
         return self.namespace in ("", row.namespace) and (not self.names or row.name in self.names)
 
 
-def of(asked: Asked, rows: Collection[VirtualMachineRow], *, cluster: str, at: str, problems: Sequence[str]) -> Report:
-    """The report on all rows of a cluster."""
-    chosen = asked.rows(rows)
+def of(
+    asked: Asked, chosen: Collection[VirtualMachineRow], *, cluster: str, at: str, problems: Sequence[str]
+) -> Report:
+    """The report on the rows that were asked for."""
     return Report(
         cluster=cluster,
         at=at,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from webhook.core.fleet import State, VirtualMachineRow, VolumeRow
@@ -67,7 +68,7 @@ class Table:
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
         """Cells in columns; the state's is painted after it was measured."""
-        shown = [[cell.translate(_CONTROL) for cell in row] for row in rows]
+        shown = [[cell if cell.isprintable() else cell.translate(_CONTROL) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         place = 4 if self._namespaces else 3
         lines = []
@@ -111,6 +112,7 @@ def _volumes(volumes: Iterable[VolumeRow]) -> str:
     return ", ".join(told) or "-"
 
 
+@lru_cache
 def age(since: str | None, now: str) -> str:
     """How long that has been, in at most two units."""
     if not since:
