@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple, Self
 
 from prometheus_client import parser
@@ -75,9 +75,9 @@ def scrape(port: int) -> Scraped:
         return scraped(client.ask(asking()))
 
 
-def untyped(text: str) -> Scraped:
-    """The samples of a /metrics by their own names: told a type, the parser calls a counter `_total`."""
-    lines = [line for line in text.splitlines(keepends=True) if not line.startswith("#")]
+def untyped(text: str, names: Collection[str]) -> Scraped:
+    """The samples of a /metrics that have these names: told a type, the parser calls a counter `_total`."""
+    lines = [line for line in text.splitlines(keepends=True) if line.partition("{")[0].partition(" ")[0] in names]
     return Scraped.of("text/plain", "".join(lines).encode())
 
 

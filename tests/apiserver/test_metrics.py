@@ -49,8 +49,8 @@ class Seen(NamedTuple):
 
 def labelled(found: Scraped, job: str) -> Labelled:
     """The samples that queries ask for, with the labels that Prometheus and the operator add."""
-    added = {"job": job, "instance": f"{job}:8080", "pod": f"{job}-0", "namespace": NAME}
-    return [(added, each) for each in found.samples if prometheus.metrics_in(each.name)]
+    added, asked = {"job": job, "instance": f"{job}:8080", "pod": f"{job}-0", "namespace": NAME}, prometheus.asked_for()
+    return [(added, each) for each in found.samples if each.name in asked]
 
 
 def vm(name: str, node: str) -> Object:
@@ -81,7 +81,7 @@ def seen(installed: Installed) -> Iterator[Seen]:
     api, vms = installed.plane.api, [vm("together", "node-a"), vm("apart", "node-b")]
 
     def api_scraped() -> Scraped:
-        return untyped(api.text("/metrics"))
+        return untyped(api.text("/metrics"), prometheus.asked_for() | {CALLS})
 
     with ClusterState(api) as cluster, installed.serving() as server:
         cluster.become([*serving.cluster(), *vms])
