@@ -77,6 +77,10 @@ class Cluster(Protocol):
         """The pod that is being created in `namespace` was just pinned to `node`; to none, for want of room."""
         ...
 
+    def leave(self) -> None:
+        """This process is about to end: callers turn to others, one after the other."""
+        ...
+
 
 def serve(settings: ServeSettings) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit code.
@@ -188,7 +192,7 @@ async def _serve(
                 handler = only(settings.client_name, handler)
             webhook = Listener(telling(handler, admissions.refused), tls=certificate.context)
             known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
-            await _take_calls(webhook, settings, stopping, {**known, **facts})
+            await _take_calls(webhook, settings, stopping, cluster.leave, {**known, **facts})
     finally:
         keeping.cancel()
         await health.stop(0)
@@ -218,13 +222,18 @@ def _tls_files(settings: ServeSettings) -> Files:
 
 
 async def _take_calls(
-    webhook: Listener, settings: ServeSettings, stopping: asyncio.Event, facts: Mapping[str, Any]
+    webhook: Listener,
+    settings: ServeSettings,
+    stopping: asyncio.Event,
+    leave: Callable[[], None],
+    facts: Mapping[str, Any],
 ) -> None:
     """Listen until a signal comes, then drain and stop."""
     listen = await webhook.start(settings.listen)
     try:
         _log("serving", listen=f"https://{listen}", mode=settings.mode, **facts)
         await stopping.wait()
+        leave()
         webhook.drain()
         _log("draining", drain_seconds=settings.drain_seconds)
         # All of it, even where nobody is connected any more: whether a caller's node still sends new connections here

@@ -195,6 +195,9 @@ class Manifests:
     def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
         """Files are as they were written: a pod that is admitted does not come into them."""
 
+    def leave(self) -> None:
+        """Nothing was promised."""
+
     def volume_claims(self, volume: str) -> list[Key]:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
         return [claim for found in self._volumes.values() if (claim := claim_of(found, volume))]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Final
 
@@ -61,6 +62,20 @@ def test_nobody_is_stranded(booting: Booting, at_once: int, in_turn: bool, overs
     assert len(outcome.stranded) <= overshoot, outcome.stranded
     assert len(outcome.evicted) <= overshoot, outcome.evicted
     assert outcome.at_home >= STORM.room * at_home
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_replica_that_is_asked_ends_amid_the_storm(booting: Booting, how: signal.Signals) -> None:
+    """Calls turn to the other one, which does not know yet what the first has just promised: it holds back for that."""
+    with booting.served() as replicas:
+        outcome = booting.start(50, amid=lambda _: replicas.end_oldest(how))
+        replicas.until_ended()
+    show(f"50 at once, {how.name} amid them", STORM, outcome)
+    booting.stop_vms()
+    assert outcome.waiting == []
+    assert len(outcome.stranded) <= OVERSHOOT, outcome.stranded
+    assert len(outcome.evicted) <= OVERSHOOT, outcome.evicted
+    assert outcome.at_home >= STORM.room / 4
 
 
 def test_without_the_guard_they_are(smaller: Booting) -> None:

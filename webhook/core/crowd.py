@@ -25,7 +25,7 @@ class Room(Struct, frozen=True):
         has: what it has (`room.allocatable`).
         load: what its pods take, expected ones among them.
         volume_limits: by CSI driver.
-        expected: how many of its pods are not bound yet, such that others like us may have promised it to among them.
+        expected: how many of its pods are not bound yet, those among them that others like us may have promised it to.
         contested: how much of each resource others like us may be giving away at this moment.
     """
 

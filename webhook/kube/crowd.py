@@ -58,6 +58,10 @@ class WatchedCrowd:
         expected = gathering.expected(node) + promises.open(node)
         return Room(has, gathering.load(node), limits, expected, promises.contested(node))
 
+    def leave(self) -> None:
+        """This process is about to end: others are asked from now on, too."""
+        self._pods.promises.leave()
+
     def refuse(self, pod: Pod) -> None:
         """A pod got no pin for want of room. While that goes on, it is no pod that starts alone."""
         self._ask(usage(pod.spec))

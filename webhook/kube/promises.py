@@ -2,11 +2,12 @@
 
 Other replicas' pins are known once their pods are seen. Until then each is taken to have given away what we have given
 away just now, as far as calls go to it as they come to us: whose pins are seen tells that. And as we are asked for one
-pod more, each is taken to be asked for one, too: while VMs keep coming nobody gives the last place. Where calls go to
-all alike, each of two replicas gives at most half of what is left, however late they hear of each other. Where one is
-asked about all, as the Service's session affinity has it, it sees no pins but its own, and keeps nothing back.
+pod more, each is taken to be asked for one, too, or for as many as it was before us: while VMs keep coming nobody gives
+the last place. Where calls go to all alike, each of two replicas gives at most half of what is left, however late they
+hear of each other. Where one is asked about all, as the Service's session affinity has it, it sees no pins but its own,
+and keeps nothing back until it is told to go.
 A VM that starts alone gets the last place; should two replicas be asked for it at once, when neither was asked for any
-just before, both give it: one too many. It is more only where calls turn from one replica to another within the moment
+just before, both give it: one too many. It may be more where calls turn from one replica to another within the moment
 that a pod takes to be seen, and the node is all but full.
 Invariant: a promise is open until it is settled.
 """
@@ -24,6 +25,7 @@ OTHER_REPLICAS: Final = 1  # the Deployment of manifests/ has two
 
 _KEPT: Final = 64  # pins of which it is remembered whose they were: then each counts for half
 _ENOUGH: Final = 20  # pins, all ours, after which nobody else seems to be asked
+_AHEAD_MAX: Final = 16  # pods that others may be asked about beside one of ours
 _DOUBT: Final = 2.0  # how much more often than it seems others are asked; and how many standard deviations are chance
 
 
@@ -36,6 +38,11 @@ class Promises:
         self._latest = Usage()
         self._asked = 0
         self._ours = self._others = 0
+        self._leaving = False
+
+    def leave(self) -> None:
+        """From now on calls turn to other replicas, one after the other."""
+        self._leaving = True
 
     def ask(self, usage: Usage) -> None:
         """A place was asked for, whether or not it was promised. To be forgotten after a moment."""
@@ -82,9 +89,10 @@ class Promises:
             return NO_HEADROOM
         open_here = self._open.get(node, {})
         unknown = self._unknown(len(open_here))
-        taken = {PODS: ceil(unknown) + OTHER_REPLICAS}
+        ahead = OTHER_REPLICAS * min(_AHEAD_MAX, max(1, round(self._more_often)))
+        taken = {PODS: ceil(unknown) + ahead}
         for resource, amount in self._latest.requests:
-            taken[resource] = amount * OTHER_REPLICAS
+            taken[resource] = amount * ahead
         for usage in open_here.values():
             for resource, amount in usage.requests:
                 taken[resource] = taken.get(resource, 0) + ceil(amount * unknown / len(open_here))
@@ -93,11 +101,17 @@ class Promises:
     @property
     def _alone(self) -> bool:
         """Whether all calls seem to come to us."""
-        return not self._others and self._ours >= _ENOUGH
+        return not self._others and self._ours >= _ENOUGH and not self._leaving
+
+    @property
+    def _more_often(self) -> float:
+        """How many times as often as we others seem to be asked."""
+        seen = (self._others + 1) / (self._ours + 1)
+        return max(1.0, seen) if self._leaving else seen
 
     def _unknown(self, promised: int) -> float:
         """How many others may have promised in the time that we have promised so many: no more than we."""
         if self._alone:
             return 0
-        likely = promised * OTHER_REPLICAS * min(1.0, _DOUBT * (self._others + 1) / (self._ours + 1))
+        likely = promised * OTHER_REPLICAS * min(1.0, _DOUBT * self._more_often)
         return min(promised * OTHER_REPLICAS, likely + _DOUBT * sqrt(likely))

@@ -267,6 +267,11 @@ class Store:
         else:
             self._crowd.reserve(pod, namespace, node)
 
+    def leave(self) -> None:
+        """This process is about to end."""
+        if self._crowd is not None:
+            self._crowd.leave()
+
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """False only where a whole list shows none, or has just now shown none, and none was ever seen."""
         cache = self.caches[Kind.LONGHORN_NODE]

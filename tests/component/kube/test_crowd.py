@@ -34,6 +34,7 @@ ONE_CPU: Final = [{"name": "compute", "resources": {"requests": {"cpu": "1"}}}]
 SOON: Final = 5.0
 AT_ONCE: Final = 10
 ITSELF_AND_ANOTHER: Final = 2
+ENOUGH: Final = 20
 
 
 def node(seats: int) -> Object:
@@ -192,6 +193,21 @@ async def test_two_replicas_give_one_too_many_at_most(
             assert not any(await pinned(store, *vms("late")))
 
 
+async def test_a_replica_that_is_about_to_end_is_not_alone(store: Store, cluster: Cluster) -> None:
+    """One that sees its own pins alone keeps nothing back, until calls turn to others."""
+    cluster.collections[PATHS[Kind.NODE]].put(node(1000))
+    async with running(store):
+        for index in range(ENOUGH):
+            assert await pinned(store, body(vm(f"vm-{index}"))) == [True]
+            cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(vm(f"vm-{index}", pinned_to=[HOME]))
+        await until(lambda: len(store.caches[Kind.VIRT_LAUNCHER_POD].objects) == ENOUGH)
+        crowd = store.view().crowd()
+        assert isinstance(crowd, WatchedCrowd)
+        assert not crowd.room(HOME).contested
+        store.leave()
+        assert crowd.room(HOME).contested
+
+
 # Where the pods are not known.
 
 
@@ -232,6 +248,7 @@ async def test_without_the_guard_all_are_pinned(
         store = Store(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=resources(LONGHORN_NAMESPACE, pods))
         async with running(store):
             assert store.view().crowd() is None
+            store.leave()
             assert all(await pinned(store, *vms()))
 
 

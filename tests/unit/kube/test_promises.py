@@ -63,25 +63,26 @@ def test_what_is_settled_is_settled_once() -> None:
     assert (promises.open(NODE), promises.contested(NODE)) == (1, {"pods": 2, "cpu": 1})
 
 
-SEEN: Final[dict[str, tuple[str, int]]] = {
-    "nothing is known": ("", 10),
-    "one of ours": ("+", 10),
-    "few of ours": ("+" * 19, 3),
-    "all are ours": ("+" * 20, 0),
-    "all were ours but one": ("+" * 19 + "-", 5),
-    "all were ours but one, long ago": ("-" + "+" * 500, 3),
-    "as many of theirs": ("+-" * 50, 10),
-    "half as many of theirs": ("++-" * 50, 10),
-    "a fifth as many": ("+++++-" * 20, 10),
-    "a fortieth as many": ("+" * 20 + "-" + "+" * 20, 3),
-    "theirs alone": ("-" * 500, 10),
-    "theirs, and then ours": ("-" * 500 + "+" * 40, 10),
+SEEN: Final[dict[str, tuple[str, int, int]]] = {
+    "nothing is known": ("", 10, 1),
+    "one of ours": ("+", 10, 1),
+    "few of ours": ("+" * 19, 3, 1),
+    "all are ours": ("+" * 20, 0, 0),
+    "all were ours but one": ("+" * 19 + "-", 5, 1),
+    "all were ours but one, long ago": ("-" + "+" * 500, 3, 1),
+    "as many of theirs": ("+-" * 50, 10, 1),
+    "half as many of theirs": ("++-" * 50, 10, 1),
+    "a fifth as many": ("+++++-" * 20, 10, 1),
+    "a fortieth as many": ("+" * 20 + "-" + "+" * 20, 3, 1),
+    "thrice as many": ("+---" * 50, 10, 3),
+    "theirs alone": ("-" * 500, 10, 16),
+    "theirs, and then ours": ("-" * 500 + "+" * 40, 10, 1),
 }
 
 
-@pytest.mark.parametrize(("pins", "unknown"), SEEN.values(), ids=SEEN)
-def test_whose_pins_are_seen_tells_how_many_are_not(pins: str, unknown: int) -> None:
-    """Of ten promises of ours: with doubt, and never more than ten."""
+@pytest.mark.parametrize(("pins", "unknown", "ahead"), SEEN.values(), ids=SEEN)
+def test_whose_pins_are_seen_tells_how_many_are_not(pins: str, unknown: int, ahead: int) -> None:
+    """Beside ten promises of ours: with doubt, and never more than ten. And how many are asked for beside one of us."""
     promises = Promises()
     promises.ask(VM)
     for number in range(10):
@@ -89,9 +90,21 @@ def test_whose_pins_are_seen_tells_how_many_are_not(pins: str, unknown: int) -> 
     for pin in pins:
         promises.seen(ours=pin == "+")
     assert promises.open(NODE) == unknown
-    contested = promises.contested(NODE)
-    assert contested.get("pods", 0) == (unknown + 1 if unknown else 0)
-    assert unknown * 1000 - 1000 < contested.get("cpu", 1000) - 1000 <= unknown * 1000
+    assert promises.contested(NODE).get("pods", 0) == unknown + ahead
+    assert promises.contested("n2").get("cpu", 0) == ahead * 1000
+    assert unknown * 1000 - 1000 < promises.contested(NODE).get("cpu", 0) - ahead * 1000 <= unknown * 1000
+
+
+def test_one_that_leaves_is_not_alone_any_more() -> None:
+    """Calls turn to others: it gives half, as if they had come to all alike."""
+    promises = Promises()
+    promises.ask(VM)
+    promises.leave()
+    for _ in range(100):
+        promises.seen(ours=True)
+    for number in range(10):
+        promises.add(number, NODE, VM)
+    assert (promises.open(NODE), promises.contested(NODE)["pods"]) == (10, 11)
 
 
 def test_who_was_asked_is_forgotten_when_nobody_is() -> None:
@@ -123,6 +136,10 @@ class Replica:
         self.load.add(VM)
         self.promises.add(self.given, NODE, VM)
         return True
+
+    def sees(self) -> None:
+        """The pod that it has just pinned is there."""
+        self.promises.seen(ours=True)
 
     def settles(self) -> None:
         """All its pods are seen, and those of the same time."""
@@ -159,7 +176,8 @@ def test_all_seats_are_given_where_both_are_asked_alike(seats: int) -> None:
     first, second = Replica(), Replica()
     for _ in range(seats):
         for me, other in ((first, second), (second, first)):
-            while me.ask(seats):
+            if me.ask(seats):
+                me.sees()
                 other.hears()
         for each in (first, second):
             each.settles()
