@@ -304,7 +304,8 @@ def admitter(
                 view = await cluster.read(view, answer.refs, deadline)
                 read_ns += perf_counter_ns() - asked
                 answer = core.admit(body, view, policy, entry)
-            _reserve(answer, cluster)
+            if entry is Entry.VIRT_LAUNCHER:
+                _reserve(answer, cluster)
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts

@@ -97,7 +97,9 @@ def _full(name: str, who: Applicant, there: Room, headroom: Mapping[str, int]) -
     Where some of it was promised to pods that are still to be bound, not even a preference: the scheduler takes pods of
     a higher priority first, and one of those would get the place of one that can go nowhere else.
     """
-    short = room.refusal(who.usage, there.has, there.load, _kept(headroom, there.contested))
+    short = room.refusal(who.usage, there.has, there.load, headroom)
+    if short is None and there.contested:
+        short = room.refusal(who.usage, there.has, there.load, _kept(headroom, there.contested))
     if short is None:
         return None
     reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
@@ -106,8 +108,6 @@ def _full(name: str, who: Applicant, there: Room, headroom: Mapping[str, int]) -
 
 def _kept(headroom: Mapping[str, int], contested: Mapping[str, int]) -> Mapping[str, int]:
     """What is to stay free of each resource, in all."""
-    if not contested:
-        return headroom
     return {name: headroom.get(name, 0) + contested.get(name, 0) for name in {**headroom, **contested}}
 
 

@@ -14,7 +14,7 @@ from webhook.core import instances
 from webhook.core.crowd import Attendant, Counted, Room
 from webhook.core.neighbours import Neighbours, Presence
 from webhook.core.objects import Node, Pod
-from webhook.core.requests import Usage, usage
+from webhook.core.requests import usage
 from webhook.core.view import Kind
 from webhook.kube.index import Nodes
 from webhook.kube.pods import Pods
@@ -22,7 +22,6 @@ from webhook.kube.watch import ListWatch
 
 _RESERVED_SECONDS: Final = 10.0  # a pod is seen within a moment of its admission, or was refused by somebody after us
 _SETTLED_SECONDS: Final = 0.1  # watches of two replicas are not so far apart, unless ours is late itself: then longer
-_ASKED_SECONDS: Final = 1.0  # a VM is asked about alone where none was for so long
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
 
@@ -56,7 +55,8 @@ class WatchedCrowd:
         gathering = self._pods.gathering
         promises = self._pods.promises
         expected = gathering.expected(node) + promises.open(node)
-        return Room(has, gathering.load(node), limits, expected, promises.contested(node))
+        contested = promises.contested(node, asyncio.get_running_loop().time())
+        return Room(has, gathering.load(node), limits, expected, contested)
 
     def leave(self) -> None:
         """This process is about to end: others are asked from now on, too."""
@@ -64,7 +64,7 @@ class WatchedCrowd:
 
     def refuse(self, pod: Pod) -> None:
         """A pod got no pin for want of room. While that goes on, it is no pod that starts alone."""
-        self._ask(usage(pod.spec))
+        self._pods.promises.ask(usage(pod.spec), asyncio.get_running_loop().time())
 
     def reserve(self, pod: Pod, namespace: str, node: str) -> None:
         """Count a pod where it was just pinned to, until it is seen, or for a short time."""
@@ -80,13 +80,8 @@ class WatchedCrowd:
             repels=apart.required if apart else None,
             presence=Presence.EXPECTED,
         )
-        self._ask(taken)
+        pods.promises.ask(taken, asyncio.get_running_loop().time())
         _Reservation(pods, owner, pods.reserve(owner, attendant))
-
-    def _ask(self, taken: Usage) -> None:
-        promises = self._pods.promises
-        promises.ask(taken)
-        asyncio.get_running_loop().call_later(_ASKED_SECONDS, promises.forget)
 
     @property
     def _pods(self) -> Pods:

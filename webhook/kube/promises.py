@@ -6,7 +6,7 @@ pod more, each is taken to be asked for one, too, or for as many as it was befor
 the last place. Where calls go to all alike, each of two replicas gives at most half of what is left, however late they
 hear of each other. Where one is asked about all, as the Service's session affinity has it, it sees no pins but its own,
 and keeps nothing back until it is told to go.
-A VM that starts alone gets the last place; should two replicas be asked for it at once, when neither was asked for any
+A VM that starts alone gets the last place; should two replicas be asked for it at once, when neither was asked for many
 just before, both give it: one too many. It may be more where calls turn from one replica to another within the moment
 that a pod takes to be seen, and the node is all but full.
 Invariant: a promise is open until it is settled.
@@ -14,6 +14,7 @@ Invariant: a promise is open until it is settled.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Hashable, Mapping
 from math import ceil, sqrt
 from typing import Final
@@ -25,6 +26,9 @@ OTHER_REPLICAS: Final = 1  # the Deployment of manifests/ has two
 
 _KEPT: Final = 64  # pins of which it is remembered whose they were: then each counts for half
 _ENOUGH: Final = 20  # pins, all ours, after which nobody else seems to be asked
+_MANY: Final = 6  # VMs that start within so short a time do not start alone
+_MANY_SECONDS: Final = 0.25
+_IDLE_SECONDS: Final = 1.0
 _AHEAD_MAX: Final = 16  # pods that others may be asked about beside one of ours
 _DOUBT: Final = 2.0  # how much more often than it seems others are asked; and how many standard deviations are chance
 
@@ -36,7 +40,7 @@ class Promises:
         self._open: dict[str, dict[Hashable, Usage]] = {}  # by node and owner
         self._nodes: dict[Hashable, str] = {}  # by owner
         self._latest = Usage()
-        self._asked = 0
+        self._asked: deque[float] = deque(maxlen=_MANY)  # when, the last times
         self._ours = self._others = 0
         self._leaving = False
 
@@ -44,16 +48,12 @@ class Promises:
         """From now on calls turn to other replicas, one after the other."""
         self._leaving = True
 
-    def ask(self, usage: Usage) -> None:
-        """A place was asked for, whether or not it was promised. To be forgotten after a moment."""
+    def ask(self, usage: Usage, now: float) -> None:
+        """A place was asked for, whether or not it was promised. `now`: event-loop time."""
+        if self._asked and now - self._asked[-1] > _IDLE_SECONDS:
+            self._ours = self._others = 0  # this time others may be asked, not we
         self._latest = usage
-        self._asked += 1
-
-    def forget(self) -> None:
-        """One of the times that a place was asked for was long enough ago. Next time others may be asked, not we."""
-        self._asked -= 1
-        if not self._asked:
-            self._ours = self._others = 0
+        self._asked.append(now)
 
     def add(self, owner: Hashable, node: str, usage: Usage) -> None:
         """Open one, in place of an older one."""
@@ -83,11 +83,11 @@ class Promises:
         """How many places of this node others may have promised just now."""
         return ceil(self._unknown(len(self._open.get(node, ()))))
 
-    def contested(self, node: str) -> Mapping[str, int]:
+    def contested(self, node: str, now: float) -> Mapping[str, int]:
         """How much of each resource others may be giving away that we can't know yet."""
-        if self._alone or not (self._open or self._asked):
-            return NO_HEADROOM
         open_here = self._open.get(node, {})
+        if self._alone or not (open_here or self._keep_coming(now)):
+            return NO_HEADROOM
         unknown = self._unknown(len(open_here))
         ahead = OTHER_REPLICAS * min(_AHEAD_MAX, max(1, round(self._more_often)))
         taken = {PODS: ceil(unknown) + ahead}
@@ -97,6 +97,10 @@ class Promises:
             for resource, amount in usage.requests:
                 taken[resource] = taken.get(resource, 0) + ceil(amount * unknown / len(open_here))
         return taken
+
+    def _keep_coming(self, now: float) -> bool:
+        """Whether many VMs start just now."""
+        return len(self._asked) == _MANY and now - self._asked[0] <= _MANY_SECONDS
 
     @property
     def _alone(self) -> bool:
