@@ -55,8 +55,7 @@ class WatchedCrowd:
         gathering = self._pods.gathering
         promises = self._pods.promises
         expected = gathering.expected(node) + promises.open(node)
-        contested = promises.contested(node, asyncio.get_running_loop().time())
-        return Room(has, gathering.load(node), limits, expected, contested)
+        return Room(has, gathering.load(node), limits, expected, promises.contested(node))
 
     def leave(self) -> None:
         """This process is about to end: others are asked from now on, too."""
@@ -64,7 +63,7 @@ class WatchedCrowd:
 
     def refuse(self, pod: Pod) -> None:
         """A pod got no pin for want of room. While that goes on, it is no pod that starts alone."""
-        self._pods.promises.ask(usage(pod.spec), asyncio.get_running_loop().time())
+        self._pods.promises.ask(usage(pod.spec))
 
     def reserve(self, pod: Pod, namespace: str, node: str) -> None:
         """Count a pod where it was just pinned to, until it is seen, or for a short time."""
@@ -80,7 +79,7 @@ class WatchedCrowd:
             repels=apart.required if apart else None,
             presence=Presence.EXPECTED,
         )
-        pods.promises.ask(taken, asyncio.get_running_loop().time())
+        pods.promises.ask(taken)
         _Reservation(pods, owner, pods.reserve(owner, attendant))
 
     @property

@@ -14,9 +14,10 @@ Invariant: a promise is open until it is settled.
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Hashable, Mapping
-from math import ceil, sqrt
+from collections.abc import Callable, Hashable, Mapping
+from math import ceil, inf, sqrt
 from typing import Final
 
 from webhook.core.requests import Usage
@@ -34,13 +35,15 @@ _DOUBT: Final = 2.0  # how much more often than it seems others are asked; and h
 
 
 class Promises:
-    """Open promises, of which an owner has one."""
+    """Open promises, of which an owner has one. `clock`: seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._open: dict[str, dict[Hashable, Usage]] = {}  # by node and owner
         self._nodes: dict[Hashable, str] = {}  # by owner
         self._latest = Usage()
         self._asked: deque[float] = deque(maxlen=_MANY)  # when, the last times
+        self._others_seen_at = -inf
         self._ours = self._others = 0
         self._leaving = False
 
@@ -48,10 +51,13 @@ class Promises:
         """From now on calls turn to other replicas, one after the other."""
         self._leaving = True
 
-    def ask(self, usage: Usage, now: float) -> None:
-        """A place was asked for, whether or not it was promised. `now`: event-loop time."""
+    def ask(self, usage: Usage) -> None:
+        """A place was asked for, whether or not it was promised."""
+        now = self._clock()
         if self._asked and now - self._asked[-1] > _IDLE_SECONDS:
-            self._ours = self._others = 0  # this time others may be asked, not we
+            self._ours = 0  # this time others may be asked, not we
+            if now - self._others_seen_at > _IDLE_SECONDS:
+                self._others = 0
         self._latest = usage
         self._asked.append(now)
 
@@ -76,6 +82,7 @@ class Promises:
             self._ours += 1
         else:
             self._others += 1
+            self._others_seen_at = self._clock()
         if self._ours + self._others > _KEPT:
             self._ours, self._others = self._ours // 2, ceil(self._others / 2)
 
@@ -83,10 +90,10 @@ class Promises:
         """How many places of this node others may have promised just now."""
         return ceil(self._unknown(len(self._open.get(node, ()))))
 
-    def contested(self, node: str, now: float) -> Mapping[str, int]:
+    def contested(self, node: str) -> Mapping[str, int]:
         """How much of each resource others may be giving away that we can't know yet."""
         open_here = self._open.get(node, {})
-        if self._alone or not (open_here or self._keep_coming(now)):
+        if self._alone or not (open_here or self._keep_coming()):
             return NO_HEADROOM
         unknown = self._unknown(len(open_here))
         ahead = OTHER_REPLICAS * min(_AHEAD_MAX, max(1, round(self._more_often)))
@@ -98,9 +105,9 @@ class Promises:
                 taken[resource] = taken.get(resource, 0) + ceil(amount * unknown / len(open_here))
         return taken
 
-    def _keep_coming(self, now: float) -> bool:
+    def _keep_coming(self) -> bool:
         """Whether many VMs start just now."""
-        return len(self._asked) == _MANY and now - self._asked[0] <= _MANY_SECONDS
+        return len(self._asked) == _MANY and self._clock() - self._asked[0] <= _MANY_SECONDS
 
     @property
     def _alone(self) -> bool:

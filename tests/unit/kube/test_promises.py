@@ -14,7 +14,6 @@ from webhook.core.room import NodeLoad, refusal
 from webhook.kube.promises import Promises
 
 NODE: Final = "n1"
-NOW: Final = 100.0
 MANY: Final = 6
 VM: Final = Usage((("cpu", 1000), ("memory", 2**30)))
 
@@ -22,37 +21,50 @@ VM: Final = Usage((("cpu", 1000), ("memory", 2**30)))
 def test_nothing_is_contested_while_nothing_was_promised() -> None:
     """A VM that starts alone gets the last place; and so it is again when a promise is settled."""
     promises = Promises()
-    assert promises.contested(NODE, NOW) == {}
+    assert promises.contested(NODE) == {}
     promises.add("vm", NODE, VM)
-    assert promises.contested(NODE, NOW)
+    assert promises.contested(NODE)
     promises.settle("vm")
-    assert promises.contested(NODE, NOW) == {}
+    assert promises.contested(NODE) == {}
+
+
+class Clock:
+    """The time, as a test has it."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        """Seconds."""
+        return self.now
 
 
 def test_the_last_place_is_contested_while_others_ask() -> None:
     """Many of them in a moment, about whichever node, and whether or not anything was promised."""
-    promises = Promises()
-    for index in range(MANY - 1):
-        promises.ask(VM, NOW + index / 100)
-        assert promises.contested(NODE, NOW + index / 100) == {}
-    promises.ask(VM, NOW + 0.25)
+    clock = Clock()
+    promises = Promises(clock)
+    for _ in range(MANY - 1):
+        promises.ask(VM)
+        assert promises.contested(NODE) == {}
+    clock.now += 0.25
+    promises.ask(VM)
     assert promises.open(NODE) == 0
-    assert promises.contested(NODE, NOW + 0.25) == {"pods": 1, "cpu": 1000, "memory": 2**30}
-    assert promises.contested(NODE, NOW + 0.26) == {}
+    assert promises.contested(NODE) == {"pods": 1, "cpu": 1000, "memory": 2**30}
+    clock.now += 0.01
+    assert promises.contested(NODE) == {}
 
 
 def test_as_much_as_we_and_one_more() -> None:
     """On the node of the promises; on others one, if any. A VM has one, however often it asks."""
     promises = Promises()
-    promises.ask(VM, NOW)
+    promises.ask(VM)
     for owner in ("a", "b", "b"):
         promises.add(owner, NODE, VM)
     assert (promises.open(NODE), promises.open("n2")) == (2, 0)
-    assert promises.contested(NODE, NOW) == {"pods": 3, "cpu": 3000, "memory": 3 * 2**30}
-    assert promises.contested("n2", NOW) == {}
+    assert promises.contested(NODE) == {"pods": 3, "cpu": 3000, "memory": 3 * 2**30}
+    assert promises.contested("n2") == {}
     for _ in range(MANY):
-        promises.ask(VM, NOW)
-    assert promises.contested("n2", NOW) == {"pods": 1, "cpu": 1000, "memory": 2**30}
+        promises.ask(VM)
+    assert promises.contested("n2") == {"pods": 1, "cpu": 1000, "memory": 2**30}
 
 
 def test_what_is_settled_is_settled_once() -> None:
@@ -62,7 +74,7 @@ def test_what_is_settled_is_settled_once() -> None:
     promises.add("other", NODE, Usage((("cpu", 1),)))
     for _ in range(2):
         promises.settle("first")
-    assert (promises.open(NODE), promises.contested(NODE, NOW)) == (1, {"pods": 2, "cpu": 1})
+    assert (promises.open(NODE), promises.contested(NODE)) == (1, {"pods": 2, "cpu": 1})
 
 
 SEEN: Final[dict[str, tuple[str, int, int]]] = {
@@ -87,40 +99,58 @@ def test_whose_pins_are_seen_tells_how_many_are_not(pins: str, unknown: int, ahe
     """Beside ten promises of ours: with doubt, and never more than ten. And how many are asked for beside one of us."""
     promises = Promises()
     for _ in range(MANY):
-        promises.ask(VM, NOW)
+        promises.ask(VM)
     for number in range(10):
         promises.add(number, NODE, VM)
     for pin in pins:
         promises.seen(ours=pin == "+")
     assert promises.open(NODE) == unknown
-    assert promises.contested(NODE, NOW).get("pods", 0) == unknown + ahead
-    assert promises.contested("n2", NOW).get("cpu", 0) == ahead * 1000
-    assert unknown * 1000 - 1000 < promises.contested(NODE, NOW).get("cpu", 0) - ahead * 1000 <= unknown * 1000
+    assert promises.contested(NODE).get("pods", 0) == unknown + ahead
+    assert promises.contested("n2").get("cpu", 0) == ahead * 1000
+    assert unknown * 1000 - 1000 < promises.contested(NODE).get("cpu", 0) - ahead * 1000 <= unknown * 1000
 
 
 def test_one_that_leaves_is_not_alone_any_more() -> None:
     """Calls turn to others: it gives half, as if they had come to all alike."""
     promises = Promises()
-    promises.ask(VM, NOW)
+    promises.ask(VM)
     promises.leave()
     for _ in range(100):
         promises.seen(ours=True)
     for number in range(10):
         promises.add(number, NODE, VM)
-    assert (promises.open(NODE), promises.contested(NODE, NOW)["pods"]) == (10, 11)
+    assert (promises.open(NODE), promises.contested(NODE)["pods"]) == (10, 11)
 
 
 def test_who_was_asked_is_forgotten_when_nobody_is() -> None:
     """The next VM's call may go to another replica."""
-    promises = Promises()
-    promises.ask(VM, NOW)
+    clock = Clock()
+    promises = Promises(clock)
+    promises.ask(VM)
     promises.add("vm", NODE, VM)
     for _ in range(20):
         promises.seen(ours=True)
-    promises.ask(VM, NOW + 1)
-    assert promises.contested(NODE, NOW + 1) == {}
-    promises.ask(VM, NOW + 2.1)
-    assert promises.contested(NODE, NOW + 2.1) == {"pods": 2, "cpu": 2000, "memory": 2**31}
+    clock.now += 1
+    promises.ask(VM)
+    assert promises.contested(NODE) == {}
+    clock.now += 1.1
+    promises.ask(VM)
+    assert promises.contested(NODE) == {"pods": 2, "cpu": 2000, "memory": 2**31}
+
+
+@pytest.mark.parametrize(("seconds", "ahead"), [(0.9, 16), (1.1, 1)])
+def test_one_that_calls_turn_to_knows_of_those_before_it(seconds: float, ahead: int) -> None:
+    """As long as their pins were seen just now, what they have promised besides is more than what it has itself."""
+    clock = Clock()
+    promises = Promises(clock)
+    promises.ask(VM)
+    clock.now += 60
+    for _ in range(100):
+        promises.seen(ours=False)
+    clock.now += seconds
+    for _ in range(MANY):
+        promises.ask(VM)
+    assert promises.contested(NODE)["pods"] == ahead
 
 
 class Replica:
@@ -132,8 +162,8 @@ class Replica:
     def ask(self, seats: int) -> bool:
         """Whether a VM is pinned to the node."""
         has = {"pods": 1000, "cpu": seats * 1000, "memory": 2**50}
-        full = refusal(VM, has, self.load, self.promises.contested(NODE, NOW))
-        self.promises.ask(VM, NOW)
+        full = refusal(VM, has, self.load, self.promises.contested(NODE))
+        self.promises.ask(VM)
         if full is not None:
             return False
         self.given += 1
