@@ -126,8 +126,8 @@ class Pods:
         """Its reservation has served; a pinned pod that had none was pinned by another replica."""
         owner = new.namespace, launcher.uid
         ours = owner in self._reserved
-        if ours or (first and new.counts and launcher.state.decided == _REQUIRED):
-            self.promises.seen(ours=ours)
+        if new.counts and (ours or (first and launcher.state.decided == _REQUIRED)):
+            self.promises.seen(new.counts.node, ours=ours)
         self.release(owner)
 
     def drop(self, key: str, old: Record) -> None:

@@ -2,7 +2,7 @@
 
 Other replicas' pins are known once their pods are seen. Until then each is taken to have given away what we have given
 away just now, as far as calls go to it as they come to us: whose pins are seen tells that. And as we are asked for one
-pod more, each is taken to be asked for one, too, or for as many as it was before us: while VMs keep coming nobody gives
+pod more, each is taken to be asked for one, too, or for as many as it was before us: while many VMs start nobody gives
 the last place. Where calls go to all alike, each of two replicas gives at most half of what is left, however late they
 hear of each other. Where one is asked about all, as the Service's session affinity has it, it sees no pins but its own,
 and keeps nothing back until it is told to go.
@@ -43,7 +43,8 @@ class Promises:
         self._nodes: dict[Hashable, str] = {}  # by owner
         self._latest = Usage()
         self._asked: deque[float] = deque(maxlen=_MANY)  # when, the last times
-        self._others_seen_at = -inf
+        self._many_at = self._others_seen_at = -inf
+        self._pinned_at: dict[str, float] = {}  # by node, whoever pinned
         self._ours = self._others = 0
         self._leaving = False
 
@@ -56,16 +57,19 @@ class Promises:
         now = self._clock()
         if self._asked and now - self._asked[-1] > _IDLE_SECONDS:
             self._ours = 0  # this time others may be asked, not we
-            if now - self._others_seen_at > _IDLE_SECONDS:
+            if not self._is_now(self._others_seen_at):
                 self._others = 0
         self._latest = usage
         self._asked.append(now)
+        if len(self._asked) == _MANY and now - self._asked[0] <= _MANY_SECONDS:
+            self._many_at = now
 
     def add(self, owner: Hashable, node: str, usage: Usage) -> None:
         """Open one, in place of an older one."""
         self.settle(owner)
         self._open.setdefault(node, {})[owner] = usage
         self._nodes[owner] = node
+        self._pinned_at[node] = self._clock()
 
     def settle(self, owner: Hashable) -> None:
         """It was long enough ago, if it is open at all."""
@@ -76,8 +80,9 @@ class Promises:
             if not here:
                 del self._open[node]
 
-    def seen(self, *, ours: bool) -> None:
+    def seen(self, node: str, *, ours: bool) -> None:
         """A pod that was pinned just now is there, by us or by another replica."""
+        self._pinned_at[node] = self._clock()
         if ours:
             self._ours += 1
         else:
@@ -87,13 +92,17 @@ class Promises:
             self._ours, self._others = self._ours // 2, ceil(self._others / 2)
 
     def open(self, node: str) -> int:
-        """How many places of this node others may have promised just now."""
-        return ceil(self._unknown(len(self._open.get(node, ()))))
+        """How many places of this node others may have promised just now; 1 at least while it was pinned to."""
+        if self._alone:
+            return 0
+        turned = self._more_often >= _DOUBT and self._is_now(self._others_seen_at)
+        pinned = self._is_now(self._pinned_at.get(node, -inf))
+        return max(turned or pinned, ceil(self._unknown(len(self._open.get(node, ())))))
 
     def contested(self, node: str) -> Mapping[str, int]:
         """How much of each resource others may be giving away that we can't know yet."""
         open_here = self._open.get(node, {})
-        if self._alone or not (open_here or self._keep_coming()):
+        if self._alone or not (open_here or self._is_now(self._many_at) or self._is_now(self._others_seen_at)):
             return NO_HEADROOM
         unknown = self._unknown(len(open_here))
         ahead = OTHER_REPLICAS * min(_AHEAD_MAX, max(1, round(self._more_often)))
@@ -105,9 +114,8 @@ class Promises:
                 taken[resource] = taken.get(resource, 0) + ceil(amount * unknown / len(open_here))
         return taken
 
-    def _keep_coming(self) -> bool:
-        """Whether many VMs start just now."""
-        return len(self._asked) == _MANY and self._clock() - self._asked[0] <= _MANY_SECONDS
+    def _is_now(self, at: float) -> bool:
+        return self._clock() - at <= _IDLE_SECONDS
 
     @property
     def _alone(self) -> bool:

@@ -337,7 +337,8 @@ def test_whose_pin_it_was_is_told_once(other: Object, counted: tuple[int, int]) 
     index, told = Pods(), []
 
     class Told(Promises):
-        def seen(self, *, ours: bool) -> None:
+        def seen(self, node: str, *, ours: bool) -> None:
+            assert node == "n1"
             told.append(ours)
 
     index.promises = Told()
