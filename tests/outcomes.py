@@ -79,3 +79,17 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
 def terms_of(affinity: dict[str, Any]) -> list[dict[str, Any]]:
     """The required terms of a node affinity."""
     return (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+
+
+def assert_appended(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """The preferences of an affinity of either kind are there as they were, before any others."""
+    wishes = old.get(PREFERRED) or []
+    assert (new.get(PREFERRED) or [])[: len(wishes)] == wishes
+
+
+def assert_terms_kept(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Each required term of a node affinity is as it was, but for fields that were appended to its own."""
+    for term, now in zip(terms_of(old), terms_of(new), strict=False):
+        fields = term.get("matchFields") or []
+        assert {**now, "matchFields": 0} == {**term, "matchFields": 0}
+        assert (now.get("matchFields") or [])[: len(fields)] == fields

@@ -44,7 +44,7 @@ class Promises:
         self._latest = Usage()
         self._asked: deque[float] = deque(maxlen=_MANY)  # when, the last times
         self._many_at = self._others_seen_at = -inf
-        self._pinned_at: dict[str, float] = {}  # by node, whoever pinned
+        self._pinned_at: dict[str, float] = {}  # by node, whoever pinned; the latest last
         self._ours = self._others = 0
         self._leaving = False
 
@@ -69,7 +69,7 @@ class Promises:
         self.settle(owner)
         self._open.setdefault(node, {})[owner] = usage
         self._nodes[owner] = node
-        self._pinned_at[node] = self._clock()
+        self._pinned(node)
 
     def settle(self, owner: Hashable) -> None:
         """It was long enough ago, if it is open at all."""
@@ -82,7 +82,7 @@ class Promises:
 
     def seen(self, node: str, *, ours: bool) -> None:
         """A pod that was pinned just now is there, by us or by another replica."""
-        self._pinned_at[node] = self._clock()
+        self._pinned(node)
         if ours:
             self._ours += 1
         else:
@@ -113,6 +113,13 @@ class Promises:
             for resource, amount in usage.requests:
                 taken[resource] = taken.get(resource, 0) + ceil(amount * unknown / len(open_here))
         return taken
+
+    def _pinned(self, node: str) -> None:
+        """A pin to this node is known. Of a node that goes nothing is left."""
+        self._pinned_at.pop(node, None)
+        self._pinned_at[node] = self._clock()
+        while not self._is_now(self._pinned_at[oldest := next(iter(self._pinned_at))]):
+            del self._pinned_at[oldest]
 
     def _is_now(self, at: float) -> bool:
         return self._clock() - at <= _IDLE_SECONDS

@@ -11,7 +11,18 @@ from affinity_shapes import NODES
 from consumer_model import Model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outcomes import PREFERRED, REQUIRED, Outcome, ask, node_affinity, outcome, places, terms_of, without_ours
+from outcomes import (
+    PREFERRED,
+    REQUIRED,
+    Outcome,
+    ask,
+    assert_appended,
+    assert_terms_kept,
+    node_affinity,
+    outcome,
+    places,
+    without_ours,
+)
 from steering_scenarios import MANY, VOLUME, scenarios
 from strategies import NAMESPACE, Scenario
 from views import Patchy, cluster
@@ -59,14 +70,9 @@ def test_nothing_changes_beside_preferences_the_list_and_the_annotation(scenario
     pod_affinities = [rest["affinity"].pop("podAffinity", None) or {} for rest in rests]
     assert rests[1] == rests[0]
     assert {**pod_affinities[1], PREFERRED: 0} == {**pod_affinities[0], PREFERRED: 0}
-    for old, new in (pod_affinities, [node_affinity(before), node_affinity(after)]):
-        wishes = old.get(PREFERRED) or []
-        assert (new.get(PREFERRED) or [])[: len(wishes)] == wishes
-    terms, narrowed = terms_of(node_affinity(before)), terms_of(node_affinity(after))
-    for term, now in zip(terms, narrowed, strict=False):
-        fields = term.get("matchFields") or []
-        assert {**now, "matchFields": 0} == {**term, "matchFields": 0}
-        assert (now.get("matchFields") or [])[: len(fields)] == fields
+    assert_appended(*pod_affinities)
+    assert_appended(node_affinity(before), node_affinity(after))
+    assert_terms_kept(node_affinity(before), node_affinity(after))
 
 
 @given(scenarios())
