@@ -14,7 +14,7 @@ from strategies import Scenario, review_of
 from views import cluster
 
 from webhook.core.admit import Answer, admit
-from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN
 from webhook.core.view import ClusterView, Needs
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -68,10 +68,13 @@ def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
         yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
 
 
+_OURS = (ANNOTATION_DECISION, ANNOTATION_WRITTEN)
+
+
 def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
     """The pod without what may change; an absent, null or empty parent of that is the same thing to Kubernetes."""
     metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
-    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != ANNOTATION_DECISION}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k not in _OURS}
     affinity = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
     return {**pod, "metadata": metadata, "spec": spec, "annotations": annotations, "affinity": affinity}
 

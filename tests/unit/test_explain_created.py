@@ -10,13 +10,18 @@ import corpus
 import jsonpatch
 import pytest
 from corpus import Case
+from msgspec import convert
 from views import cluster
 
 from webhook.core.admit import Answer, Entry, admit
+from webhook.core.objects import NodeSelectorTerm
+from webhook.core.patch import near
 from webhook.core.placement import Mode, Policy
+from webhook.core.written import fingerprint
 from webhook.explain.created import as_created
 
 DECISION = "kubevirt-scheduler/decision"
+WRITTEN = "kubevirt-scheduler/written"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -24,11 +29,6 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 def pinned(*nodes: str, **more: Any) -> list[dict[str, Any]]:
     """A node selector term for each node, each with the same further requirements."""
     return [{**more, "matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes]
-
-
-def near(label: str) -> dict[str, Any]:
-    """A preference for where the pods with this label are."""
-    return {"weight": 100, "podAffinityTerm": {"labelSelector": {"matchLabels": {label: "x"}}, "topologyKey": "t"}}
 
 
 def looks_like_ours(pod: dict[str, Any]) -> bool:
@@ -63,63 +63,84 @@ def test_what_the_webhook_wrote_is_taken_out_again(case: Case) -> None:
     assert lean(found) == lean(case.pod)
 
 
+def wish(node: str, weight: int = 100) -> dict[str, Any]:
+    """A preference for one node."""
+    return {"weight": weight, "preference": pinned(node)[0]}
+
+
+def record(nodes: str = "", terms: list[dict[str, Any]] | None = None, **more: Any) -> str:
+    """The annotation of what was written: nodes as one word, and the terms as they were afterwards."""
+    marks = [fingerprint(convert(term, NodeSelectorTerm)) for term in terms or ()]
+    return json.dumps({"nodes": list(nodes), "terms": marks, **more})
+
+
+def required(*terms: dict[str, Any]) -> dict[str, Any]:
+    """Affinity with these required terms."""
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
+
+
+A, B = pinned("a")[0], pinned("b")[0]
+SSD = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+SSD_A, SSD_B = {**SSD, **A}, {**SSD, **B}
+ONLY_A = record("a", [A])
 POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | None]] = {
-    "no annotation: nothing is ours": (None, {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned("a")}}}, ...),
-    "left unchanged: nothing is ours": (
-        "unchanged: NoClaims: x",
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned("a")}}},
-        ...,
+    "no record: nothing is ours": (None, required(A), ...),
+    "not a record: nothing is ours": ("{", required(A), ...),
+    "a record of another shape: nothing is ours": ('{"nodes": 7}', required(A), ...),
+    "nothing was required: the requirement is the pod's own": (record(preferred=[["a", 100, 1]]), required(A), ...),
+    "the pin goes": (ONLY_A, required(A), {}),
+    "a pin that somebody dropped is gone": (ONLY_A, {"podAffinity": {"x": 1}}, ...),
+    "a term of the pod's own stays": (record("a", [SSD_A]), required(SSD_A), required(SSD)),
+    "copies for further nodes go": (
+        record("ab", [SSD_A, SSD_B]),
+        required(SSD_A, SSD_B),
+        required(SSD),
     ),
-    "preferred: the requirement is its own": (
-        "preferred on a: x",
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned("a")}}},
-        ...,
+    "where the first node's terms are gone, the next one's stay": (
+        record("ab", [SSD_A, SSD_B]),
+        required(SSD_B),
+        required(SSD),
     ),
-    "nodes become one term again": (
-        "required on a, b: x",
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned("a", "b", matchExpressions=[{"key": "k"}])}}},
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "k"}]}]}}},
+    "an empty term stays empty": (record("a", [SSD_A]), required({}, SSD_A), required({}, SSD)),
+    "what others added to our term stays": (ONLY_A, required(SSD_A), required(SSD)),
+    "what others added to our requirements stays": (
+        ONLY_A,
+        required({"matchFields": [*A["matchFields"], {"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
+        required({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
     ),
-    "an empty term stays empty": (
-        "required on a: x",
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}, *pinned("a", matchExpressions=[{"key": "k"}])]}}},
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}, {"matchExpressions": [{"key": "k"}]}]}}},
+    "a term that others put before ours stays": (ONLY_A, required(SSD_A, A), required(SSD_A)),
+    "one that names our node for itself stays": (record("a", [SSD_A]), required(A, SSD_A), required(A, SSD)),
+    "other affinity stays": (ONLY_A, {"podAffinity": {"x": 1}, **required(A)}, {"podAffinity": {"x": 1}}),
+    "our preference goes, others stay": (
+        record(preferred=[["a", 100, 1]]),
+        {"nodeAffinity": {PREFERRED: [wish("a", 7), wish("b"), wish("a")]}},
+        {"nodeAffinity": {PREFERRED: [wish("a", 7), wish("b")]}},
     ),
-    "a preference with labels is its own": (
-        "preferred on a: x",
-        {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "k"}]}}]}},
-        ...,
-    ),
-    "other affinity stays": (
-        "required on a: x",
-        {"podAffinity": {"x": 1}, "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned("a")}}},
-        {"podAffinity": {"x": 1}},
-    ),
-    "a short list is no term of its own": (
-        "preferred on a: x; required on any of 2 nodes, so that",
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": pinned("a", "b", matchExpressions=[{"key": "k"}])}}},
-        {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "k"}]}]}}},
+    "as often as it was written": (
+        record(preferred=[["a", 100, 2]]),
+        {"nodeAffinity": {PREFERRED: [wish("a"), wish("a"), wish("a")]}},
+        {"nodeAffinity": {PREFERRED: [wish("a")]}},
     ),
     "nearness to a VM goes, and other nearness stays": (
-        "preferred on a: x",
-        {"podAffinity": {PREFERRED: [near("kubevirt.io/created-by"), near("app")]}, "nodeAffinity": {PREFERRED: []}},
-        {"podAffinity": {PREFERRED: [near("app")]}},
+        record(near=[["vms", "uid"]]),
+        {"podAffinity": {PREFERRED: [near("vms", "uid"), near("vms", "other")]}},
+        {"podAffinity": {PREFERRED: [near("vms", "other")]}},
     ),
     "nearness to a VM was all there was": (
-        "preferred on a: x",
-        {"podAffinity": {PREFERRED: [near("kubevirt.io/created-by")]}, "nodeAffinity": {PREFERRED: []}},
+        record(near=[["vms", "uid"]]),
+        {"podAffinity": {PREFERRED: [near("vms", "uid")]}},
         {},
     ),
-    "null stays null": ("required on a: x", None, ...),
-    "no node affinity": ("required on a: x", {"nodeAffinity": None}, ...),
+    "null stays null": (ONLY_A, None, ...),
+    "no node affinity": (ONLY_A, {"nodeAffinity": None}, ...),
 }
 POD_ROWS = {name: (told, old, old if new is ... else new) for name, (told, old, new) in POD_ROWS.items()}
 
 
 @pytest.mark.parametrize(("told", "affinity", "expected"), POD_ROWS.values(), ids=POD_ROWS)
-def test_only_what_the_annotation_tells_of_is_taken_out(told: str | None, affinity: Any, expected: Any) -> None:
-    """The annotation says whether a requirement is ours; a pod without it keeps all that it has."""
-    annotations = {"a": "b"} | ({DECISION: told} if told else {})
+def test_only_what_the_record_tells_of_is_taken_out(told: str | None, affinity: Any, expected: Any) -> None:
+    """The record says what is ours; a pod without it keeps all that it has."""
+    annotations = {"a": "b", DECISION: "required on a: x"} | ({WRITTEN: told} if told else {})
     pod = {"metadata": {"name": "p", "annotations": annotations}, "spec": {"nodeName": "n", "affinity": affinity}}
     before = copy.deepcopy(pod)
     assert as_created(pod) == {

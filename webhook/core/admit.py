@@ -10,9 +10,9 @@ from enum import Enum
 
 from msgspec import Struct
 
-from webhook.core import patch, placement, review, steering
+from webhook.core import json_patch, patch, placement, review, steering, unpatch
+from webhook.core.json_patch import NotApplicable, Operation
 from webhook.core.objects import Pod
-from webhook.core.patch import Operation
 from webhook.core.placement import Decision, Leave, Policy
 from webhook.core.reasons import Reason, Why
 from webhook.core.review import AdmissionRequest
@@ -60,10 +60,14 @@ def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.V
     if foreign:
         return unchanged(request, foreign)
     pod = request.pod()
-    decision = entry.decide(pod, request.namespace or pod.metadata.namespace or "", view, policy)
+    before, undone = unpatch.taken_out(pod)
+    decision = entry.decide(before, request.namespace or pod.metadata.namespace or "", view, policy)
     if isinstance(decision, Needs):
         return decision
-    return _proven(request, pod, decision, patch.for_decision(pod, decision))
+    written = patch.for_decision(before, decision)
+    if isinstance(written, Why):
+        decision, written = Leave(why=written), []
+    return _proven(request, pod, decision, undone, written)
 
 
 def unchanged(request: AdmissionRequest, why: Why) -> Answer:
@@ -71,12 +75,26 @@ def unchanged(request: AdmissionRequest, why: Why) -> Answer:
     return _encode(request, None, Leave(why=why), [])
 
 
-def _proven(request: AdmissionRequest, pod: Pod, decision: Decision, operations: Sequence[Operation]) -> Answer:
-    """The answer with the operations. Those that can't be shown to apply are not sent: the pod starts as it is."""
-    problem = patch.flaw(pod, operations) if operations else None
-    if problem:
+def _proven(
+    request: AdmissionRequest,
+    pod: Pod,
+    decision: Decision,
+    undone: Sequence[Operation],
+    written: Sequence[Operation],
+) -> Answer:
+    """The answer that takes out of the pod what we wrote before, and writes what is right now.
+
+    Operations that can't be shown to apply are not sent: the pod starts as it is. None is sent where the pod carries
+    all of it already.
+    """
+    operations = [*undone, *written]
+    after = json_patch.tree_of(pod)
+    try:
+        json_patch.apply(after, operations)
+    except NotApplicable as problem:
         return unchanged(request, Reason.PATCH_NOT_PROVEN.why(problem=problem))
-    return _encode(request, pod, decision, operations)
+    carried = bool(undone) and unpatch.is_same(json_patch.tree_of(pod), after)
+    return _encode(request, pod, decision, [] if carried else operations)
 
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:

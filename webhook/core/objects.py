@@ -59,7 +59,7 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return self.annotations.get(key) if self.annotations else None
 
 
-class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.NodeSelectorRequirement: one condition on a label (or on the field metadata.name)."""
 
     key: str | None = None
@@ -67,7 +67,7 @@ class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True,
     values: list[str] | None = None
 
 
-class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.NodeSelectorTerm: requirements, ANDed. With none at all it is empty, and matches no node."""
 
     match_expressions: list[NodeSelectorRequirement] | None = None
@@ -79,27 +79,27 @@ class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=Fal
         return not self.match_expressions and not self.match_fields
 
 
-class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.NodeSelector: terms, ORed. Zero terms match no node."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.PreferredSchedulingTerm: `weight` (1..100) is added to the score of each node that `preference` matches."""
 
     weight: int | None = None
     preference: NodeSelectorTerm | None = None
 
 
-class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.NodeAffinity."""
 
     required: NodeSelector | None = field(name=REQUIRED, default=None)
     preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
 
 
-class Affinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class Affinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.Affinity."""
 
     node_affinity: NodeAffinity | None = None

@@ -14,7 +14,7 @@ _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """metav1.LabelSelectorRequirement."""
 
     key: str | None = None
@@ -22,14 +22,14 @@ class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True
     values: list[str] | None = None
 
 
-class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """metav1.LabelSelector: requirements, ANDed. An empty one matches everything, an absent one nothing."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: list[LabelSelectorRequirement] | None = None
 
 
-class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.PodAffinityTerm: some pods, and the node label whose equal values make places one."""
 
     label_selector: LabelSelector | None = None
@@ -40,7 +40,7 @@ class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, gc=Fals
     mismatch_label_keys: list[str] | None = None
 
 
-class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """v1.PodAffinity or v1.PodAntiAffinity; what is preferred only as it stands there."""
 
     required: list[PodAffinityTerm] | None = field(name=_REQUIRED, default=None)

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
+ANNOTATION_WRITTEN: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.written
 
 
 class Why(Struct, frozen=True, gc=False):
@@ -253,6 +254,10 @@ class Reason(Enum):
     UNCONFIRMED = "Unconfirmed", "the evidence may be out of date, and could not be confirmed: {doubt}"
     PREFERRED_MODE = "PreferredMode", "mode preferred, as {who} asks"
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch could not be shown to apply ({problem}); please report this"
+    ANNOTATIONS_FULL = (
+        "AnnotationsFull",
+        "the pod's annotations leave no room for the record of what would be written (Kubernetes takes 256 KiB in all)",
+    )
     INTERNAL_ERROR = "InternalError", "the webhook failed on this pod ({problem}); please report this"
 
     # A VM as it is now (status, metrics): of one that is on no node. The others have a claim's reason.

@@ -10,8 +10,8 @@ from functools import partial
 
 from webhook.core import instances
 from webhook.core.objects import LABEL_APP, UNSCHEDULABLE, VIRT_LAUNCHER, Pod
-from webhook.core.reasons import ANNOTATION_DECISION, Reason
-from webhook.explain.created import REQUIRED_WORD
+from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
+from webhook.core.written import decode
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -32,8 +32,8 @@ def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
 def stuck(pod: Pod) -> str | None:
     """What to do about a pod that we have pinned, and that kube-scheduler finds no node for; None for any other."""
     told = pod.status.scheduled if pod.status else None
-    decided = pod.metadata.annotation(ANNOTATION_DECISION) or ""
-    if told is None or told.reason != UNSCHEDULABLE or not decided.startswith(REQUIRED_WORD) or pod.spec.node_name:
+    written = decode(pod.metadata.annotation(ANNOTATION_WRITTEN))
+    if told is None or told.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")
     free = f"virtctl restart {instances.name(pod)} -n {pod.metadata.namespace}"

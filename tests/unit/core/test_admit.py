@@ -146,7 +146,7 @@ def test_operations_that_do_not_apply_are_not_sent() -> None:
     found = answer(review(POD))
     assert found.pod is not None
     broken = [{"op": "add", "path": "/spec/affinity/podAffinity/x", "value": 1}]
-    sent = response(_proven(found.request, found.pod, found.decision, broken))
+    sent = response(_proven(found.request, found.pod, found.decision, [], broken))
     assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchNotProven")
     assert "add /spec/affinity/podAffinity/x" in sent["auditAnnotations"]["because"]
     assert sent.keys().isdisjoint({"patch", "patchType"})

@@ -247,6 +247,7 @@ def test_terms_that_name_nodes_stay_as_they_are() -> None:
     assert [each["path"].rpartition("/")[2] for each in patch] == [
         "preferredDuringSchedulingIgnoredDuringExecution",
         "kubevirt-scheduler~1decision",
+        "kubevirt-scheduler~1written",
     ]
 
 

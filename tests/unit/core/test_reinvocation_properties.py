@@ -1,0 +1,46 @@
+"""The API server asks again whenever a webhook after ours changed the pod (reinvocationPolicy IfNeeded)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import steering_scenarios
+from hypothesis import given
+from outcomes import outcome
+from pod_changes import CHANGES, PREFERRED, Change, changed
+from strategies import Scenario, scenarios
+
+Object = dict[str, Any]
+
+
+def plain(value: Any) -> Any:
+    """Without what is empty or null, and preferences in one order: to the API server and the scheduler that is one."""
+    if isinstance(value, dict):
+        kept = {key: rest for key, inner in value.items() if (rest := plain(inner)) not in (None, {}, [])}
+        if PREFERRED in kept:
+            kept[PREFERRED] = sorted(kept[PREFERRED], key=json.dumps)
+        return kept
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
+    """What we make of a pod that we saw before is what we make of one that we never saw."""
+    first = outcome(scenario.pod, scenario)
+    again = outcome(changed(first.pod, changes), scenario)
+    fresh = outcome(changed(scenario.pod, changes), scenario)
+    assert plain(again.pod) == plain(fresh.pod)
+    assert again.response["auditAnnotations"] == fresh.response["auditAnnotations"]
+    assert outcome(again.pod, scenario).patch == []
+
+
+@given(scenarios(), CHANGES)
+def test_a_virt_launcher_pod_is_judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
+    """Whatever others changed meanwhile: the pin, the preference or the refusal is the one that is right now."""
+    judged_afresh(scenario, changes)
+
+
+@given(steering_scenarios.scenarios(), CHANGES)
+def test_a_share_manager_pod_is_judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
+    """As a virt-launcher pod: Longhorn never makes a Pending one anew."""
+    judged_afresh(scenario, changes)
