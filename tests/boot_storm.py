@@ -19,7 +19,7 @@ from admitting import until
 from cluster_state import ClusterState
 from installed import Installed
 from kube_api import Api, Object
-from replicas import Replicas
+from replicas import REPLICAS, Asked, Replicas
 from serving import Client
 
 PRIORITIES: Final = {"tests-low": -10, "tests-high": 1000}
@@ -46,7 +46,7 @@ class Storm(NamedTuple):
     @property
     def home_names(self) -> list[str]:
         """The nodes with share-managers."""
-        return [f"node-{index:02}" for index in range(self.homes)]
+        return [_name(index) for index in range(self.homes)]
 
     @property
     def room(self) -> int:
@@ -60,11 +60,11 @@ class Storm(NamedTuple):
 
     def home(self, vm: int) -> str:
         """The node of a VM's share-manager."""
-        return f"node-{vm % self.homes:02}"
+        return _name(vm % self.homes)
 
     def objects(self) -> list[Object]:
         """What is there before any VM starts: nodes, foreign pods on each, volumes with share-managers that run."""
-        names = [f"node-{index:02}" for index in range(self.nodes)]
+        names = [_name(index) for index in range(self.nodes)]
         found = [_node(name, self.seats + self.fillers) for name in names]
         found += [builders.longhorn_node(name) for name in names]
         found += [filler(f"{name}-{index}", name, "tests-low") for name in names for index in range(self.fillers)]
@@ -139,9 +139,9 @@ class Booting:
         self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0"})
 
     @contextmanager
-    def served(self, *flags: str, in_turn: bool = False) -> Iterator[Replicas]:
-        """Two replicas with these flags, their caches up. Without the Service's session affinity asked `in_turn`."""
-        with Replicas(self.installed, *flags, in_turn=in_turn) as replicas:
+    def served(self, *flags: str, count: int = REPLICAS, asked: Asked = Asked.AT_RANDOM) -> Iterator[Replicas]:
+        """So many replicas with these flags, their caches up."""
+        with Replicas(self.installed, *flags, count=count, asked=asked) as replicas:
             self.installed.enable()
             until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
             replicas.until_all_ready()
@@ -210,6 +210,10 @@ class Booting:
             nominated=sum(bool(pod["status"].get("nominatedNodeName")) for pod in pods.values()),
             seconds=seconds,
         )
+
+
+def _name(index: int) -> str:
+    return f"node-{index:03}"
 
 
 def filler(name: str, node: str | None, priority_class: str, **spec: Any) -> Object:

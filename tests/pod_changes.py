@@ -127,7 +127,7 @@ CHANGES = st.one_of(
     _changes(some(narrow), prefer(LABEL_TERMS)),
 )
 """Not all of them together. Whoever drops our term and writes the same one leaves nothing to tell them by. And who
-narrows all terms, and writes one more, does to a pod with a term of ours something else than to one that has no term."""
+narrows all terms, and writes one more, does something else to a pod with a term of ours than to one with no term."""
 
 
 def changed(pod: Object, changes: list[Change]) -> Object:

@@ -10,7 +10,7 @@ import asyncio
 import socket
 import struct
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple, Self
@@ -30,13 +30,21 @@ class Address(NamedTuple):
 
 
 class Proxy:
-    """Whoever connects is connected to one of `targets`, in turn; a connection stays where it is. A context manager.
+    """Whoever connects is connected to one of `targets`; a connection stays where it is. A context manager.
 
-    Other targets are for new connections only, as when kube-proxy learns of endpoints that come and go.
+    In turn, or to the one that `choose` chooses. Other targets are for new connections only, as when kube-proxy learns
+    of endpoints that come and go.
     """
 
-    def __init__(self, *targets: Address, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        *targets: Address,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        choose: Callable[[Sequence[Address]], Address] | None = None,
+    ) -> None:
         self.targets = targets
+        self._choose = choose
         self.address = Address(host, port)
         self.accepted = 0
         self._turn = count()
@@ -143,7 +151,8 @@ class Proxy:
 
     async def _dial(self) -> Streams:
         """A connection to the target whose turn it is."""
-        host, port = self.targets[next(self._turn) % len(self.targets)]
+        chosen = self._choose(self.targets) if self._choose else self.targets[next(self._turn) % len(self.targets)]
+        host, port = chosen
         return await asyncio.open_connection(host, port)
 
     def _ways(self, here: Streams, there: Streams) -> Iterable[Coroutine[Any, Any, None]]:

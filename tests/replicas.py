@@ -1,26 +1,39 @@
-"""Two `serve` processes behind the Service's address, as the pods of a Deployment are behind kube-proxy."""
+"""Some `serve` processes behind the Service's address, as the pods of a Deployment are behind kube-proxy."""
 
 from __future__ import annotations
 
 import http.client
+import os
+import random
 import signal
 import threading
 from contextlib import ExitStack, closing
+from enum import Enum
 from typing import Final, NamedTuple, Self
 
-from installed import Installed
+from installed import NAME, Installed
+from kube_api import Object
 from proxy import Address, Proxy
 from serving import Serving
 
-REPLICAS: Final = 2
+REPLICAS: Final = 2  # of manifests/base/deployment.yaml
+SEED: Final = int(os.environ.get("REPLICAS_SEED", "1"))
 _HOST: Final = "127.0.0.2"
 _PROBE_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 60.0
 
 
+class Asked(Enum):
+    """Whom an API server calls."""
+
+    AT_RANDOM = "at random"  # a connection to any: kube-proxy, and kube-apiserver with --enable-aggregator-routing
+    ONE = "one"  # all to the same, as long as it is ready
+
+
 class _Replica(NamedTuple):
     serving: Serving
     files: ExitStack
+    pod: Object
 
     @property
     def address(self) -> Address:
@@ -41,24 +54,27 @@ class _Replica(NamedTuple):
 class Replicas:
     """A context manager. New connections to the Service go to replicas whose last probe was good.
 
-    To the first of them, as the Service's session affinity has it for a single API server; or without it in turn.
-    Between two probes nobody hears of a replica that goes, as it is between kubelet, EndpointSlice and kube-proxy; and
-    connections that are there stay where they are.
+    Each has a pod in the API server, as the Deployment's have. Between two probes nobody hears of a replica that goes,
+    as it is between kubelet, EndpointSlice and kube-proxy; and connections that are there stay where they are.
     """
 
-    def __init__(self, installed: Installed, *flags: str, in_turn: bool = False) -> None:
-        self._installed, self._flags, self._in_turn = installed, flags, in_turn
+    def __init__(
+        self, installed: Installed, *flags: str, count: int = REPLICAS, asked: Asked = Asked.AT_RANDOM
+    ) -> None:
+        self._installed, self._flags, self._count, self._asked = installed, flags, count, asked
         self._serving: list[_Replica] = []  # the oldest first
         self._ending: list[_Replica] = []
         self._ready = 0
-        self._proxy = Proxy(host=installed.address, port=installed.port)
+        self._made = 0
+        choose = random.Random(SEED).choice  # noqa: S311 - whom to ask
+        self._proxy = Proxy(host=installed.address, port=installed.port, choose=choose)
         self._prober = threading.Thread(target=self._probe)
         self._over = threading.Event()
         self._probed = threading.Condition()
 
     def __enter__(self) -> Self:
-        for _ in range(REPLICAS):
-            self._start()
+        for _ in range(self._count):
+            self.start()
         self._look()
         self._proxy.__enter__()
         self._prober.start()
@@ -69,7 +85,7 @@ class Replicas:
         self._prober.join()
         self._proxy.__exit__()
         for replica in [*self._ending, *self._serving]:
-            replica.files.close()
+            self._close(replica)
 
     @property
     def health_ports(self) -> list[int]:
@@ -78,7 +94,7 @@ class Replicas:
 
     def replace_oldest(self, how: signal.Signals) -> None:
         """A step of the Deployment's rollout (maxSurge 1, maxUnavailable 0): one more, and then this signal for one."""
-        self._start()
+        self.start()
         with self._probed:
             for _ in range(2):  # one may be under way
                 assert self._probed.wait(_PATIENCE_SECONDS)
@@ -99,14 +115,21 @@ class Replicas:
         """Wait for all that were sent a signal. Returns their exit codes."""
         codes = [each.serving.process.wait(_PATIENCE_SECONDS) for each in self._ending]
         for each in self._ending:
-            each.files.close()
+            self._close(each)
         self._ending.clear()
         return codes
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """One more, which is called from its first good probe on."""
+        self._made += 1
+        pod = self._installed.plane.api.create(_pod(self._installed, f"{NAME}-{self._made}"))
         files = ExitStack()
         serving = files.enter_context(self._installed.serving(*self._flags, listen=f"{_HOST}:0"))
-        self._serving.append(_Replica(serving, files))
+        self._serving.append(_Replica(serving, files, pod))
+
+    def _close(self, replica: _Replica) -> None:
+        replica.files.close()
+        self._installed.plane.api.delete(replica.pod, missing_ok=True)
 
     def _probe(self) -> None:
         while not self._over.wait(_PROBE_SECONDS):
@@ -119,4 +142,17 @@ class Replicas:
         pods = [*self._ending, *self._serving]
         ready = tuple(pod.address for pod in pods if pod.ready)
         self._ready = len(ready)
-        self._proxy.targets = ready[: None if self._in_turn else 1] or self._proxy.targets
+        self._proxy.targets = ready[: 1 if self._asked is Asked.ONE else None] or self._proxy.targets
+
+
+def _pod(installed: Installed, name: str) -> Object:
+    """A pod of the Deployment, bound to a node that is none of the cluster's."""
+    named = {"name": NAME, "namespace": NAME}
+    deployment = installed.plane.api.get({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": named})
+    template = deployment["spec"]["template"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**template["metadata"], **named, "name": name},
+        "spec": {**template["spec"], "nodeName": "of-the-webhook"},
+    }

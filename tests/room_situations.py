@@ -16,7 +16,7 @@ import builders
 from msgspec import convert
 from room_pods import OVERHEAD, RUNTIME_CLASS, PodShapes
 
-from webhook.core.requests import takes_room, usage
+from webhook.core.requests import is_over, usage
 from webhook.core.workload import Workload, WorkloadStatus
 
 Object = dict[str, Any]
@@ -148,7 +148,7 @@ class Situations:
         needed, pods = Counter(asked), 0
         for each in drawn.existing:
             status = convert(each.status or {}, WorkloadStatus)
-            if takes_room(drawn.name, status.phase):
+            if not is_over(status.phase):
                 needed.update(dict(usage(convert(each.pod["spec"], Workload), status).requests))
                 pods += 1
         tight = random.choice([*asked, *asked, "pods", "nothing"])

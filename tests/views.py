@@ -81,6 +81,10 @@ class Patchy:
         """As ClusterView says."""
         return self._whole.node_names()
 
+    def usable_nodes(self) -> int:
+        """As ClusterView says."""
+        return self._whole.usable_nodes()
+
     def crowd(self) -> Crowd | str | None:
         """As ClusterView says."""
         return self._whole.crowd()

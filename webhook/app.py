@@ -17,7 +17,7 @@ from msgspec import Struct
 from webhook import record
 from webhook.core import admit as core
 from webhook.core import review
-from webhook.core.admit import Answer, Entry
+from webhook.core.admit import Answer, Entry, Question
 from webhook.core.fleet import VirtualMachineRow
 from webhook.core.objects import Pod
 from webhook.core.placement import Pin, Policy
@@ -73,12 +73,12 @@ class Cluster(Protocol):
         """The view with these objects read as well; none of them is UNREAD in it. Ends by `deadline`."""
         ...
 
-    def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
-        """The pod that is being created in `namespace` was just pinned to `node`; to none, for want of room."""
+    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+        """The pod that is being created in `namespace` was just drawn to nodes."""
         ...
 
-    def leave(self) -> None:
-        """This process is about to end: callers turn to others, one after the other."""
+    def forget(self, pod: Pod, namespace: str) -> None:
+        """The pod that is being created in `namespace` is decided on anew: what was assumed of it is void."""
         ...
 
 
@@ -108,14 +108,15 @@ async def _serve_live(settings: ServeSettings, log: Log) -> None:
     from webhook.kube.client import Api, Target  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
     from webhook.kube.events import Events  # noqa: PLC0415 - as above
     from webhook.kube.fleet import Fleet  # noqa: PLC0415 - as above
-    from webhook.kube.kinds import WatchedPods, resources  # noqa: PLC0415 - as above
+    from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources  # noqa: PLC0415 - as above
     from webhook.kube.store import Store  # noqa: PLC0415 - as above
 
     api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
+    own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
     store = Store(
         api,
         longhorn_namespace=settings.longhorn_namespace,
-        kinds=resources(settings.longhorn_namespace, WatchedPods(settings.watch_pods)),
+        kinds=resources(settings.longhorn_namespace, WatchedPods(settings.watch_pods), own_namespace),
         headroom=settings.headroom,
     )
     gc.freeze()  # what was imported stays: without this each full collection walks it, for 50 ms
@@ -192,7 +193,7 @@ async def _serve(
                 handler = only(settings.client_name, handler)
             webhook = Listener(telling(handler, admissions.refused), tls=certificate.context)
             known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
-            await _take_calls(webhook, settings, stopping, cluster.leave, {**known, **facts})
+            await _take_calls(webhook, settings, stopping, {**known, **facts})
     finally:
         keeping.cancel()
         await health.stop(0)
@@ -225,7 +226,6 @@ async def _take_calls(
     webhook: Listener,
     settings: ServeSettings,
     stopping: asyncio.Event,
-    leave: Callable[[], None],
     facts: Mapping[str, Any],
 ) -> None:
     """Listen until a signal comes, then drain and stop."""
@@ -233,7 +233,6 @@ async def _take_calls(
     try:
         _log("serving", listen=f"https://{listen}", mode=settings.mode, **facts)
         await stopping.wait()
-        leave()
         webhook.drain()
         _log("draining", drain_seconds=settings.drain_seconds)
         # All of it, even where nobody is connected any more: whether a caller's node still sends new connections here
@@ -292,27 +291,36 @@ def admitter(
     unchanged, the reason says so, and the log has the error.
     """
 
+    async def decided(question: Question, spent: _Spent, deadline: float) -> Answer:
+        """The answer, once everything that it takes was read."""
+        counts = entry is Entry.VIRT_LAUNCHER and not question.request.dry_run
+        if counts:  # the API server may ask again about the same pod: the first answer is void
+            cluster.forget(question.pod, question.namespace)
+        view = cluster.view()
+        answer = core.answer(question, view, policy)
+        while not isinstance(answer, Answer):
+            spent.reads += len(answer.refs)
+            asked = perf_counter_ns()
+            view = await cluster.read(view, answer.refs, deadline)
+            spent.read_ns += perf_counter_ns() - asked
+            answer = core.answer(question, view, policy)
+        if counts and isinstance(answer.decision, Pin):  # at once, before anybody else is answered
+            cluster.assume(question.before, question.namespace, answer.decision)
+        return answer
+
     async def admit(body: bytes, deadline: float) -> bytes:
-        started = perf_counter_ns()
-        reads = read_ns = 0
+        started, spent = perf_counter_ns(), _Spent()
         try:
-            view = cluster.view()
-            answer = core.admit(body, view, policy, entry)
-            while not isinstance(answer, Answer):
-                reads += len(answer.refs)
-                asked = perf_counter_ns()
-                view = await cluster.read(view, answer.refs, deadline)
-                read_ns += perf_counter_ns() - asked
-                answer = core.admit(body, view, policy, entry)
-            if entry is Entry.VIRT_LAUNCHER:
-                _reserve(answer, cluster)
+            question = core.read(body, entry)
+            answer = question if isinstance(question, Answer) else await decided(question, spent, deadline)
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
             answer = core.unchanged(review.decode(body), why)
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
-        note(record.of(answer, (perf_counter_ns() - started) // 1000, reads, entry, read_us=read_ns // 1000))
+        us = (perf_counter_ns() - started) // 1000
+        note(record.of(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))
         if hear is not None:
             hear(answer, entry)
         return answer.body
@@ -320,14 +328,11 @@ def admitter(
     return admit
 
 
-def _reserve(answer: Answer, cluster: Cluster) -> None:
-    """Count a pod where it was pinned to at once, before anybody else is answered; a dry run creates none."""
-    pod, decision, request = answer.pod, answer.decision, answer.request
-    if pod is None or request.dry_run:
-        return
-    pinned = decision.required if isinstance(decision, Pin) else ()
-    if pinned or decision.why.reason is Reason.NO_ROOM:
-        cluster.reserve(pod, request.namespace or pod.metadata.namespace or "", pinned[0] if pinned else None)
+class _Spent(Struct):
+    """What one call cost: objects that were read for it, and the time until they were."""
+
+    reads: int = 0
+    read_ns: int = 0
 
 
 def _log(message: str, **fields: object) -> None:

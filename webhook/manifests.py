@@ -26,6 +26,7 @@ from webhook.core.objects import (
     ShareManager,
     VolumeAttachment,
 )
+from webhook.core.placement import Pin
 from webhook.core.room import NO_HEADROOM
 from webhook.core.view import ClusterView, Gap, Key, Ref
 from webhook.core.volume_limits import CSINode, limits
@@ -145,6 +146,10 @@ class Manifests:
         """Every virt-launcher pod."""
         return self._launchers
 
+    def usable_nodes(self) -> int:
+        """How many of them are Ready and not cordoned."""
+        return sum(node.usable for node in self._nodes.values())
+
     def view(self) -> Manifests:
         """The cluster is its own view: it does not change."""
         return self
@@ -192,11 +197,11 @@ class Manifests:
         """What the pods leave of the nodes; None where no node tells what it has."""
         return self._crowd
 
-    def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
+    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
         """Files are as they were written: a pod that is admitted does not come into them."""
 
-    def leave(self) -> None:
-        """Nothing was promised."""
+    def forget(self, pod: Pod, namespace: str) -> None:
+        """As `assume`."""
 
     def volume_claims(self, volume: str) -> list[Key]:
         """The claims of the PersistentVolumes that have this CSI volume handle."""

@@ -26,7 +26,7 @@ from running import Scale, lines
 from sample import sample_review
 from table import row, title
 
-from webhook.core.requests import Usage, takes_room, usage
+from webhook.core.requests import Usage, is_over, usage
 from webhook.core.room import NodeLoad, allocatable, refusal
 from webhook.core.workload import Workload, WorkloadStatus
 
@@ -97,7 +97,7 @@ class _Pods:
         pod, meta = event.object, event.object.metadata
         key = f"{meta.namespace}/{meta.name}"
         before = self.kept.get(key)
-        if event.type == "DELETED" or not takes_room(pod.spec.node_name, pod.status and pod.status.phase):
+        if event.type == "DELETED" or not pod.spec.node_name or is_over(pod.status and pod.status.phase):
             after = None
         else:
             shape = usage(pod.spec, pod.status)

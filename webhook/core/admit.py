@@ -46,11 +46,32 @@ class Entry(Enum):
     SHARE_MANAGER = "share-manager", steering.decide
 
 
-def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | Needs:
-    """Answer the AdmissionReview in `body`, which came by `entry`.
+class Question(Struct, frozen=True):
+    """A pod that is being created, which came by `entry` in an AdmissionReview.
 
-    Returns:
-        The answer, or the objects that `view` must have read before there can be one.
+    `pod` is as it came, `before` as it was before we ever wrote into it; `undone` leads from the one to the other.
+    """
+
+    request: AdmissionRequest
+    entry: Entry
+    pod: Pod
+    before: Pod
+    undone: Sequence[Operation]
+
+    @property
+    def namespace(self) -> str:
+        """The pod's: the request's is authoritative, for the object's own can be empty at CREATE."""
+        return self.request.namespace or self.pod.metadata.namespace or ""
+
+
+def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | Needs:
+    """Answer the AdmissionReview in `body`, which came by `entry`; as `read` and `answer`."""
+    question = read(body, entry)
+    return question if isinstance(question, Answer) else answer(question, view, policy)
+
+
+def read(body: bytes, entry: Entry) -> Question | Answer:
+    """The question in `body`; the answer where it is not about the creation of a pod.
 
     Raises:
         BadReview: the body is no AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
@@ -61,13 +82,18 @@ def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.V
         return unchanged(request, foreign)
     pod = request.pod()
     before, undone = unpatch.taken_out(pod)
-    decision = entry.decide(before, request.namespace or pod.metadata.namespace or "", view, policy)
+    return Question(request, entry, pod, before, undone)
+
+
+def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | Needs:
+    """The answer, or the objects that `view` must have read before there can be one."""
+    decision = question.entry.decide(question.before, question.namespace, view, policy)
     if isinstance(decision, Needs):
         return decision
-    written = patch.for_decision(before, decision)
+    written = patch.for_decision(question.before, decision)
     if isinstance(written, Why):
         decision, written = Leave(why=written), []
-    return _proven(request, pod, decision, undone, written)
+    return _proven(question.request, question.pod, decision, question.undone, written)
 
 
 def unchanged(request: AdmissionRequest, why: Why) -> Answer:

@@ -67,6 +67,13 @@ def only_node(selector: NodeSelector | None) -> str | None:
     return min(named[0]) if named and all(each == named[0] for each in named) and len(named[0]) == 1 else None
 
 
+def named_nodes(selector: NodeSelector | None) -> frozenset[str]:
+    """The nodes that a selector leaves by naming one or more in every term; none where a term names none."""
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    named = [pinned_nodes(term) for term in terms if not term.is_empty]
+    return frozenset().union(*named) if named and all(named) else frozenset()
+
+
 def names_some_nodes(selector: NodeSelector | None) -> bool:
     """Whether some terms of a selector name nodes, and others name none."""
     terms = (selector.node_selector_terms or ()) if selector else ()

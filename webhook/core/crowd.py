@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from webhook.core.affinity import only_node
+from webhook.core.drawn import places
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
-from webhook.core.objects import Node, Pod
+from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, Pod
 from webhook.core.pod_rules import PodAffinityTerm
-from webhook.core.requests import Usage, takes_room, usage
-from webhook.core.room import NO_HEADROOM, NodeLoad, allocatable
+from webhook.core.requests import Usage, usage
+from webhook.core.room import NO_HEADROOM, NodeLoad, allocatable, refusal
 
 _EMPTY: Final = NodeLoad()
+_CROWD: Final = 2  # pods that are on their way to one node at once: one alone may still be pinned
 
 
 class Room(Struct, frozen=True):
@@ -23,21 +23,27 @@ class Room(Struct, frozen=True):
 
     Attributes:
         has: what it has (`room.allocatable`).
-        load: what its pods take, expected ones among them.
+        load: what its pods take, those among them that are drawn to it and not bound yet.
         volume_limits: by CSI driver.
-        expected: how many of its pods are not bound yet, those among them that others like us may have promised it to.
-        contested: how much of each resource others like us may be giving away at this moment.
+        on_way: how many pods are drawn to it that kube-scheduler has not looked at yet.
+        pinned: whether a VM that may run on no other node waits for it.
+        crowded: whether several pods were on their way there at once, and are or may still be (see `Gathering`).
+        settled: whether several are, and every replica knows it.
+        in_flight: those that this replica has just drawn to it, and that no watch has shown yet.
     """
 
     has: Mapping[str, int]
     load: NodeLoad
     volume_limits: Mapping[str, int]
-    expected: int = 0
-    contested: Mapping[str, int] = NO_HEADROOM
+    on_way: int = 0
+    pinned: bool = False
+    crowded: bool = False
+    settled: bool = False
+    in_flight: NodeLoad = _EMPTY
 
 
 class Crowd(Protocol):
-    """Every pod that is on a node, or expected there: pinned to it, or about to be made with a pin of ours."""
+    """Every pod that is on a node, or drawn to one: by a required term that names it, or by a preferred one."""
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -54,13 +60,34 @@ class Crowd(Protocol):
         """How much of each resource is to stay free on a node: milli-CPU, bytes, or whole units."""
         ...
 
+    @property
+    def replicas(self) -> int:
+        """How many replicas of the webhook may be asked at this moment, this one among them; 1 at least."""
+        ...
+
     def room(self, node: str) -> Room:
         """What is there on a node that exists."""
         ...
 
+    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
+        """How many pods of each shape may run on a short list of nodes only, and are on none yet.
+
+        Those that a watch has shown, or those that this replica has just listed (`in_flight`).
+        """
+        ...
+
 
 class Attendant(Struct, frozen=True, kw_only=True):
-    """A pod where it counts. `repels`: its required anti-affinity."""
+    """A pod where it counts.
+
+    Attributes:
+        repels: its required anti-affinity.
+        presence: EXPECTED where it is drawn to the node and not bound yet.
+        on_way: kube-scheduler has not looked at it yet.
+        pinned: it is a VM's, and may run on no other node, or on few that it is drawn to alike.
+        listed: it may run on a short list of nodes only. Told for one of the nodes that it is drawn to.
+        in_flight: no watch has shown it yet.
+    """
 
     namespace: str
     node: str
@@ -68,50 +95,146 @@ class Attendant(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] | None = None
     repels: Sequence[PodAffinityTerm] | None = None
     presence: Presence = Presence.BOUND
+    on_way: bool = False
+    pinned: bool = False
+    listed: bool = False
+    in_flight: bool = False
 
 
 class Counted(Struct, frozen=True, gc=False):
-    """What `Gathering.add` returns, and `remove` takes."""
+    """What `Gathering.add` returns, and `remove` takes. `answer`: the number of a pod in flight, 0 for any other."""
 
     node: str
     usage: Usage
     neighbour: Neighbour
+    on_way: bool = False
+    pinned: bool = False
+    listed: bool = False
+    answer: int = 0
+
+
+class _NodePods:
+    """The pods of one node: those that are bound, and those that are drawn to it and bound nowhere."""
+
+    __slots__ = ("crowded", "drawn", "in_flight", "load", "on_way", "pinned", "since")
+
+    def __init__(self) -> None:
+        self.load = NodeLoad()
+        self.drawn: dict[Usage, int] = {}
+        self.pinned: dict[Usage, int] = {}
+        self.in_flight = NodeLoad()
+        self.on_way = 0
+        self.crowded = False
+        self.since = 0  # the last answer before a watch showed the crowd, or the end of it
+
+    def changed(self, shown: int, answers: int) -> None:
+        """So many pods on their way had been shown, before the last one came or went."""
+        now = self.on_way - self.in_flight.pods
+        if (now >= _CROWD and not self.crowded) or (self.crowded and bool(now) is not bool(shown)):
+            self.crowded, self.since = True, answers
+
+    def is_empty(self) -> bool:
+        return not self.load.pods and not self.drawn
+
+    def room(self, has: Mapping[str, int], volume_limits: Mapping[str, int], heard: int) -> Room:
+        """A pod that is larger than the whole node will never be bound there, so that it takes nothing of it."""
+        load = self.load
+        if self.drawn:
+            load = load.copy()
+            for usage, count in self.drawn.items():
+                if refusal(usage, has, _EMPTY) is None:
+                    load.add(usage, count)
+        pinned = any(refusal(usage, has, _EMPTY) is None for usage in self.pinned)
+        known, shown = heard > self.since, self.on_way > self.in_flight.pods
+        crowded = self.crowded and (shown or not known)
+        return Room(has, load, volume_limits, self.on_way, pinned, crowded, crowded and known, self.in_flight)
 
 
 class Gathering:
     """The pods on all nodes, counted as they come and go; each in a time that depends on none of the others.
 
-    Invariant: `load` and `neighbours` are what the pods that were added and not removed add up to.
+    A *crowd* comes to a node once a watch shows that several pods are on their way there at once: from then on no
+    replica pins there. It has gone when none is shown any more. Each replica sees the same at its own time. It knows
+    that all know once a watch shows a pod that it answered for after it has seen that itself; then every answer that
+    was given without that knowledge has been shown, too. That holds as long as an answer becomes a pod before any
+    answer does that was given with more knowledge.
+
+    Invariant: what it tells is what the pods that were added and not removed add up to; of a node without any of them
+    nothing is kept.
     """
 
     def __init__(self) -> None:
         self.neighbours = Neighbours()
-        self._loads: dict[str, NodeLoad] = {}
-        self._expected: Counter[str] = Counter()
+        self._nodes: dict[str, _NodePods] = {}
+        self._listed: dict[bool, dict[Usage, int]] = {False: {}, True: {}}
+        self._answers = self._heard = 0  # how many pods were in flight, and the latest of them that a watch has shown
 
-    def load(self, node: str) -> NodeLoad:
-        """What the pods of a node take; not to be changed, and good until the next pod."""
-        return self._loads.get(node, _EMPTY)
+    def room(self, node: str, has: Mapping[str, int], volume_limits: Mapping[str, int]) -> Room:
+        """What is there on a node that has so much; good until the next pod."""
+        pods = self._nodes.get(node)
+        return pods.room(has, volume_limits, self._heard) if pods else Room(has, _EMPTY, volume_limits)
 
-    def expected(self, node: str) -> int:
-        """How many of the pods of a node are not bound yet."""
-        return self._expected[node]
+    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
+        """As Crowd has it."""
+        return self._listed[in_flight]
 
     def add(self, pod: Attendant) -> Counted:
         """Count a pod."""
         neighbour = self.neighbours.add(pod.namespace, pod.node, pod.labels, pod.repels, pod.presence)
-        load = self._loads.get(neighbour.node)
-        if load is None:
-            load = self._loads[neighbour.node] = NodeLoad()
-        load.add(pod.usage)
-        self._expected[neighbour.node] += pod.presence is Presence.EXPECTED
-        return Counted(neighbour.node, pod.usage, neighbour)
+        pods = self._nodes.get(neighbour.node)
+        if pods is None:
+            pods = self._nodes[neighbour.node] = _NodePods()
+        if pod.presence is not Presence.EXPECTED:
+            pods.load.add(pod.usage)
+            return Counted(neighbour.node, pod.usage, neighbour)
+        shown = pods.on_way - pods.in_flight.pods
+        _more(pods.drawn, pod.usage)
+        pods.on_way += pod.on_way
+        if pod.pinned:
+            _more(pods.pinned, pod.usage)
+        if pod.listed:
+            _more(self._listed[pod.in_flight], pod.usage)
+        answer = 0
+        if pod.in_flight:
+            pods.in_flight.add(pod.usage)
+            answer = self._answers = self._answers + 1
+        pods.changed(shown, self._answers)
+        return Counted(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, answer)
+
+    def confirm(self, counted: Counted) -> None:
+        """A watch has shown a pod that was in flight: it is counted as it is now."""
+        self._heard = max(self._heard, counted.answer)
+        self.remove(counted)
 
     def remove(self, counted: Counted) -> None:
         """Count it no more."""
-        self._loads[counted.node].remove(counted.usage)
-        self._expected[counted.node] -= counted.neighbour.labelled.home.presence is Presence.EXPECTED
+        pods, usage = self._nodes[counted.node], counted.usage
+        if counted.neighbour.labelled.home.presence is not Presence.EXPECTED:
+            pods.load.remove(usage)
+        else:
+            shown = pods.on_way - pods.in_flight.pods
+            _less(pods.drawn, usage)
+            pods.on_way -= counted.on_way
+            if counted.pinned:
+                _less(pods.pinned, usage)
+            if counted.listed:
+                _less(self._listed[counted.answer > 0], usage)
+            if counted.answer:
+                pods.in_flight.remove(usage)
+            pods.changed(shown, self._answers)
+        if pods.is_empty():
+            del self._nodes[counted.node]
         self.neighbours.remove(counted.neighbour)
+
+
+def _more(counts: dict[Usage, int], usage: Usage) -> None:
+    counts[usage] = counts.get(usage, 0) + 1
+
+
+def _less(counts: dict[Usage, int], usage: Usage) -> None:
+    counts[usage] -= 1
+    if not counts[usage]:
+        del counts[usage]
 
 
 class CountedCrowd:
@@ -123,10 +246,12 @@ class CountedCrowd:
         nodes: Mapping[str, Node],
         limits_of: Mapping[str, Mapping[str, int]],
         headroom: Mapping[str, int] = NO_HEADROOM,
+        replicas: int = 1,
     ) -> None:
         """Count every pod that is not over; `limits_of` are `volume_limits.limits` by node."""
         self.nodes = nodes
         self.headroom = headroom
+        self.replicas = replicas
         self._limits = limits_of
         self._pods = tuple(pods)
         self._gathering = Gathering()
@@ -136,9 +261,9 @@ class CountedCrowd:
         """Count all pods but these; none but these is left out from now on."""
         self._gathering = Gathering()
         for pod in self._pods:
-            there = None if is_gone(pod) else _attendant(pod)
-            if there is not None:
-                self._gathering.add(there)
+            if not is_gone(pod):
+                for there in attendants(pod):
+                    self._gathering.add(there)
 
     @property
     def neighbours(self) -> Neighbours:
@@ -149,23 +274,29 @@ class CountedCrowd:
         """What is there on a node."""
         status = self.nodes[node].status if node in self.nodes else None
         has = allocatable(status.allocatable if status else None)
-        gathering = self._gathering
-        return Room(has, gathering.load(node), self._limits.get(node, {}), gathering.expected(node))
+        return self._gathering.room(node, has, self._limits.get(node, {}))
+
+    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
+        """Of those that are there."""
+        return self._gathering.listed(in_flight=in_flight)
 
 
-def _attendant(pod: Pod) -> Attendant | None:
-    """A pod where it counts: on its node, or on the only one that it may run on; None where that is nowhere."""
-    meta, spec, phase = pod.metadata, pod.spec, pod.status.phase if pod.status else None
-    node = spec.node_name or only_node(spec.required_node_affinity)
-    if not node or not takes_room(node, phase):
-        return None
-    bound = Presence.TERMINATING if meta.deletion_timestamp else Presence.BOUND
+def attendants(pod: Pod) -> Iterator[Attendant]:
+    """A pod where it counts: on its node, or on each that it is drawn to."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    drawn = places(spec, status, leaves=bool(meta.deletion_timestamp), is_vm=meta.label(LABEL_APP) == VIRT_LAUNCHER)
     repels = spec.affinity.pod_anti_affinity if spec.affinity else None
-    return Attendant(
-        namespace=meta.namespace or "default",
-        node=node,
-        usage=usage(spec, pod.status),
-        labels=meta.labels,
-        repels=repels.required if repels else None,
-        presence=bound if spec.node_name else Presence.EXPECTED,
-    )
+    if drawn:
+        taken = usage(spec, status)
+        for place in drawn:
+            yield Attendant(
+                namespace=meta.namespace or "default",
+                usage=taken,
+                labels=meta.labels,
+                repels=repels.required if repels else None,
+                node=place.node,
+                presence=place.presence,
+                on_way=place.on_way,
+                pinned=place.pinned,
+                listed=place.listed,
+            )

@@ -38,6 +38,7 @@ TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
+_FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY)
 _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
@@ -59,6 +60,11 @@ class Verdict(Struct, frozen=True):
     def feasible(self) -> bool:
         """Whether a hard pin to this node can't strand the pod, as far as this module sees."""
         return self.why.reason is Reason.NODE_FEASIBLE
+
+    @property
+    def fits(self) -> bool:
+        """Whether kube-scheduler would take this node now, whatever may come before the pod is looked at."""
+        return self.why.reason in _FITS
 
 
 def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> Verdict | Needs:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from webhook.core import feasibility, interpod, room, spread
-from webhook.core.affinity import only_node
 from webhook.core.crowd import Crowd, Room
 from webhook.core.feasibility import ClaimVolume, Verdict
 from webhook.core.newcomer import Newcomer
@@ -63,11 +62,27 @@ def newcomer(pod: Pod, namespace: str) -> Newcomer:
 def judge(name: str, who: Applicant, view: ClusterView) -> Verdict | Needs:
     """The verdict on node `name`, or the references that the view has not read yet.
 
-    Who else is there is not asked for a pod that may run on no other node, for it has nothing to lose: above all one
-    that we have pinned a moment ago, and that a webhook after us has changed. Its place is counted as taken: by itself.
+    A pod that may run on one node alone is the only one that can be stranded. So it must find room there whatever comes
+    before it, and what other replicas decide at this moment can't be seen yet:
+
+    ===============================  ================================  ==================================
+    room for such a pod              no pod is on its way there        pods are on their way there
+    ===============================  ================================  ==================================
+    for the share of each replica    it may be pinned                  it may be preferred
+    for less, or none                it may be preferred               it may be preferred once all know
+                                                                       that they are several
+    ===============================  ================================  ==================================
+
+    On its way is a pod that is drawn to the node, and that kube-scheduler has not looked at yet. The share: beside all
+    pods that are bound to the node, nominated for it or drawn to it there is room for this one and for what this
+    replica has drawn there a moment ago, as many times as there are replicas. Each replica keeps to its share, so that
+    together they give away no more than there is. Several pods on their way are a crowd (`crowd.Gathering`): nobody is
+    pinned there until it has gone, and kube-scheduler gives the places to as many preferences as fit. Before all know
+    of the crowd a preference beyond the share could take the place of a pin that is not seen yet; so it could while a
+    VM that may run on no other node waits for room there.
     """
     verdict = feasibility.judge(name, who.pod, who.volumes, view)
-    if isinstance(verdict, Needs) or not verdict.feasible or only_node(who.pod.spec.required_node_affinity) == name:
+    if isinstance(verdict, Needs) or not verdict.feasible:
         return verdict
     crowd = view.crowd()
     if crowd is None:
@@ -75,7 +90,12 @@ def judge(name: str, who: Applicant, view: ClusterView) -> Verdict | Needs:
     if isinstance(crowd, str):
         return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem=crowd))
     there = crowd.room(name)
-    return _full(name, who, there, crowd.headroom) or _refused(name, who, there, crowd) or verdict
+    return (
+        _full(name, who, there, crowd)
+        or _refused(name, who, there, crowd)
+        or _shared(name, who, there, crowd)
+        or verdict
+    )
 
 
 def settled(judged: Sequence[Verdict | Needs]) -> list[Verdict] | Needs:
@@ -86,29 +106,70 @@ def settled(judged: Sequence[Verdict | Needs]) -> list[Verdict] | Needs:
 
 def undecidable(pod: Pod, view: ClusterView) -> Why | None:
     """The rule of the pod that no node can be judged by, and that could refuse any; None where there is none."""
-    if view.crowd() is None:
+    gate = next((gate.name for gate in pod.spec.scheduling_gates or ()), None)
+    if gate is not None:
+        return Reason.SCHEDULING_GATED.why(gate=gate)
+    crowd = view.crowd()
+    if crowd is None:
         return feasibility.undecidable(pod)
     return feasibility.claimed_devices(pod)
 
 
-def _full(name: str, who: Applicant, there: Room, headroom: Mapping[str, int]) -> Verdict | None:
-    """The verdict where the node has no room, or may have none.
+def indivisible(who: Applicant, view: ClusterView) -> Why | None:
+    """What of the pod no replica has a share of, so that two of them could both pin for it; None where nothing is."""
+    crowd = view.crowd()
+    if crowd is None or isinstance(crowd, str) or crowd.replicas == 1:
+        return None
+    if who.usage.ports:
+        what = "host port"
+    elif who.newcomer.anti_affinity:
+        what = "required anti-affinity"
+    elif any(each.when_unsatisfiable != "ScheduleAnyway" for each in who.newcomer.spread):
+        what = "DoNotSchedule topology spread"
+    else:
+        return None
+    return Reason.INDIVISIBLE.why(what=what, replicas=crowd.replicas)
 
-    Where some of it was promised to pods that are still to be bound, not even a preference: the scheduler takes pods of
-    a higher priority first, and one of those would get the place of one that can go nowhere else.
-    """
-    short = room.refusal(who.usage, there.has, there.load, headroom)
-    if short is None and there.contested:
-        short = room.refusal(who.usage, there.has, there.load, _kept(headroom, there.contested))
+
+def _full(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | None:
+    """The verdict where the node has no room beside the pods that are bound or drawn to it."""
+    short = room.refusal(who.usage, there.has, there.load, crowd.headroom)
     if short is None:
         return None
     reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
-    return Verdict(name, reason.why(node=name, **short.names()), preferable=not there.expected)
+    return _scarce(name, reason.why(node=name, **short.names()), there)
 
 
-def _kept(headroom: Mapping[str, int], contested: Mapping[str, int]) -> Mapping[str, int]:
-    """What is to stay free of each resource, in all."""
-    return {name: headroom.get(name, 0) + contested.get(name, 0) for name in {**headroom, **contested}}
+def _shared(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | None:
+    """The verdict where the node has room, and what others may be drawing to it forbids a hard pin."""
+    margin = _margin(who.usage, there, crowd)
+    short = room.refusal(who.usage, there.has, there.load, margin) if crowd.replicas > 1 else None
+    if short is not None:
+        return _scarce(name, Reason.NO_SHARE.why(node=name, replicas=crowd.replicas, **short.names()), there)
+    if there.on_way or there.crowded:
+        return Verdict(name, Reason.OTHERS_ON_WAY.why(node=name, count=there.on_way))
+    return None
+
+
+def _margin(asked: Usage, there: Room, crowd: Crowd) -> Mapping[str, int]:
+    """How much of each resource must be left beside this pod: the shares of the other replicas, and the headroom.
+
+    Each of them may have drawn as much to the node as this one has with this pod, and no watch shows it yet.
+    """
+    others, flying = crowd.replicas - 1, there.in_flight
+    margin = {**crowd.headroom, room.PODS: crowd.headroom.get(room.PODS, 0) + others * (1 + flying.pods)}
+    for resource, amount in asked.requests:
+        margin[resource] = margin.get(resource, 0) + others * (amount + flying.requested.get(resource, 0))
+    return margin
+
+
+def _scarce(name: str, why: Why, there: Room) -> Verdict:
+    """Where there is less than everybody's share, a preference is for a pod that comes alone."""
+    if there.on_way and not there.settled:
+        return Verdict(name, Reason.NODE_CONTESTED.why(node=name, count=there.on_way, because=why), preferable=False)
+    if there.pinned:
+        return Verdict(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
+    return Verdict(name, why)
 
 
 def _refused(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | None:
@@ -125,5 +186,6 @@ def _refused(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | 
     for rule in (interpod.judge, spread.judge):
         ruling = rule(who.newcomer, node, crowd.nodes, crowd.neighbours)
         if not isinstance(ruling, Allowed):
-            return Verdict(name, ruling.why)
+            # A pod that is drawn there and not bound yet may be pinned: this one must not come first, and repel it.
+            return Verdict(name, ruling.why, preferable=ruling.cause is not Reason.NEIGHBOUR_EXPECTED)
     return None

@@ -130,6 +130,12 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     ephemeral: dict[str, Any] | None = None
 
 
+class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PodSchedulingGate: kube-scheduler does not look at the pod while it has one."""
+
+    name: str | None = None
+
+
 class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodSpec."""
 
@@ -138,8 +144,14 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    scheduling_gates: list[PodSchedulingGate] | None = None
     resource_claims: list[Any] | None = None
     volumes: list[Volume] | None = None
+
+    @property
+    def node_affinity(self) -> NodeAffinity | None:
+        """The pod's own node affinity, None where it has none."""
+        return self.affinity.node_affinity if self.affinity else None
 
     @property
     def required_node_affinity(self) -> NodeSelector | None:
@@ -304,6 +316,11 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     metadata: ObjectMeta
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it is Ready, and not cordoned."""
+        return bool(self.status and self.status.ready) and not (self.spec and self.spec.unschedulable)
 
 
 class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

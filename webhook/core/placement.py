@@ -19,6 +19,7 @@ from webhook.core.feasibility import Verdict
 from webhook.core.fit import Applicant
 from webhook.core.objects import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.requests import Usage
 from webhook.core.review import POD, RequestHead
 from webhook.core.view import ClusterView, Key, Needs
 
@@ -64,13 +65,14 @@ class Pin(Struct, frozen=True, kw_only=True):
     """The pod is drawn to nodes: `required` (any of them, empty for a mere preference) and `preferred`, best first.
 
     `shortlist` is for a preference in a large cluster: the nodes that the scheduler is to choose from, so that it looks
-    at the preferred ones at all. Empty: any.
+    at the preferred ones at all. Empty: any. `usage` is what the pod takes of a node.
     """
 
     why: Why
     required: tuple[str, ...] = ()
     preferred: tuple[WeightedNode, ...]
     shortlist: tuple[str, ...] = ()
+    usage: Usage = Usage()
     findings: Sequence[Finding] = ()
     verdicts: Sequence[Verdict] = ()
 
@@ -165,13 +167,14 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
         return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
-    required = _required(pod, mode, findings, verdicts, view)
+    required = _required(who, mode, findings, verdicts, view)
     soft = isinstance(required, Why)
     return Pin(
         why=required if isinstance(required, Why) else evidence_for(required[0], findings).why,
         required=() if isinstance(required, Why) else required,
         preferred=weigh(wished)[:MAX_TERMS],
         shortlist=_shortlist(who, findings, verdicts, view) if soft else (),
+        usage=who.usage,
         findings=findings,
         verdicts=verdicts,
     )
@@ -184,7 +187,7 @@ def _shortlist(
 
     Not while a claim is open: its volume may come to be where none of them is.
     """
-    fitting = [verdict.node for verdict in verdicts if verdict.feasible]
+    fitting = [verdict.node for verdict in verdicts if verdict.fits]
     if not fitting or any(finding.open for finding in findings):
         return ()
     owner = instances.owner(who.pod)
@@ -215,9 +218,10 @@ def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
 
 
 def _required(
-    pod: Pod, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+    who: Applicant, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
 ) -> tuple[str, ...] | Why:
     """The nodes of a hard pin, best first, or why there can't be one."""
+    pod = who.pod
     if mode is not Mode.REQUIRED:
         asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
         return Reason.PREFERRED_MODE.why(who=asker)
@@ -225,7 +229,11 @@ def _required(
     candidates = [verdict for verdict in verdicts if verdict.node in firm]
     if not candidates:
         return evidence_for(verdicts[0].node, findings).why
-    blocked = fit.undecidable(pod, view) or next((finding.why for finding in findings if finding.open), None)
+    blocked = (
+        fit.undecidable(pod, view)
+        or next((finding.why for finding in findings if finding.open), None)
+        or fit.indivisible(who, view)
+    )
     if blocked:
         return blocked
     doubt = view.doubt()

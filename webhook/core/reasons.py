@@ -188,6 +188,25 @@ class Reason(Enum):
         "NoRoom",
         "node {node} has no room: {resource} {asked} is asked for, {used} of {allocatable} is taken{headroom}",
     )
+    NO_SHARE = (
+        "NoShare",
+        (
+            "node {node} has room for this pod, and not for what each of the {replicas} replicas of the webhook may be "
+            "drawing there: {resource} {asked} is asked for, {used} of {allocatable} is taken{headroom}"
+        ),
+    )
+    OTHERS_ON_WAY = (
+        "OthersOnWay",
+        "{count} more pods are drawn to node {node}, and kube-scheduler has not looked at them yet",
+    )
+    NODE_CONTESTED = (
+        "NodeContested",
+        "{count} more pods are on their way to node {node}, and may be all that it has room for ({because})",
+    )
+    NODE_AWAITED = (
+        "NodeAwaited",
+        "a VM that may run on no other node waits for room on node {node} ({because})",
+    )
     PORT_TAKEN = "PortTaken", "a pod on node {node} has the host port {port} already"
     VOLUMES_LIMITED = (
         "VolumesLimited",
@@ -247,6 +266,17 @@ class Reason(Enum):
     # Rule 7, of the pod itself: rules that are not evaluated, so a hard pin could strand it.
     INTER_POD_AFFINITY = "InterPodAffinity", "the pod has required inter-pod {which}"
     TOPOLOGY_SPREAD = "TopologySpread", "the pod has a DoNotSchedule topology spread over {key}"
+    SCHEDULING_GATED = (
+        "SchedulingGated",
+        "the pod has the scheduling gate {gate}, and what its node will have free when that is lifted is not known",
+    )
+    INDIVISIBLE = (
+        "Indivisible",
+        (
+            "the pod's {what} admits one such pod on a node, and each of the {replicas} replicas of the webhook may be "
+            "asked about one at this moment"
+        ),
+    )
     RESOURCE_CLAIMS = "ResourceClaims", "the pod claims devices (spec.resourceClaims) that only some nodes may have"
     TOO_MANY_TERMS = "TooManyTerms", "the pod's required node affinity has more than {limit} terms"
 

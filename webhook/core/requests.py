@@ -52,13 +52,13 @@ class Usage(Struct, frozen=True, gc=False):
     ports: tuple[HostPort, ...] = ()
 
 
-def takes_room(node_name: str | None, phase: str | None) -> bool:
-    """Whether a pod counts on its node: it has one, and is not over.
+def is_over(phase: str | None) -> bool:
+    """Whether a pod counts nowhere any more.
 
-    One that is being deleted counts until it is gone (pkg/scheduler/eventhandlers.go, assignedPod; its informer
-    selects status.phase!=Succeeded,status.phase!=Failed).
+    One that is being deleted counts on its node until it is gone (pkg/scheduler/eventhandlers.go, assignedPod; its
+    informer selects status.phase!=Succeeded,status.phase!=Failed).
     """
-    return bool(node_name) and phase not in _OVER
+    return phase in _OVER
 
 
 def usage(spec: Workload, status: WorkloadStatus | None = None) -> Usage:

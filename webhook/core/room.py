@@ -2,7 +2,7 @@
 
 The scheduler's NodeResourcesFit (plugins/noderesources/fit.go, fitsRequest) and NodePorts (plugins/nodeports/
 node_ports.go, fitsPorts) filters. Invariant: what is given no refusal here is refused by neither of them, as long as
-`NodeLoad` holds every pod that counts on the node (`requests.takes_room`).
+`NodeLoad` holds every pod that counts on the node (`drawn.places`).
 """
 
 from __future__ import annotations
@@ -66,14 +66,20 @@ class NodeLoad:
         self.requested: dict[str, int] = {}
         self.ports: dict[HostPort, int] = {}
 
-    def add(self, usage: Usage) -> None:
-        """Count a pod."""
-        self.pods += 1
+    def add(self, usage: Usage, count: int = 1) -> None:
+        """Count so many pods."""
+        self.pods += count
         requested = self.requested
         for resource, amount in usage.requests:
-            requested[resource] = requested.get(resource, 0) + amount
+            requested[resource] = requested.get(resource, 0) + count * amount
         for port in usage.ports:
-            self.ports[port] = self.ports.get(port, 0) + 1
+            self.ports[port] = self.ports.get(port, 0) + count
+
+    def copy(self) -> NodeLoad:
+        """Another one that counts the same pods."""
+        other = NodeLoad()
+        other.pods, other.requested, other.ports = self.pods, self.requested.copy(), self.ports.copy()
+        return other
 
     def remove(self, usage: Usage) -> None:
         """Count a pod no more."""
@@ -129,6 +135,25 @@ def refusals(
     for port in asked.ports:
         if any(map(port.clashes, load.ports)):
             yield PortTaken(port)
+
+
+def places(asked: Usage, has: Mapping[str, int], load: NodeLoad, headroom: Mapping[str, int] = NO_HEADROOM) -> int:
+    """How many pods such as this one the node has room for, beside `load`; arguments as of `refusals`."""
+    if refusal(asked, has, load, headroom) is not None:
+        return 0
+    if asked.ports:
+        return 1
+    found = has.get(PODS, 0) - load.pods - headroom.get(PODS, 0)
+    for resource, amount in asked.requests:
+        free = has.get(resource, 0) - load.requested.get(resource, 0) - headroom.get(resource, 0)
+        found = min(found, free // amount)
+    return found
+
+
+def times(asked: Usage, other: Usage) -> int:
+    """How many places for pods such as `asked` one pod such as `other` takes at the most, wherever it comes to run."""
+    amounts_of_other = dict(other.requests)
+    return max([1, *(-(-amounts_of_other.get(resource, 0) // amount) for resource, amount in asked.requests)])
 
 
 def amount_text(resource: str, amount: int) -> str:

@@ -8,8 +8,7 @@ list of nodes that the pod may run on, spread over the cluster.
 The list is also what the preferred node is compared with: a node that the scheduler avoids for its PreferNoSchedule
 taints is chosen from among nodes that it avoids as much.
 
-Invariant: a list has no node that was not judged feasible, and it is never a short one of one: fewer than LEAST_NODES
-are none.
+Invariant: the pod fits every node of a list, and a list has LEAST_NODES or more.
 """
 
 from __future__ import annotations
@@ -19,11 +18,13 @@ from math import gcd
 from typing import Final
 from zlib import crc32
 
-from webhook.core import feasibility, fit
+from webhook.core import feasibility, fit, room
 from webhook.core.affinity import MAX_TERMS, most_nodes, names_some_nodes, shuns
+from webhook.core.crowd import Crowd
 from webhook.core.feasibility import Verdict
 from webhook.core.fit import Applicant
 from webhook.core.objects import Pod
+from webhook.core.requests import Usage
 from webhook.core.view import ClusterView, Gap
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
@@ -37,29 +38,52 @@ def pick(
 ) -> tuple[str, ...]:
     """The nodes to choose from, the wished ones first; none where the scheduler sees every node anyway.
 
-    Nothing is read for it: what `view` does not hold is left out.
+    A list is a hard requirement, so its nodes together must have room for every listed pod that is on its way,
+    wherever those come to run: then one is left for this pod. And it holds for as long as the pod waits, so that there
+    is none while most nodes are unusable: those of the moment may be few. Nothing is read for it: what `view` does not
+    hold is left out.
 
     Args:
         who: the pod under admission.
-        wished: the nodes that are preferred; each was judged feasible.
+        wished: the nodes that are preferred; the pod fits each of them.
         view: the cluster.
         seed: what makes one pod's list another than the next one's, and the same again.
         reluctance: the least (`feasibility.reluctance`) of every node that is not wished.
     """
-    pod = who.pod
-    names = view.node_names()
-    room = most_nodes(pod.spec.required_node_affinity, MAX_TERMS)
-    if len(names) <= SCORED_WHOLE_NODES or room < LEAST_NODES or view.doubt() or fit.undecidable(pod, view):
+    pod, names, usable = who.pod, view.node_names(), view.usable_nodes()
+    most = most_nodes(pod.spec.required_node_affinity, MAX_TERMS)
+    if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if names_some_nodes(pod.spec.required_node_affinity):
-        return ()  # those would stay beside the list, and a second admission would count another one
-    chosen = dict.fromkeys(wished[:room])
-    for name in _spread(names, seed):
-        if len(chosen) >= room:
+    if view.doubt() or fit.undecidable(pod, view) or names_some_nodes(pod.spec.required_node_affinity):
+        return ()  # terms that name no node would stay beside the list
+    crowd = view.crowd()
+    wanted = _wanted(who.usage, crowd) if crowd and not isinstance(crowd, str) else 0
+    chosen: dict[str, int] = {}
+    for name in (*wished[:most], *_spread(names, seed)):
+        if len(chosen) >= most:
             break
-        if name not in chosen and reluctance_of(name, pod, view) >= reluctance and _is_fit(name, who, view):
-            chosen[name] = None
-    return tuple(chosen) if len(chosen) >= LEAST_NODES else ()
+        if name in wished or (reluctance_of(name, pod, view) >= reluctance and _is_fit(name, who, view)):
+            chosen[name] = _places(name, who, crowd)
+    return tuple(chosen) if len(chosen) >= LEAST_NODES and sum(chosen.values()) >= wanted else ()
+
+
+def _wanted(asked: Usage, crowd: Crowd) -> int:
+    """For how many pods such as this one a list must have room: all that are listed and on no node yet, and this one.
+
+    Each of the other replicas may have listed as many as this one has since the last pods that a watch has shown.
+    """
+    shown, flying = (
+        sum(count * room.times(asked, each) for each, count in crowd.listed(in_flight=in_flight).items())
+        for in_flight in (False, True)
+    )
+    return shown + crowd.replicas * (flying + 1)
+
+
+def _places(name: str, who: Applicant, crowd: Crowd | str | None) -> int:
+    if crowd is None or isinstance(crowd, str):
+        return 0
+    there = crowd.room(name)
+    return room.places(who.usage, there.has, there.load, crowd.headroom)
 
 
 def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
@@ -73,7 +97,7 @@ def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
 
 def _is_fit(name: str, who: Applicant, view: ClusterView) -> bool:
     verdict = fit.judge(name, who, view)
-    return isinstance(verdict, Verdict) and verdict.feasible and not is_shunned(name, who.pod, view)
+    return isinstance(verdict, Verdict) and verdict.fits and not is_shunned(name, who.pod, view)
 
 
 def reluctance_of(name: str, pod: Pod, view: ClusterView) -> int:

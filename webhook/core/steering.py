@@ -52,13 +52,14 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
         return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
-    fitting = [verdict.node for verdict in verdicts if verdict.feasible]
+    fitting = [verdict.node for verdict in verdicts if verdict.fits]
     names, toward = _among(who, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
     return Steer(
         why=evidence_for(next(iter(wished)), findings).why,
         preferred=weigh(wished)[:MAX_TERMS],
         shortlist=names,
         toward=toward,
+        usage=who.usage,
         findings=findings,
         verdicts=verdicts,
     )
@@ -101,6 +102,6 @@ def judge(node: str, who: Applicant, view: ClusterView) -> Verdict | Needs:
     verdict = fit.judge(node, who, view)
     if isinstance(verdict, Needs) or verdict.why.reason in _NOT_KNOWN:
         return verdict
-    if verdict.feasible and shortlist.is_shunned(node, who.pod, view):
+    if verdict.fits and shortlist.is_shunned(node, who.pod, view):
         return Verdict(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
-    return Verdict(node, verdict.why, preferable=verdict.feasible)
+    return Verdict(node, verdict.why, preferable=verdict.fits)

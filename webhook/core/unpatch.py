@@ -40,7 +40,7 @@ def is_same(one: Any, other: Any) -> bool:
 
     An empty object or list says what an absent one says, and the scheduler adds preferences up in any order.
     """
-    return _plain(one) == _plain(other)
+    return bool(_plain(one) == _plain(other))
 
 
 def _plain(tree: Any) -> Any:

@@ -110,6 +110,10 @@ class ClusterView(Protocol):
         """The Kubernetes nodes, in no order that means anything; none where they can't be known without asking."""
         ...
 
+    def usable_nodes(self) -> int:
+        """How many of `node_names` are Ready and not cordoned."""
+        ...
+
     def crowd(self) -> Crowd | str | None:
         """What the pods of the cluster leave of its nodes; why that is not known; None where nobody is to ask."""
         ...

@@ -86,6 +86,7 @@ class WorkloadStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False
     """The part of v1.PodStatus that changes what a pod takes of its node."""
 
     phase: str | None = None
+    nominated_node_name: str | None = None
     conditions: list[PodCondition] | None = None
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None

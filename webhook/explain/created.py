@@ -20,7 +20,7 @@ def as_created(pod: _Json) -> _Json:
     """The pod without its node, our annotations, and the affinity that we wrote; itself where it can't be read."""
     try:
         operations = undo(msgspec.convert(pod, Pod))
-        before = _copied(pod)
+        before: _Json = _copied(pod)
         apply(before, operations)
     except (msgspec.ValidationError, NotApplicable):
         return pod

@@ -28,6 +28,7 @@ from webhook.explain.live_view import Listings, LiveView
 from webhook.explain.longhorn import Volume
 from webhook.explain.names import Named, Type
 from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
+from webhook.kube.pods import REPLICA_LABELS
 from webhook.kube.store import Read, Store, View
 from webhook.kube.wire import Decoders
 
@@ -185,7 +186,9 @@ class Live:
         except Trouble as trouble:
             return str(trouble)
         nodes = {ref.key.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
-        return CountedCrowd(pods, nodes, {each.metadata.name or "": limits(each.spec) for each in drivers}, headroom)
+        limits_of = {each.metadata.name or "": limits(each.spec) for each in drivers}
+        replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
+        return CountedCrowd(pods, nodes, limits_of, headroom, max(1, replicas))
 
     def know_volume(self, volume: str) -> Sequence[str]:
         """Look for its PersistentVolume by two names, and list the VMs' pods of the namespace that its claim is in."""

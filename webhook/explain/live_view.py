@@ -51,6 +51,11 @@ class LiveView(View):
         """The nodes, where they were listed."""
         return self._listings.nodes or ()
 
+    def usable_nodes(self) -> int:
+        """How many of them are Ready and not cordoned."""
+        nodes = (self.node(name) for name in self.node_names())
+        return sum(not isinstance(node, Gap) and node.usable for node in nodes)
+
     def crowd(self) -> CountedCrowd | str | None:
         """What the pods leave of the nodes, where they were listed."""
         return self._listings.crowd

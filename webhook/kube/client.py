@@ -62,10 +62,14 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a configuration leads, in the user's words; None for what it does not name."""
+    """Where a configuration leads, in the user's words; None for what it does not name.
+
+    `in_pod`: it is the account of the pod that this process runs in.
+    """
 
     context: str | None = None
     namespace: str | None = None
+    in_pod: bool = False
 
 
 class Reply(Struct, frozen=True):
@@ -95,7 +99,7 @@ class Api:
     """One API server. `host` is its URL; `context` and `namespace` are the kubeconfig's (in a pod: the account's)."""
 
     def __init__(self, target: Target, client: ApiClient, place: Place) -> None:
-        self.context, self.namespace = place.context, place.namespace
+        self.context, self.namespace, self.in_pod = place.context, place.namespace, place.in_pod
         self._target = target
         self._client = client
         self._trust = _trust(client.configuration)
@@ -256,7 +260,7 @@ async def _configure(target: Target) -> tuple[Configuration, Place]:
     try:
         if not named and _is_pod():
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            place = Place(namespace=_account_namespace())
+            place = Place(namespace=_account_namespace(), in_pod=True)
         else:
             place = await _load_kubeconfig(target, configuration)
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:

@@ -1,7 +1,7 @@
 """WatchedCrowd: the Crowd (webhook.core.crowd) of a live cluster, by the caches of its pods and nodes.
 
-It also counts what no cache shows yet: pods that were pinned a moment ago. So that of many calls at once no two get the
-last seat; another replica's pins are known once their pods are seen.
+It also counts what no cache shows yet: pods that were drawn to nodes a moment ago. So of many calls at once no two get
+the last place. What other replicas have decided is known once a watch shows their pods.
 """
 
 from __future__ import annotations
@@ -11,31 +11,39 @@ from collections.abc import Hashable, Mapping
 from typing import Final
 
 from webhook.core import instances
-from webhook.core.crowd import Attendant, Counted, Room
+from webhook.core.crowd import Attendant, Room
 from webhook.core.neighbours import Neighbours, Presence
 from webhook.core.objects import Node, Pod
-from webhook.core.requests import usage
+from webhook.core.placement import Pin
+from webhook.core.requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.index import Nodes
-from webhook.kube.pods import Pods
+from webhook.kube.pods import REPLICA_LABELS, Pods
 from webhook.kube.watch import ListWatch
 
-_RESERVED_SECONDS: Final = 10.0  # a pod is seen within a moment of its admission, or was refused by somebody after us
-_SETTLED_SECONDS: Final = 0.1  # watches of two replicas are not so far apart, unless ours is late itself: then longer
+_ASSUMED_SECONDS: Final = 10.0  # the longest that an API server waits for webhooks: then the pod is there, or refused
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
 
 class WatchedCrowd:
     """What the caches say at the moment of asking. To be asked only while there is no `problem`."""
 
-    def __init__(self, caches: Mapping[Kind, ListWatch], headroom: Mapping[str, int]) -> None:
+    def __init__(self, caches: Mapping[Kind, ListWatch], headroom: Mapping[str, int], *, in_pod: bool = False) -> None:
+        """`in_pod`: this process runs in a pod of the cluster, which must be among those that are seen."""
         self.headroom = headroom
         self._caches = caches
+        self._in_pod = in_pod
 
     def problem(self, now: float) -> str:
         """What keeps the caches from being taken for the cluster; empty for nothing."""
         late = (cache for cache in map(self._caches.__getitem__, _READ) if not cache.fresh(now))
-        return "; ".join(f"{cache.resource.title}: {cache.problem or 'not up to date'}" for cache in late)
+        told = "; ".join(f"{cache.resource.title}: {cache.problem or 'not up to date'}" for cache in late)
+        if not told and self._in_pod and not self._pods.replicas:
+            labels = ",".join(f"{key}={value}" for key, value in REPLICA_LABELS.items())
+            return (
+                f"no pod of this webhook is seen in its namespace (labels {labels}), so its replicas can't be counted"
+            )
+        return told
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -47,40 +55,56 @@ class WatchedCrowd:
         """Every pod, as rules between pods see it."""
         return self._pods.gathering.neighbours
 
+    @property
+    def replicas(self) -> int:
+        """How many pods of ours are there, ready or not: a Service may still, or already, lead to each."""
+        return max(1, len(self._pods.replicas))
+
     def room(self, node: str) -> Room:
         """What is there on a node."""
         nodes = self._caches[Kind.NODE].index
         has = nodes.has.get(node, {}) if isinstance(nodes, Nodes) else {}
         limits = self._caches[Kind.CSI_NODE].objects.get(node, {})
-        gathering = self._pods.gathering
-        promises = self._pods.promises
-        expected = gathering.expected(node) + promises.open(node)
-        return Room(has, gathering.load(node), limits, expected, promises.contested(node))
+        return self._pods.gathering.room(node, has, limits)
 
-    def leave(self) -> None:
-        """This process is about to end: others are asked from now on, too."""
-        self._pods.promises.leave()
+    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
+        """As Crowd has it."""
+        return self._pods.gathering.listed(in_flight=in_flight)
 
-    def refuse(self, pod: Pod) -> None:
-        """A pod got no pin for want of room. While that goes on, it is no pod that starts alone."""
-        self._pods.promises.ask(usage(pod.spec))
+    def forget(self, pod: Pod, namespace: str) -> None:
+        """The pod is decided on anew."""
+        owner = _owner(pod, namespace)
+        if owner is not None:
+            self._pods.forget(owner)
 
-    def reserve(self, pod: Pod, namespace: str, node: str) -> None:
-        """Count a pod where it was just pinned to, until it is seen, or for a short time."""
+    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+        """Count a pod on each node that it was just drawn to, until it is seen, or for a short time.
+
+        One that kube-scheduler does not look at before a gate is lifted counts nowhere.
+        """
+        if pod.spec.scheduling_gates:
+            return
         apart = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity else None
-        instance = instances.owner(pod)
-        owner = (namespace, instance.uid) if instance and instance.uid else object()
-        pods, taken = self._pods, usage(pod.spec)
-        attendant = Attendant(
-            namespace=namespace,
-            node=node,
-            usage=taken,
-            labels=pod.metadata.labels,
-            repels=apart.required if apart else None,
-            presence=Presence.EXPECTED,
+        owner = _owner(pod, namespace) or object()
+        assumed = self._pods.assume(
+            owner,
+            (
+                Attendant(
+                    namespace=namespace,
+                    node=node,
+                    usage=drawn.usage,
+                    labels=pod.metadata.labels,
+                    repels=apart.required if apart else None,
+                    presence=Presence.EXPECTED,
+                    on_way=True,
+                    pinned=bool(drawn.required),
+                    listed=bool(drawn.shortlist) and index == 0,
+                    in_flight=True,
+                )
+                for index, node in enumerate(drawn.nodes)
+            ),
         )
-        pods.promises.ask(taken)
-        _Reservation(pods, owner, pods.reserve(owner, attendant))
+        asyncio.get_running_loop().call_later(_ASSUMED_SECONDS, self._pods.forget, owner, assumed)
 
     @property
     def _pods(self) -> Pods:
@@ -89,24 +113,7 @@ class WatchedCrowd:
         return pods
 
 
-class _Reservation:
-    """What becomes of a reservation as time goes by, for as long as it is its owner's last."""
-
-    def __init__(self, pods: Pods, owner: Hashable, counted: Counted) -> None:
-        self._pods, self._owner, self._counted = pods, owner, counted
-        self._loop = asyncio.get_running_loop()
-        self._loop.call_later(_RESERVED_SECONDS, pods.release, owner, counted)
-        pods.promises.add(owner, counted.node, counted.usage)
-        self._loop.call_later(_SETTLED_SECONDS, self._look, _SETTLED_SECONDS)
-
-    def _look(self, seconds: float) -> None:
-        """Whether its pod was seen. Then others' pods of the same time are soon, too: as soon as ours was, at most."""
-        reserved = self._pods.reserved(self._owner)
-        if reserved is self._counted:
-            self._loop.call_later(2 * seconds, self._look, 2 * seconds)
-        elif reserved is None:
-            self._loop.call_later(seconds, self._settle)
-
-    def _settle(self) -> None:
-        if self._pods.reserved(self._owner) is None:
-            self._pods.promises.settle(self._owner)
+def _owner(pod: Pod, namespace: str) -> Hashable | None:
+    """The VirtualMachineInstance: it has one pod that starts it, however often that is created anew."""
+    instance = instances.owner(pod)
+    return (namespace, instance.uid) if instance and instance.uid else None

@@ -59,21 +59,24 @@ class Names(_Plain):
 
 
 class Nodes(Names):
-    """Nodes, and what each has for pods."""
+    """Nodes, what each has for pods, and how many of them are Ready and not cordoned."""
 
     def __init__(self) -> None:
         super().__init__()
         self.has: dict[str, Mapping[str, int]] = {}
+        self.usable = 0
 
     def put(self, key: str, old: Any, new: Any) -> Any:
         """As Names."""
         if old is None or old.status != new.status:
             self.has[key] = allocatable(new.status.allocatable if new.status else None)
+        self.usable += new.usable - (old is not None and old.usable)
         return super().put(key, old, new)
 
     def drop(self, key: str, old: Any) -> None:
         """As Names."""
         del self.has[key]
+        self.usable -= old.usable
         super().drop(key, old)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from sys import intern
 from typing import Any, Final
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from webhook.kube.index import ByHandle, Index, Nodes
 from webhook.kube.pods import Pods, WirePod, build, keep
 
 SELECTS_VIRT_LAUNCHERS: Final = f"{LABEL_APP}={VIRT_LAUNCHER}"
+OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, for a process that runs in no pod
 BY_NAMESPACE: Final = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
 
 
@@ -89,8 +91,10 @@ class WatchedPods(StrEnum):
     NONE = "none"
 
 
-def resources(longhorn_namespace: str, pods: WatchedPods = WatchedPods.ALL) -> tuple[Resource, ...]:
-    """Every kind that core reads; Longhorn's own from its namespace."""
+def resources(
+    longhorn_namespace: str, pods: WatchedPods = WatchedPods.ALL, own_namespace: str = OWN_NAMESPACE
+) -> tuple[Resource, ...]:
+    """Every kind that core reads; Longhorn's own from its namespace. Our own pods are in `own_namespace`."""
     longhorn = f"/apis/{LONGHORN_API_VERSION}"
     return (
         Resource(
@@ -165,7 +169,7 @@ def resources(longhorn_namespace: str, pods: WatchedPods = WatchedPods.ALL) -> t
             keep=keep,
             build=build,
             page_objects=100,  # 20 KB each
-            index=Pods,
+            index=partial(Pods, own_namespace),
             watched=pods is not WatchedPods.NONE,
         ),
         Resource(

@@ -26,6 +26,7 @@ from webhook.core.objects import (
     PodStatus,
     Volume,
 )
+from webhook.core.pod_rules import InterPodTerms
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.records import build_status, claim_key, placed_at, refusal, share
 
@@ -53,14 +54,11 @@ class WireMeta(Struct, rename="camel", gc=False):
     owner_references: list[OwnerReference] | None = None
 
 
-class _WireNodeAffinity(Struct, rename="camel", gc=False):
-    required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
-
-
 class WireAffinity(Struct, rename="camel", gc=False):
     """v1.Affinity of a pod, as far as it is read."""
 
-    node_affinity: _WireNodeAffinity | None = None
+    node_affinity: NodeAffinity | None = None
+    pod_anti_affinity: InterPodTerms | None = None
 
 
 class _WireVolume(Struct, rename="camel", gc=False):

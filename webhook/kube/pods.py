@@ -1,43 +1,42 @@
 """Every pod of the cluster, as little of each as is asked for: what it takes of its node, whom it repels, whose it is.
 
 An index (webhook.kube.index) that also makes what the cache keeps: a record holds what it takes to count its pod no
-more. A pod that is on no node yet counts where it can only go: on the one node that it is pinned to; or, until it is
-seen at all, where it was pinned to a moment ago.
-Invariant: `gathering` is what the records and the reservations add up to.
+more. Invariant: `gathering` is what the records and the assumed pods add up to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
 
-from webhook.core.affinity import only_node
 from webhook.core.crowd import Attendant, Counted, Gathering
-from webhook.core.neighbours import Presence
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, PodStatus, Volume
-from webhook.core.pod_rules import InterPodTerms
-from webhook.core.requests import takes_room, usage
+from webhook.core.drawn import places
+from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, NodeAffinity, PodSchedulingGate, PodStatus, Volume
+from webhook.core.requests import usage
 from webhook.core.workload import Workload
 from webhook.kube import launchers
 from webhook.kube.index import ByClaim
 from webhook.kube.launchers import Launcher
-from webhook.kube.promises import Promises
 from webhook.kube.records import share
 
-_REQUIRED: Final = "required"  # placement.Mode, as our annotation begins
+REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
+"""Of our own pods: what the Service of manifests/base selects, and so whom an API server may ask."""
 
-
-class _WireAffinity(launchers.WireAffinity, rename="camel", gc=False):
-    pod_anti_affinity: InterPodTerms | None = None
+_REPLICA: Final = REPLICA_LABELS.items()
 
 
 class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     node_name: str | None = None
-    affinity: _WireAffinity | None = None
+    affinity: launchers.WireAffinity | None = None
+    scheduling_gates: list[PodSchedulingGate] | None = None
     volumes: list[Volume] | None = None
+
+    @property
+    def node_affinity(self) -> NodeAffinity | None:
+        return self.affinity.node_affinity if self.affinity else None
 
 
 class WirePod(Struct, gc=False):
@@ -49,46 +48,51 @@ class WirePod(Struct, gc=False):
 
 
 class Seen(Struct, frozen=True, gc=False):
-    """A pod as it was just read: where it counts, if anywhere, and the VM in it. `digest` tells it from what it was."""
+    """A pod as it was just read: where it counts, if anywhere, and the VM in it. `digest` tells it from what it was.
 
-    counts: Attendant | None
+    `replica`: it has the labels of our own pods.
+    """
+
+    counts: tuple[Attendant, ...]
     launcher: Launcher | None
     namespace: str
     digest: int
+    replica: bool
 
 
 class Record(Struct, frozen=True, gc=False):
-    """A pod as it is counted."""
+    """A pod as it is counted: once for almost all, so that these need no tuple."""
 
-    counted: Counted | None
+    counted: Counted | tuple[Counted, ...]
     launcher: Launcher | None
     digest: int
 
 
 def keep(wire: WirePod) -> Seen:
     """A pod from its JSON."""
-    meta, spec, labels = wire.metadata, wire.spec, wire.metadata.labels or {}
+    meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
     launcher = launchers.keep(wire) if labels.get(LABEL_APP) == VIRT_LAUNCHER else None
-    node, presence = _place(wire)
-    if not node:
-        return Seen(None, launcher, meta.namespace, 0)
+    where = places(spec, wire.status, leaves=bool(meta.deletion_timestamp), is_vm=launcher is not None)
+    if not where:
+        return Seen((), launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
-    repels = spec.affinity.pod_anti_affinity.required if spec.affinity and spec.affinity.pod_anti_affinity else None
-    digest = hash((node, presence, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
-    counts = Attendant(
-        namespace=meta.namespace, node=node, usage=taken, labels=labels, repels=repels, presence=presence
+    repels = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
+    digest = hash((*where, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
+    counts = tuple(
+        Attendant(
+            namespace=meta.namespace,
+            usage=taken,
+            labels=labels,
+            repels=repels,
+            node=place.node,
+            presence=place.presence,
+            on_way=place.on_way,
+            pinned=place.pinned,
+            listed=place.listed,
+        )
+        for place in where
     )
-    return Seen(counts, launcher, meta.namespace, digest)
-
-
-def _place(wire: WirePod) -> tuple[str, Presence]:
-    """Where a pod counts: on its node, or on the only one that it may run on. Empty for nowhere."""
-    spec, phase = wire.spec, wire.status.phase if wire.status else None
-    if spec.node_name:
-        presence = Presence.TERMINATING if wire.metadata.deletion_timestamp else Presence.BOUND
-        return (spec.node_name if takes_room(spec.node_name, phase) else ""), presence
-    node_affinity = spec.affinity.node_affinity if spec.affinity else None
-    return (only_node(node_affinity.required) if node_affinity else None) or "", Presence.EXPECTED
+    return Seen(counts, launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
 
 
 def build(key: str, record: Record | Seen) -> Any:
@@ -97,14 +101,29 @@ def build(key: str, record: Record | Seen) -> Any:
 
 
 class Pods:
-    """An Index. `launchers`: the virt-launcher pods by cache key; `by_claim`: their keys by the claims they use."""
+    """An Index, and what kube-scheduler calls its cache: every pod that takes a place, seen or assumed.
 
-    def __init__(self) -> None:
+    A pod that was just admitted is assumed to be where it was drawn to, until a watch shows it, until it is decided on
+    anew, or until it expires, for somebody after us may have refused it (pkg/scheduler/backend/cache/interface.go)::
+
+        admitted -> assumed --+--> confirmed: a watch shows the VM's pod
+                              +--> forgotten: the same VM's pod is asked about again
+                              +--> expired
+
+    Attributes:
+        gathering: where the pods are.
+        launchers: the virt-launcher pods by cache key; `by_claim`: their keys by the claims they use.
+        replicas: the cache keys of our own pods.
+    """
+
+    def __init__(self, namespace: str = "") -> None:
+        """Our own pods are in `namespace`."""
         self.gathering = Gathering()
         self.launchers: dict[str, Launcher] = {}
         self.by_claim = ByClaim()
-        self.promises = Promises()
-        self._reserved: dict[Hashable, Counted] = {}
+        self.replicas: set[str] = set()
+        self._namespace = namespace
+        self._assumed: dict[Hashable, tuple[Counted, ...]] = {}
 
     def same(self, old: Record, new: Seen) -> bool:
         """Whether the pod is as it was."""
@@ -119,38 +138,32 @@ class Pods:
         if new.launcher is not None:
             self.by_claim.put(key, None, new.launcher)
             self.launchers[key] = new.launcher
-            self._seen(new, new.launcher, first=old is None)
-        return Record(self.gathering.add(new.counts) if new.counts else None, new.launcher, new.digest)
-
-    def _seen(self, new: Seen, launcher: Launcher, *, first: bool) -> None:
-        """Its reservation has served; a pinned pod that had none was pinned by another replica."""
-        owner = new.namespace, launcher.uid
-        ours = owner in self._reserved
-        if new.counts and (ours or (first and launcher.state.decided == _REQUIRED)):
-            self.promises.seen(new.counts.node, ours=ours)
-        self.release(owner)
+            for assumed in self._assumed.pop((new.namespace, new.launcher.uid), ()):
+                self.gathering.confirm(assumed)
+        if new.replica and new.namespace == self._namespace:
+            self.replicas.add(key)
+        counted = tuple(map(self.gathering.add, new.counts))
+        return Record(counted[0] if len(counted) == 1 else counted, new.launcher, new.digest)
 
     def drop(self, key: str, old: Record) -> None:
         """Count a pod no more."""
+        self.replicas.discard(key)
         if old.launcher is not None:
             self.by_claim.drop(key, old.launcher)
             del self.launchers[key]
-        if old.counted is not None:
-            self.gathering.remove(old.counted)
+        for counted in old.counted if isinstance(old.counted, tuple) else (old.counted,):
+            self.gathering.remove(counted)
 
-    def reserve(self, owner: Hashable, pod: Attendant) -> Counted:
-        """Count a pod that is being created, until it is seen or released. An owner has one: the last."""
-        self.release(owner)
-        counted = self._reserved[owner] = self.gathering.add(pod)
-        return counted
+    def assume(self, owner: Hashable, pods: Iterable[Attendant]) -> tuple[Counted, ...]:
+        """Count a pod that is being created, on each node that it is drawn to. An owner has one: the last."""
+        self.forget(owner)
+        assumed = self._assumed[owner] = tuple(map(self.gathering.add, pods))
+        return assumed
 
-    def reserved(self, owner: Hashable) -> Counted | None:
-        """The reservation, None where the pod was seen or nobody waits for it."""
-        return self._reserved.get(owner)
-
-    def release(self, owner: Hashable, only: Counted | None = None) -> None:
-        """Forget the reservation, if there is one; where `only` is told, if it is that one."""
-        reserved = self._reserved.get(owner)
-        if reserved is not None and (only is None or only is reserved):
-            del self._reserved[owner]
-            self.gathering.remove(reserved)
+    def forget(self, owner: Hashable, only: tuple[Counted, ...] | None = None) -> None:
+        """Count the owner's assumed pod no more, if there is one; where `only` is told, if it is that one."""
+        assumed = self._assumed.get(owner)
+        if assumed is not None and (only is None or only is assumed):
+            del self._assumed[owner]
+            for counted in assumed:
+                self.gathering.remove(counted)

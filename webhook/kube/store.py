@@ -39,6 +39,7 @@ from webhook.core.objects import (
     ShareManagerStatus,
     VolumeAttachment,
 )
+from webhook.core.placement import Pin
 from webhook.core.room import NO_HEADROOM
 from webhook.core.view import Gap, Key, Kind, Ref
 from webhook.kube.client import Api, Trouble
@@ -145,6 +146,11 @@ class View:
         nodes = self._store.caches[Kind.NODE]
         return nodes.index.all if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else ()
 
+    def usable_nodes(self) -> int:
+        """How many of them are Ready and not cordoned."""
+        nodes = self._store.caches[Kind.NODE]
+        return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else 0
+
     def crowd(self) -> Crowd | str | None:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
         return self._store.crowd(self._now)
@@ -237,7 +243,7 @@ class Store:
         self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
-        self._crowd = WatchedCrowd(self.caches, headroom) if Kind.CSI_NODE in self.caches else None
+        self._crowd = WatchedCrowd(self.caches, headroom, in_pod=api.in_pod) if Kind.CSI_NODE in self.caches else None
 
     async def run(self) -> None:
         """List and watch everything until cancelled."""
@@ -258,19 +264,15 @@ class Store:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
         return None if self._crowd is None else self._crowd.problem(now) or self._crowd
 
-    def reserve(self, pod: Pod, namespace: str, node: str | None) -> None:
-        """Count a pod that is being created in `namespace` and was pinned to `node`, until it is seen; or was not."""
-        if self._crowd is None:
-            return
-        if node is None:
-            self._crowd.refuse(pod)
-        else:
-            self._crowd.reserve(pod, namespace, node)
-
-    def leave(self) -> None:
-        """This process is about to end."""
+    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+        """Count a pod that is being created in `namespace` where it was just drawn to, until a watch shows it."""
         if self._crowd is not None:
-            self._crowd.leave()
+            self._crowd.assume(pod, namespace, drawn)
+
+    def forget(self, pod: Pod, namespace: str) -> None:
+        """Count a pod no more that is being created, and is decided on anew."""
+        if self._crowd is not None:
+            self._crowd.forget(pod, namespace)
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """False only where a whole list shows none, or has just now shown none, and none was ever seen."""

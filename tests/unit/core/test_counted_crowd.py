@@ -14,7 +14,9 @@ from webhook.core.neighbours import Found
 from webhook.core.objects import Node, Pod
 from webhook.core.selectors import EVERYTHING, Scope
 
-NODES = {name: convert(builders.node(name, allocatable={"cpu": "4"}), Node) for name in ("node-a", "node-b")}
+NODES = {
+    name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")
+}
 REQUESTS = {"cpu": "1"}
 
 
@@ -24,8 +26,8 @@ def crowd(*pods: dict[str, Any]) -> CountedCrowd:
 
 
 def taken(room: Room) -> tuple[int, int, int]:
-    """Pods, milli-CPU, and how many of the pods are not bound."""
-    return room.load.pods, room.load.requested.get("cpu", 0), room.expected
+    """Pods, milli-CPU, and how many of the pods kube-scheduler has not looked at."""
+    return room.load.pods, room.load.requested.get("cpu", 0), room.on_way
 
 
 @pytest.mark.parametrize(
@@ -62,6 +64,17 @@ def test_pods_repel_and_are_found_by_their_labels() -> None:
     assert there.neighbours.find([Scope(("default",))], EVERYTHING, rule="a test") == Found(there={"node-a": 1})
     ((repulsion, certain),) = there.neighbours.repulsions.against("vms", {"app": "db"})
     assert (repulsion.tally, certain) == ("node-b", True)
+
+
+def test_pods_on_a_list_are_known() -> None:
+    """They may run on few nodes only."""
+    own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"node-a": 100})
+    pod = builders_pods.pod("p", requests=REQUESTS)
+    pod["spec"]["affinity"] = own
+    there = crowd(pod)
+    assert sum(there.listed(in_flight=False).values()) == 1
+    assert not there.listed(in_flight=True)
+    assert taken(there.room("node-a")) == (1, 1000, 1)
 
 
 def test_pods_that_are_left_out_take_no_room() -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.core.crowd import Attendant, Counted, Gathering, Room
+from webhook.core.crowd import Attendant, Gathering, Room
 from webhook.core.neighbours import Found, Presence
 from webhook.core.requests import HostPort, Usage
-from webhook.core.room import NodeLoad
 from webhook.core.selectors import EVERYTHING, Scope
 
 PORT = HostPort("TCP", 80, "0.0.0.0")  # noqa: S104 - as the scheduler writes it
+HAS = {"pods": 10, "cpu": 1000, "memory": 2**30}
 SMALL = Usage((("cpu", 100), ("memory", 2**20)), (PORT,))
 
 
@@ -19,40 +19,73 @@ def attendant(node: str = "n1", **described: object) -> Attendant:
     return Attendant(**{"namespace": "vms", "node": node, "usage": SMALL, **described})  # type: ignore[arg-type]
 
 
+def room(gathering: Gathering, node: str = "n1") -> Room:
+    """What is on a node of one CPU."""
+    return gathering.room(node, HAS, {})
+
+
 def test_a_node_that_nobody_is_on_has_no_load() -> None:
-    """Nor is anybody expected there; and asking makes nothing of it."""
+    """Nor is anybody on the way there; and asking makes nothing of it."""
     gathering = Gathering()
-    assert (gathering.load("n1").pods, gathering.expected("n1")) == (0, 0)
+    assert (room(gathering).load.pods, room(gathering).on_way, room(gathering).pinned) == (0, 0, False)
     gathering.add(attendant("n2"))
-    assert gathering.load("n1").pods == 0
+    assert room(gathering).load.pods == 0
 
 
 def test_pods_come_and_go() -> None:
     """Each is counted on its node, in load and among neighbours, until it is removed."""
     gathering = Gathering()
-    first, _ = gathering.add(attendant(labels={"app": "db"})), gathering.add(attendant())
-    load = gathering.load("n1")
+    first, second = gathering.add(attendant(labels={"app": "db"})), gathering.add(attendant())
+    load = room(gathering).load
     assert (load.pods, load.requested, load.ports) == (2, {"cpu": 200, "memory": 2**21}, {PORT: 2})
-    assert isinstance(first, Counted)
     gathering.remove(first)
+    load = room(gathering).load
     assert (load.pods, load.requested, load.ports) == (1, {"cpu": 100, "memory": 2**20}, {PORT: 1})
     found = gathering.neighbours.find([Scope(("vms",))], EVERYTHING, rule="a test")
     assert found == Found(there={"n1": 1})
+    gathering.remove(second)
+    assert not gathering._nodes, "of a node that may be gone nothing is left"
 
 
-@pytest.mark.parametrize(
-    ("presence", "expected"), [(Presence.BOUND, 0), (Presence.TERMINATING, 0), (Presence.EXPECTED, 1)]
-)
-def test_those_that_are_not_bound_are_told_apart(presence: Presence, expected: int) -> None:
-    """They count in the load like all others, and are known to be still on their way."""
+@pytest.mark.parametrize("presence", [Presence.BOUND, Presence.TERMINATING])
+def test_a_pod_that_is_bound_is_on_its_way_no_more(presence: Presence) -> None:
+    """Whatever is told of it beside."""
     gathering = Gathering()
-    counted = gathering.add(attendant(presence=presence))
-    assert (gathering.load("n1").pods, gathering.expected("n1")) == (1, expected)
-    gathering.remove(counted)
-    assert (gathering.load("n1").pods, gathering.expected("n1")) == (0, 0)
+    gathering.add(attendant(presence=presence, on_way=True, pinned=True, listed=True, in_flight=True))
+    found = room(gathering)
+    assert (found.load.pods, found.on_way, found.pinned, found.in_flight.pods) == (1, 0, False, 0)
+    assert not gathering.listed(in_flight=True)
 
 
-def test_a_room_is_nobody_s_unless_told() -> None:
-    """Where a cluster is described by files nothing is under way."""
-    room = Room({}, NodeLoad(), {})
-    assert (room.expected, room.contested) == (0, {})
+def test_a_pod_that_is_drawn_to_a_node_counts_there() -> None:
+    """In the load, and as one that is on its way, waits for this node alone, is on a list, and is not seen yet."""
+    gathering = Gathering()
+    bound = gathering.add(attendant())
+    drawn = gathering.add(attendant(presence=Presence.EXPECTED, on_way=True, pinned=True, listed=True, in_flight=True))
+    found = room(gathering)
+    assert (found.load.pods, found.load.requested["cpu"]) == (2, 200)
+    assert (found.on_way, found.pinned, found.in_flight.requested) == (1, True, dict(SMALL.requests))
+    assert (gathering.listed(in_flight=True), gathering.listed(in_flight=False)) == ({SMALL: 1}, {})
+    gathering.remove(bound)
+    assert room(gathering).load.pods == 1
+    gathering.remove(drawn)
+    assert (room(gathering).load.pods, gathering.listed(in_flight=True), gathering._nodes) == (0, {}, {})
+
+
+def test_several_pods_of_one_shape_are_told_by_their_number() -> None:
+    """Each is counted, and each is let go."""
+    gathering = Gathering()
+    waiting = [gathering.add(attendant(presence=Presence.EXPECTED, pinned=True, listed=True)) for _ in range(3)]
+    assert (room(gathering).load.pods, gathering.listed(in_flight=False)) == (3, {SMALL: 3})
+    gathering.remove(waiting.pop())
+    assert (room(gathering).load.pods, gathering.listed(in_flight=False)) == (2, {SMALL: 2})
+    assert room(gathering).pinned
+
+
+def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
+    """A DaemonSet's that will never be bound there, or a VM's: nobody has to wait for it."""
+    gathering = Gathering()
+    gathering.add(attendant(usage=Usage((("cpu", 1001),)), presence=Presence.EXPECTED, pinned=True))
+    assert (room(gathering).load.pods, room(gathering).pinned) == (0, False)
+    gathering.add(attendant(usage=Usage((("cpu", 1000),)), presence=Presence.EXPECTED, pinned=True))
+    assert (room(gathering).load.pods, room(gathering).pinned) == (1, True)

@@ -2,59 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import builders
 import pytest
-from msgspec import Struct, convert, field
-from views import Patchy, cluster
+from msgspec import convert
+from node_crowd import Crowded, There
 
 from webhook.core import fit
-from webhook.core.crowd import Attendant, Crowd, Gathering, Room
+from webhook.core.crowd import Attendant, Crowd
 from webhook.core.feasibility import ClaimVolume, Verdict
-from webhook.core.neighbours import Neighbours, Presence
-from webhook.core.objects import Node, PersistentVolume, Pod
+from webhook.core.neighbours import Presence
+from webhook.core.objects import PersistentVolume, Pod
 from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.requests import Usage
 from webhook.core.view import Gap, Key, Kind, Needs, Ref
 
-HAS = {"pods": 3, "cpu": 1000}
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
-
-
-class There(Struct):
-    """A Crowd on n1, a node of one CPU and three pods."""
-
-    gathering: Gathering = field(default_factory=Gathering)
-    headroom: Mapping[str, int] = {}
-    volume_limits: Mapping[str, int] = {}
-    contested: Mapping[str, int] = {}
-    nodes: Mapping[str, Node] = field(default_factory=lambda: {"n1": convert(builders.node("n1"), Node)})
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """As Crowd says."""
-        return self.gathering.neighbours
-
-    def room(self, node: str) -> Room:
-        """As Crowd says."""
-        load, expected = self.gathering.load(node), self.gathering.expected(node)
-        return Room(HAS, load, self.volume_limits, expected, self.contested)
-
-
-class Crowded(Patchy):
-    """A healthy n1 with this crowd."""
-
-    def __init__(self, crowd: Crowd | str | None, gaps: Mapping[Ref, Gap] | None = None) -> None:
-        super().__init__(cluster(builders.node("n1")), gaps or {})
-        self._crowd = crowd
-
-    def crowd(self) -> Crowd | str | None:
-        """As ClusterView says."""
-        return self._crowd
 
 
 def there(*pods: Attendant, **more: Any) -> There:
@@ -86,7 +53,14 @@ def verdict(crowd: Crowd | str | None, pod: Pod | None = None, volumes: Sequence
 VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
 OF_NFS = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", driver=None), PersistentVolume))
 FULL = taking(501)
-EXPECTED = taking(501, Presence.EXPECTED)
+WAITS = taking(501, Presence.EXPECTED)
+
+
+def coming(cpu: int, **described: Any) -> Attendant:
+    """A pod that is drawn to n1, and that kube-scheduler has not looked at yet."""
+    return taking(cpu, Presence.EXPECTED, on_way=True, **described)
+
+
 PORTS = [{"containerPort": 80, "hostPort": 80}]
 TAKEN = Attendant(namespace="vms", node="n1", usage=fit.applicant(asking("1m", ports=PORTS), "vms").usage)
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
@@ -115,27 +89,57 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
     "just room": (there(taking(500)), asking(), (Reason.NODE_FEASIBLE, True)),
     "full": (there(FULL), asking(), (Reason.NO_ROOM, True)),
     "full of terminating ones": (there(taking(501, Presence.TERMINATING)), asking(), (Reason.NO_ROOM, True)),
-    "promised": (there(EXPECTED), asking(), (Reason.NO_ROOM, False)),
-    "partly promised": (there(taking(400), taking(101, Presence.EXPECTED)), asking(), (Reason.NO_ROOM, False)),
-    "some are expected, and there is room": (
+    "full of one that waits": (there(WAITS), asking(), (Reason.NO_ROOM, True)),
+    "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_CONTESTED, False)),
+    "full, and a VM that may go nowhere else waits": (
+        there(taking(501), taking(1000, Presence.EXPECTED, pinned=True)),
+        asking(),
+        (Reason.NODE_AWAITED, False),
+    ),
+    "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_CONTESTED, False)),
+    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.OTHERS_ON_WAY, True)),
+    "one waits, and there is room for both": (
         there(taking(500, Presence.EXPECTED)),
         asking(),
         (Reason.NODE_FEASIBLE, True),
     ),
+    "room for each of two replicas": (there(replicas=2), asking("500m"), (Reason.NODE_FEASIBLE, True)),
+    "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.NO_SHARE, True)),
+    "room for one of two replicas, and one comes": (
+        there(coming(1), replicas=2),
+        asking("500m"),
+        (Reason.NODE_CONTESTED, False),
+    ),
+    "room for one of two replicas, and one waits for this node alone": (
+        there(taking(1, Presence.EXPECTED, pinned=True), replicas=2),
+        asking("500m"),
+        (Reason.NODE_AWAITED, False),
+    ),
+    "room for each of three replicas": (there(replicas=3), asking("333m"), (Reason.NODE_FEASIBLE, True)),
+    "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.NO_SHARE, True)),
+    "pods for two of three replicas": (there(taking(0), replicas=3), asking("1m"), (Reason.NO_SHARE, True)),
+    "its own share is taken by one that it has just drawn there": (
+        there(coming(200, in_flight=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        asking("301m"),
+        (Reason.NODE_CONTESTED, False),
+    ),
+    "its own share holds both": (
+        there(coming(200, in_flight=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        asking("300m"),
+        (Reason.OTHERS_ON_WAY, True),
+    ),
     "as many pods as it may have": (there(*[taking(0)] * 3), asking(), (Reason.NO_ROOM, True)),
     "within the headroom": (there(headroom={"cpu": 501}), asking(), (Reason.NO_ROOM, True)),
     "headroom is left": (there(headroom={"cpu": 500}), asking(), (Reason.NODE_FEASIBLE, True)),
-    "contested": (there(contested={"cpu": 501, "pods": 1}), asking(), (Reason.NO_ROOM, True)),
-    "contested, and promised": (
-        there(taking(100, Presence.EXPECTED), contested={"cpu": 501, "pods": 1}),
-        asking(),
-        (Reason.NO_ROOM, False),
+    "headroom is left beside the shares": (
+        there(headroom={"cpu": 200}, replicas=2),
+        asking("400m"),
+        (Reason.NODE_FEASIBLE, True),
     ),
-    "contested, and room for both": (there(contested={"cpu": 500, "pods": 1}), asking(), (Reason.NODE_FEASIBLE, True)),
-    "contested beside the headroom": (
-        there(headroom={"cpu": 300}, contested={"cpu": 300}),
-        asking(),
-        (Reason.NO_ROOM, True),
+    "headroom is not left beside the shares": (
+        there(headroom={"cpu": 201}, replicas=2),
+        asking("400m"),
+        (Reason.NO_SHARE, True),
     ),
     "a port": (there(TAKEN), asking("1m", ports=PORTS), (Reason.PORT_TAKEN, True)),
     "whom it avoids": (there(DATABASE), asking(affinity=APART), (Reason.POD_ANTI_AFFINITY, True)),
@@ -145,11 +149,10 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
         asking(topologySpreadConstraints=SPREAD),
         (Reason.TOPOLOGY_LABEL_MISSING, True),
     ),
-    "full, and it may run on no other": (there(EXPECTED), asking(affinity=PINNED), (Reason.NODE_FEASIBLE, True)),
-    "full, and it may run on another": (
-        there(EXPECTED),
-        asking(affinity=builders.node_affinity(required=[builders.on_node("n1"), builders.on_node("n2")])),
-        (Reason.NO_ROOM, False),
+    "one that it avoids comes": (
+        there(coming(1, labels={"app": "db"})),
+        asking(affinity=APART),
+        (Reason.NEIGHBOUR_EXPECTED, False),
     ),
     "a node that was not listed": (there(nodes={}), asking(), (Reason.PODS_UNKNOWN, True)),
 }
@@ -157,7 +160,7 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
 
 @pytest.mark.parametrize(("crowd", "pod", "expected"), VERDICTS.values(), ids=VERDICTS)
 def test_what_the_others_have_left(crowd: There, pod: Pod, expected: tuple[Reason, bool]) -> None:
-    """Each rule refuses for its reason; a place that was promised is not even preferred by anybody else."""
+    """Each rule refuses for its reason; what could be the place of a pod that is pinned there is not even preferred."""
     found = verdict(crowd, pod)
     assert (found.why.reason, found.preferable) == expected
 
@@ -211,9 +214,33 @@ def test_what_was_not_read_is_asked_for() -> None:
         pytest.param(
             there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, whoever is known"
         ),
+        pytest.param(there(), asking(schedulingGates=[{"name": "quota"}]), Reason.SCHEDULING_GATED, id="a gate"),
+        pytest.param(None, asking(schedulingGates=[{"name": "q"}]), Reason.SCHEDULING_GATED, id="a gate, guard off"),
     ],
 )
 def test_what_no_node_can_be_judged_by(crowd: Crowd | None, pod: Pod, reason: Reason | None) -> None:
     """Rules between pods are undecidable only where the pods are not known."""
     why = fit.undecidable(pod, Crowded(crowd))
     assert (why and why.reason) == reason
+
+
+SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
+
+
+@pytest.mark.parametrize(
+    ("crowd", "pod", "told"),
+    [
+        pytest.param(there(replicas=2), asking(), None, id="nothing"),
+        pytest.param(there(replicas=2), asking(ports=PORTS), "host port", id="a host port"),
+        pytest.param(there(replicas=2), asking(affinity=APART), "required anti-affinity", id="anti-affinity"),
+        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SPREAD), "DoNotSchedule", id="spread"),
+        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SOFT_SPREAD), None, id="soft spread"),
+        pytest.param(there(), asking(ports=PORTS), None, id="one replica sees all of it"),
+        pytest.param(None, asking(ports=PORTS), None, id="guard off"),
+        pytest.param("not listed", asking(ports=PORTS), None, id="pods are not known"),
+    ],
+)
+def test_what_no_replica_has_a_share_of(crowd: Crowd | str | None, pod: Pod, told: str | None) -> None:
+    """Two replicas could both pin such a pod to one node at the same moment, and one of the pods would be stranded."""
+    why = fit.indivisible(fit.applicant(pod, "vms"), Crowded(crowd))
+    assert (why is None) if told is None else (why is not None and told in why.sentence)

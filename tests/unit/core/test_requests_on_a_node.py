@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from workloads import Object, asks, box, resize, told
 
-from webhook.core.requests import takes_room
+from webhook.core.requests import is_over
 
 SIDECAR = {"initContainers": [box("s", always=True, cpu="1")]}
 INIT = {"initContainers": [box("i", cpu="1")]}
@@ -75,18 +75,9 @@ def test_a_pod_on_a_node_takes_what_it_has_is_promised_or_asks_for(spec: Object,
 
 
 @pytest.mark.parametrize(
-    ("node", "phase", "takes"),
-    [
-        ("n1", "Running", True),
-        ("n1", "Pending", True),
-        ("n1", "Unknown", True),
-        ("n1", None, True),
-        ("n1", "Succeeded", False),
-        ("n1", "Failed", False),
-        ("", "Pending", False),
-        (None, "Pending", False),
-    ],
+    ("phase", "over"),
+    [("Running", False), ("Pending", False), ("Unknown", False), (None, False), ("Succeeded", True), ("Failed", True)],
 )
-def test_a_pod_takes_room_from_its_binding_to_its_end(node: str | None, phase: str | None, takes: bool) -> None:  # noqa: FBT001 - a column
-    """Before there is no node, and what is over runs no more."""
-    assert takes_room(node, phase) is takes
+def test_a_pod_that_is_over_counts_nowhere(phase: str | None, over: bool) -> None:  # noqa: FBT001 - a column
+    """What is over runs no more."""
+    assert is_over(phase) is over

@@ -7,7 +7,7 @@ from math import ceil
 from typing import Any
 
 import pytest
-from builders import longhorn_node, node, share_manager_pod
+from builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
@@ -25,6 +25,7 @@ POD = convert(share_manager_pod("h", phase=None), Pod)
 NAMES = [f"m{i:04}" for i in range(1000)]
 WHOLE = cluster(*map(node, NAMES))
 SOFT = ["old=:PreferNoSchedule"]
+HARD = ["old=:NoSchedule"]
 
 
 class Counting(Patchy):
@@ -108,7 +109,7 @@ def test_what_is_looked_at_is_always_another_node(many: int, seed: str) -> None:
 
 def test_few_nodes_are_looked_at() -> None:
     """In a large cluster whose nodes are all unfit the search ends, and there is no list."""
-    view = Counting(cluster(*(node(name, cordoned=name != "m0001") for name in NAMES)))
+    view = Counting(cluster(*(node(name, taints=HARD if name != "m0001" else []) for name in NAMES)))
     assert picked(view) == ()
     assert len(view.asked) <= LOOKED_AT
 
@@ -148,7 +149,7 @@ def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
 )
 def test_a_list_has_16_to_64_nodes(fit: int, listed: int) -> None:
     """The preferred node counts among them. A cluster of 101 is the smallest that needs one."""
-    nodes = [node(name, cordoned=index >= fit) for index, name in enumerate(NAMES[:101])]
+    nodes = [node(name, taints=HARD if index >= fit else []) for index, name in enumerate(NAMES[:101])]
     assert len(picked(cluster(*nodes), wished=NAMES[:1])) == listed
 
 
@@ -195,6 +196,50 @@ def test_a_pod_whose_rules_are_not_judged_gets_no_list(spec: Object) -> None:
 def test_where_pods_are_not_known_there_is_no_list() -> None:
     """Each node might be full."""
     assert picked(Uncounted(WHOLE, {})) == ()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "unusable", "listed"),
+    [
+        pytest.param(300, 149, LIST, id="most are usable"),
+        pytest.param(300, 150, 0, id="half of them are"),
+        pytest.param(200, 99, LIST, id="as many as are looked at as a sample"),
+        pytest.param(200, 100, 0, id="so few that each is scored"),
+    ],
+)
+@pytest.mark.parametrize("how", [{"ready": "False"}, {"cordoned": True}], ids=["NotReady", "cordoned"])
+def test_while_many_nodes_are_unusable_there_is_no_list(
+    nodes: int, unusable: int, listed: int, how: dict[str, Any]
+) -> None:
+    """A pod that waits keeps its list: it must not be of the few nodes that happened to be there."""
+    unfit = (node(name, **how) for name in NAMES[nodes - unusable : nodes])
+    assert len(picked(cluster(*map(node, NAMES[: nodes - unusable]), *unfit))) == listed
+
+
+def listed_pods(count: int, cpu: str) -> list[Object]:
+    """Pods that wait, each on a list of its own."""
+    own = node_affinity(required=map(on_node, ("m0001", "m0002")), preferred={"m0001": 100})
+    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
+    return [vm_pod(f"vm-{index}", affinity=own, containers=containers) for index in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "cpu", "listed"),
+    [
+        pytest.param(0, "1", LIST, id="nobody waits"),
+        pytest.param(63, "1", LIST, id="a place is left for it"),
+        pytest.param(64, "1", 0, id="none is left"),
+        pytest.param(31, "2", LIST, id="each takes two places"),
+        pytest.param(32, "2", 0, id="each takes two places, and none is left"),
+    ],
+)
+def test_a_list_has_room_for_all_that_are_on_their_way(waiting: int, cpu: str, listed: int) -> None:
+    """It is a hard requirement: whichever nodes the others come to run on, one of the list is left for this pod."""
+    nodes = [node(name, allocatable={"cpu": "1", "pods": "10"}) for name in NAMES[:200]]
+    nodes[1]["status"]["allocatable"]["cpu"] = "0"
+    view = cluster(*nodes, *listed_pods(waiting, cpu))
+    pod = convert(vm_pod("new", containers=[{"name": "x", "resources": {"requests": {"cpu": "1"}}}]), Pod)
+    assert len(picked(view, pod=pod, wished=("m0000",))) == listed
 
 
 def test_a_list_of_nodes_that_are_avoided_as_much() -> None:
