@@ -2,8 +2,8 @@
 
 A pod is decided on once, when it is created, so a VM that is stuck or apart needs a new one. Rules: kubevirt
 pkg/virt-api/rest/lifecycle.go (RestartVMRequestHandler refuses Once and Halted) and pkg/virt-controller/watch/vm/vm.go
-(syncRunStrategy: Once starts a VM whose instance is not there). To stop and start a VM with Once is no way: `virtctl stop`
-makes it Halted, and `virtctl start` then Always.
+(syncRunStrategy: Once starts a VM whose instance is not there). To stop and start a VM with Once is no way: `virtctl
+stop` makes it Halted, and `virtctl start` then Always.
 """
 
 from __future__ import annotations
