@@ -53,6 +53,16 @@ def instance(name: str, *, owner: str | None = "", migratable: str | None = "Tru
     }
 
 
+def machine(name: str, **spec: Any) -> Object:
+    """The VirtualMachine behind an instance, with these fields of its spec."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": "vms"},
+        "spec": spec or {"runStrategy": "Always"},
+    }
+
+
 def kubevirt(version: str) -> Object:
     """KubeVirt itself, of this version."""
     return {
@@ -87,10 +97,12 @@ def objects() -> list[Object]:
         *served("page", "node-b", LATER),
         running_pod("web", "page"),
         instance("web"),
+        machine("web"),
         *disk("mail"),
         *served("mail", "node-b", EARLY),
         pinned("mail", "mail", None),
         instance("mail"),
+        machine("mail"),
         *disk("cold"),
         builders.share_manager("cold", state="stopped"),
         running_pod("cold", "cold"),

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from webhook import record
 from webhook.core import admit as core
-from webhook.core import review
+from webhook.core import restart, review
 from webhook.core.admit import Answer, Entry, Question
 from webhook.core.fleet import VirtualMachineRow
 from webhook.core.objects import Pod
@@ -155,7 +155,7 @@ def _tell_stuck(row: VirtualMachineRow) -> None:
     fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
     LOGGER.warning(
         "a pinned VM fits nowhere",
-        extra={"fields": {**fields, "to_free_it": f"virtctl restart {row.name} -n {row.namespace}"}},
+        extra={"fields": {**fields, "to_free_it": restart.command(row.name, row.namespace, None)}},
     )
 
 

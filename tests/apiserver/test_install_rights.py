@@ -13,6 +13,8 @@ from installed import NAME, Installed
 from kube_api import Api, ApiError, Object
 from rendering import CERTS, TLS
 
+from certs import state
+
 READ: Final = ("get", "list", "watch")
 KEPT: Final = ("get", "watch", "patch")
 NAMESPACES: Final = ("default", NAMESPACE, NAME, LONGHORN_NAMESPACE, "kube-system")
@@ -162,6 +164,7 @@ def configuration(name: str = NAME, kind: str = "MutatingWebhookConfiguration") 
 
 
 LABEL: Final = {"metadata": {"labels": {"changed": "true"}}}
+MARKS: Final = {"metadata": {"annotations": {state.MARKS: "changed"}}}
 REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
     "read another Secret": lambda api: api.get(secret("other")),
     "read a Secret of the name elsewhere": lambda api: api.get(secret(namespace=NAMESPACE)),
@@ -210,8 +213,8 @@ def test_the_keeper_keeps_its_two_objects(keeper: Api, installed: Installed) -> 
     keeper.apply(secret())
     try:
         for mine in (secret(), configuration()):
-            keeper.patch(mine, LABEL)
-            assert keeper.get(mine)["metadata"]["labels"]["changed"] == "true"
+            keeper.patch(mine, MARKS)
+            assert keeper.get(mine)["metadata"]["annotations"][state.MARKS] == "changed"
             name, namespace = mine["metadata"]["name"], mine["metadata"].get("namespace")
             selected = {"fieldSelector": f"metadata.name={name}"}
             with closing(keeper.watch(mine["apiVersion"], mine["kind"], namespace, seconds=5, **selected)) as events:

@@ -14,6 +14,7 @@ from static_api import StaticApi
 pytestmark = pytest.mark.usefixtures("no_environment")
 
 PODS = "/api/v1/pods"
+MACHINE = "/apis/kubevirt.io/v1/namespaces/vms/virtualmachines/db01"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 DECISION = "required on node-a: ShareManagerPod: for a test"
 UNSCHEDULABLE = {
@@ -44,7 +45,7 @@ def asking(vm: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _vm_with_requests(api: StaticApi) -> None:
-    api.objects["/apis/kubevirt.io/v1/namespaces/vms/virtualmachines/db01"] = live(asking(a_vm("disk")), "db01")
+    api.objects[MACHINE] = live(asking(a_vm("disk")), "db01")
 
 
 def asked(api: StaticApi, collection: str) -> int:
@@ -143,23 +144,57 @@ def pinned(decision: str | None, *conditions: dict[str, str]) -> dict[str, Any]:
     return {**pod, "status": {"phase": "Pending", "conditions": list(conditions)}}
 
 
-@pytest.mark.parametrize("words", ["pod/virt-launcher-db01", "vm/db01"])
-def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
-    words: str, explain: Explain, api: StaticApi
-) -> None:
-    """What kube-scheduler says, and the command; it is for whoever asks to run it."""
+@pytest.fixture
+def stuck(api: StaticApi) -> dict[str, Any]:
+    """The spec of the VM whose pinned pod no node is found for."""
     api.objects["/apis/kubevirt.io/v1/namespaces/vms/virtualmachineinstances/db01"] = live(
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {}, "spec": {}}, "db01"
     )
     pod = pinned(DECISION, UNSCHEDULABLE)
     pod["metadata"]["labels"]["kubevirt.io/created-by"] = ""
     put(api, pod)
+    spec: dict[str, Any] = api.objects[MACHINE]["spec"]
+    return spec
+
+
+each_way = pytest.mark.parametrize("words", ["pod/virt-launcher-db01", "vm/db01"])
+
+
+@each_way
+def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
+    words: str, explain: Explain, stuck: dict[str, Any]
+) -> None:
+    """What kube-scheduler says, and the command; it is for whoever asks to run it."""
+    stuck["runStrategy"] = "Always"
     (told,) = explain(words).found["hints"]
     assert told == (
         "pod virt-launcher-db01 is pinned, and kube-scheduler finds no node for it: 0/3 nodes are available: 1 "
         "Insufficient cpu.; a new pod is decided on by what is there then: virtctl restart db01 -n vms"
     )
     assert "virtctl restart db01 -n vms" in explain(words, output="text").out
+
+
+@each_way
+def test_what_frees_it_is_what_kubevirt_takes(words: str, explain: Explain, stuck: dict[str, Any]) -> None:
+    """It refuses to restart a VM with runStrategy Once."""
+    stuck["runStrategy"] = "Once"
+    (told,) = explain(words).found["hints"]
+    assert " by what is there then: kubectl delete virtualmachineinstance db01 -n vms; " in told
+    assert "virtctl" not in told
+
+
+@pytest.mark.usefixtures("stuck")
+def test_what_frees_it_is_told_without_the_virtual_machine(explain: Explain, api: StaticApi) -> None:
+    """Which may not be there, or not be for whoever asks."""
+    api.refuse(MACHINE, 403, "not for you")
+    (told,) = explain("pod/virt-launcher-db01").found["hints"]
+    assert told.endswith(
+        "virtctl restart db01 -n vms; where the VM's runStrategy is Once: "
+        "kubectl delete virtualmachineinstance db01 -n vms"
+    )
+    api.refuse(MACHINE, 404, "not found")
+    (told,) = explain("pod/virt-launcher-db01").found["hints"]
+    assert "no VirtualMachine owns db01" in told
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from rendering import (
     with_component,
 )
 
-from certs import options
+from certs import options, state
 from certs.settings import Keeping, resolve
 from webhook import __version__, settings
 
@@ -38,6 +38,8 @@ KEPT_BY_US: Final = {
     ("RoleBinding", NAME, CERTS),
     ("ClusterRole", "", CERTS),
     ("ClusterRoleBinding", "", CERTS),
+    ("ValidatingAdmissionPolicy", "", CERTS),
+    ("ValidatingAdmissionPolicyBinding", "", CERTS),
     ("Deployment", NAME, CERTS),
 }
 KEPT_BY_CERT_MANAGER: Final = {
@@ -111,6 +113,18 @@ def test_the_keeper_may_write_one_secret_and_one_configuration() -> None:
         ("RoleBinding", "Role", CERTS),
         ("ClusterRoleBinding", "ClusterRole", CERTS),
     }
+
+
+def test_the_policy_confines_the_keeper_s_account() -> None:
+    """The one of its Deployment, by its full name; and what the policy refuses is refused, not only noted."""
+    policy, pod = the("ValidatingAdmissionPolicy", name=CERTS), the("Deployment", name=CERTS)
+    namespace, account = pod["metadata"]["namespace"], at("spec.template.spec.serviceAccountName", pod)
+    (condition,) = policy["spec"]["matchConditions"]
+    assert condition["expression"] == f"request.userInfo.username == 'system:serviceaccount:{namespace}:{account}'"
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    binding = the("ValidatingAdmissionPolicyBinding", name=CERTS)
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+    assert state.MARKS in str(policy["spec"]["validations"])
 
 
 def test_the_keeper_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:

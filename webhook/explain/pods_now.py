@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from webhook.core import instances
+from webhook.core import instances, restart
 from webhook.core.objects import LABEL_APP, UNSCHEDULABLE, VIRT_LAUNCHER, Pod
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
 from webhook.core.written import decode
+from webhook.explain import names
+from webhook.explain.cluster import Cluster
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -29,12 +31,19 @@ def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
     return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and instances.name(pod) == vm
 
 
-def stuck(pod: Pod) -> str | None:
+def stuck(pod: Pod, cluster: Cluster) -> str | None:
     """What to do about a pod that we have pinned, and that kube-scheduler finds no node for; None for any other."""
     told = pod.status.scheduled if pod.status else None
     written = decode(pod.metadata.annotation(ANNOTATION_WRITTEN))
     if told is None or told.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")
-    free = f"virtctl restart {instances.name(pod)} -n {pod.metadata.namespace}"
+    free = _restart(instances.name(pod), pod.metadata.namespace or "default", cluster)
     return f"{why.sentence}; a new pod is decided on by what is there then: {free}"
+
+
+def _restart(vm: str, namespace: str, cluster: Cluster) -> str:
+    found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
+    if found.items:
+        return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
+    return restart.command(vm, namespace, None) if found.trouble else restart.unowned(vm)

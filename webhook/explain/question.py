@@ -69,7 +69,7 @@ def by_name(named: Named, cluster: Cluster, namespace: str) -> Question:
         return _of_machine(document, cluster, namespace)
     question = _of_pod(document, as_created(document.value), namespace)
     pod = document.read(Pod)
-    return msgspec.structs.replace(question, notes=[_AS_CREATED], hints=_stuck(pod), running=[_running(pod)])
+    return msgspec.structs.replace(question, notes=[_AS_CREATED], hints=_stuck(cluster, pod), running=[_running(pod)])
 
 
 def _of_pod(document: Document, pod: dict[str, Any], namespace: str) -> Question:
@@ -87,7 +87,7 @@ def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Questio
         subject=subject,
         review=_review(derived.pod, subject.namespace),
         notes=[*derived.notes, *unknown],
-        hints=[*derived.hints, *_stuck(*launchers.items)],
+        hints=[*derived.hints, *_stuck(cluster, *launchers.items)],
         running=[_running(pod) for pod in launchers.items],
     )
 
@@ -107,8 +107,8 @@ def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question
     )
 
 
-def _stuck(*pods: Pod) -> list[str]:
-    return list(filter(None, map(stuck, pods)))
+def _stuck(cluster: Cluster, *pods: Pod) -> list[str]:
+    return [told for pod in pods if (told := stuck(pod, cluster))]
 
 
 def _running(pod: Pod) -> RunningPod:

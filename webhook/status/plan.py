@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core import claims, feasibility, room
+from webhook.core import claims, feasibility, restart, room
 from webhook.core.fleet import State, VirtualMachineRow
 from webhook.core.objects import Pod
 from webhook.core.reasons import Reason, Why
@@ -29,6 +29,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     Attributes:
         pod: as it was when it was created; None where it could not be read, and then `trouble` says why.
         owner: the VirtualMachine behind the instance, which can be restarted.
+        run_strategy: the VirtualMachine's; None where it could not be read.
         unmigratable: why KubeVirt would not migrate it; empty where nothing says so.
         notes: what else whoever carries it out should know.
     """
@@ -36,6 +37,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     pod: Pod | None = None
     trouble: str = ""
     owner: str | None = None
+    run_strategy: str | None = None
     unmigratable: str = ""
     notes: Sequence[str] = ()
 
@@ -95,11 +97,11 @@ def step(
         nodes: has the nodes.
         there: the room on the one node of its share-managers; a migration that is offered takes its part of it.
     """
-    restart = _restart(row, machine)
+    anew = _anew(row, machine)
     if row.state is State.STUCK:
-        return Step(row=row, sentences=[f"a new pod is decided on by what is there then: {restart}"])
+        return Step(row=row, sentences=[f"a new pod is decided on by what is there then: {anew}"])
     places = targets(row)
-    start = f"with its next start: {restart}"
+    start = f"with its next start: {anew}"
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: no one migration can bring it to all of them"
         return Step(row=row, sentences=[many, start])
@@ -127,10 +129,10 @@ def step(
     return Step(row=row, sentences=sentences, migration=_migration(row, hostname))
 
 
-def _restart(row: VirtualMachineRow, machine: Machine) -> str:
+def _anew(row: VirtualMachineRow, machine: Machine) -> str:
     if machine.owner:
-        return f"virtctl restart {machine.owner} -n {row.namespace}"
-    return f"no VirtualMachine owns {row.name}, so it is for whoever made it to stop and start it"
+        return restart.command(machine.owner, row.namespace, machine.run_strategy)
+    return restart.unowned(row.name)
 
 
 def _refusal(row: VirtualMachineRow, machine: Machine) -> str:

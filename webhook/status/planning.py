@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core import room
+from webhook.core import restart, room
 from webhook.core.fleet import State, VirtualMachineRow
 from webhook.core.objects import LABEL_MIGRATION_JOB_UID, Pod
 from webhook.core.requests import usage
@@ -73,10 +73,15 @@ class Planner:
         instance, trouble = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
         notes = [f"whether it can be migrated was not read: {trouble}"] if trouble else []
         pod, pod_trouble = await self._get(f"/api/v1/{within}/pods/{row.pod}")
+        owner = _owner(instance)
+        machine: Mapping[str, Any] = {}
+        if owner:
+            machine, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
         return Machine(
             pod=_pod(pod, instance) if pod else None,
             trouble=f"pod {row.pod} was not read: {pod_trouble}" if pod_trouble else "",
-            owner=_owner(instance),
+            owner=owner,
+            run_strategy=restart.run_strategy(machine.get("spec") or {}) if machine else None,
             unmigratable=old or _unmigratable(instance),
             notes=notes,
         )

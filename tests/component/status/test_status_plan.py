@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fleets import disk, running_pod, served
 from static_api import StaticApi
-from status_runs import KUBEVIRT, Ran, Status, instance, kubevirt, pinned
+from status_runs import KUBEVIRT, Ran, Status, instance, kubevirt, machine, pinned
 
 PODS: Final = "/api/v1/namespaces/vms/pods"
 
@@ -203,6 +203,36 @@ def test_a_vm_that_nothing_owns_is_its_makers(status: Status, api: StaticApi) ->
     assert told(status("web --plan"), "web")[0] == (
         "with its next start: no VirtualMachine owns web, so it is for whoever made it to stop and start it"
     )
+
+
+DELETE: Final = "kubectl delete virtualmachineinstance {} -n vms"
+
+
+@pytest.mark.parametrize(
+    ("spec", "start"),
+    [
+        pytest.param({"runStrategy": "Manual"}, "virtctl restart {} -n vms", id="Manual"),
+        pytest.param({"runStrategy": "RerunOnFailure"}, "virtctl restart {} -n vms", id="RerunOnFailure"),
+        pytest.param({"running": True}, "virtctl restart {} -n vms", id="running"),
+        pytest.param({"runStrategy": "Once"}, f"{DELETE}; the VM's runStrategy is Once: KubeVirt refuses a", id="Once"),
+        pytest.param(
+            {"running": False}, "virtctl start {} -n vms, once KubeVirt has stopped it: the VM's", id="halted"
+        ),
+    ],
+)
+def test_what_is_offered_is_what_kubevirt_takes(spec: Any, start: str, status: Status, api: StaticApi) -> None:
+    """For the runStrategy of the VM: of one that is apart, and of one that is stuck."""
+    put(api, machine("web", **spec), machine("mail", **spec))
+    ran = status("--plan")
+    assert told(ran, "web")[0].startswith(f"with its next start: {start.format('web')}")
+    assert told(ran, "mail")[0].startswith(f"a new pod is decided on by what is there then: {start.format('mail')}")
+
+
+def test_where_the_virtual_machine_may_not_be_read_both_ways_are_told(status: Status, api: StaticApi) -> None:
+    """Each with what it is for."""
+    api.refuse(f"{KUBEVIRT}/virtualmachines", 403, "not for you")
+    both = f"virtctl restart web -n vms; where the VM's runStrategy is Once: {DELETE.format('web')}"
+    assert told(status("web --plan"), "web")[0] == f"with its next start: {both}"
 
 
 UNREAD: Final = {

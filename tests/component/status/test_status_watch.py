@@ -61,7 +61,7 @@ class Run:
 @pytest.fixture
 def cluster() -> Cluster:
     """The VMs."""
-    return cluster_of(*(each for each in objects() if each["kind"] != "VirtualMachineInstance"))
+    return cluster_of(*(each for each in objects() if not each["kind"].startswith("VirtualMachine")))
 
 
 @pytest.fixture

@@ -1,0 +1,152 @@
+"""Of its configuration the keeper may change caBundle: a real API server refuses it everything else, by a policy."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+from installed import NAME
+from kept import CONFIGURATION, Kept
+from kube_api import Api, ApiError, Object
+
+from certs import state
+
+OPENAPI: Final = "/openapi/v3/apis/admissionregistration.k8s.io/v1"
+SCHEMAS: Final = "io.k8s.api.admissionregistration.v1."
+MARKS: Final = {state.MARKS: "{}"}
+EVERYTHING: Final = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"], "operations": ["*"]}
+OWNER: Final = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "for-a-test"}
+
+FIELDS: Final[dict[str, tuple[Any, str]]] = {
+    "admissionReviewVersions": (["v1", "v1beta1"], "no field of a webhook"),
+    "failurePolicy": ("Fail", "no field of a webhook"),
+    "matchConditions": (None, "no field of a webhook"),
+    "matchPolicy": ("Exact", "no field of a webhook"),
+    "name": ("other.kubevirt-coschedule.io", "may not add, remove, rename or move"),
+    "namespaceSelector": ({}, "no field of a webhook"),
+    "objectSelector": ({}, "no field of a webhook"),
+    "reinvocationPolicy": ("Never", "no field of a webhook"),
+    "rules": ([EVERYTHING], "no field of a webhook"),
+    "sideEffects": ("NoneOnDryRun", "no field of a webhook"),
+    "timeoutSeconds": (30, "no field of a webhook"),
+}
+"""A field of a webhook: another value, which an admin may write (None: no such field), and what the keeper is told."""
+
+SERVICE: Final[dict[str, Any]] = {"name": "other", "namespace": "other", "path": "/other", "port": 8443}
+"""A field of the Service that is called, and another value."""
+
+METADATA: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "labels": ({"labels": {"changed": "true"}}, "labels, ownerReferences or finalizers"),
+    "finalizers": ({"finalizers": ["example.com/for-a-test"]}, "labels, ownerReferences or finalizers"),
+    "ownerReferences": ({"ownerReferences": [OWNER]}, "labels, ownerReferences or finalizers"),
+    "annotations": ({"annotations": {"changed": "true"}}, f"no annotation but {state.MARKS}"),
+    "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "no annotation but"),
+}
+
+Webhooks = list[dict[str, Any]]
+LIST: Final[dict[str, Callable[[Webhooks], Webhooks]]] = {
+    "one more": lambda webhooks: [*webhooks, {**webhooks[0], "name": "other.kubevirt-coschedule.io"}],
+    "one less": lambda webhooks: webhooks[:1],
+    "none": lambda _: [],
+    "another order": lambda webhooks: webhooks[::-1],
+}
+
+
+class Confined:
+    """The install on one API server, as the admin and as the keeper's account see it."""
+
+    def __init__(self, kept: Kept) -> None:
+        self.bundle = kept.plane.ca_pem
+        self.admin, self.keeper = kept.api, kept.plane.as_user(kept.account)
+        kept.until(lambda: self.told(self.keeper, {"metadata": {"labels": {"changed": "true"}}}) is not None)
+
+    def told(self, api: Api, change: Object) -> str | None:
+        """What the API server says against a JSON merge patch, which it only tries; None where it takes it."""
+        body = {**change, "webhooks": change.get("webhooks", self.webhooks)}
+        query = {"dryRun": "All"}
+        try:
+            api.call("PATCH", api.path(CONFIGURATION), body, query, "application/merge-patch+json")
+        except ApiError as error:
+            return f"{error.status} {error.message}"
+        return None
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """As they are."""
+        webhooks: Webhooks = copy.deepcopy(self.admin.get(CONFIGURATION)["webhooks"])
+        return webhooks
+
+    def with_first(self, **fields: Any) -> Webhooks:
+        """The webhooks, the first of them with these fields; one that is None is left out."""
+        first, *others = self.webhooks
+        return [{key: value for key, value in {**first, **fields}.items() if value is not None}, *others]
+
+
+@pytest.fixture(scope="module", params=["newest", "oldest"])
+def confined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confined]:
+    """On the newest and on the oldest Kubernetes that we build."""
+    install = request.getfixturevalue("installed" if request.param == "newest" else "installed_on_old")
+    with Kept(install.plane, tmp_path_factory.mktemp("confined"), install.port) as kept:
+        yield Confined(kept)
+
+
+def refused(confined: Confined, change: Object, reason: str) -> None:
+    """The keeper is refused what an admin may write, in words that say so."""
+    assert confined.told(confined.admin, change) is None
+    told = confined.told(confined.keeper, change) or ""
+    assert told.startswith("422 ")
+    assert f"ValidatingAdmissionPolicy '{NAME}-certs' with binding '{NAME}-certs' denied request: the keeper" in told
+    assert reason in told
+
+
+def properties(confined: Confined, schema: str) -> set[str]:
+    """The fields of a kind, as this API server has them."""
+    schemas = confined.admin.call("GET", OPENAPI).body["components"]["schemas"]
+    return set(schemas[SCHEMAS + schema]["properties"])
+
+
+def test_every_field_that_this_kubernetes_knows_is_tried(confined: Confined) -> None:
+    """One that a later version adds makes this fail, so that the tables below get it too."""
+    assert properties(confined, "MutatingWebhook") == {*FIELDS, "clientConfig"}
+    assert properties(confined, "WebhookClientConfig") == {"caBundle", "service", "url"}
+    assert properties(confined, "ServiceReference") == set(SERVICE)
+    assert properties(confined, "MutatingWebhookConfiguration") == {"apiVersion", "kind", "metadata", "webhooks"}
+
+
+@pytest.mark.parametrize(("field", "value", "reason"), [(key, *row) for key, row in FIELDS.items()], ids=FIELDS)
+def test_the_keeper_may_change_no_field_of_a_webhook(field: str, value: Any, reason: str, confined: Confined) -> None:
+    """Neither what is sent, nor what comes of a call that fails."""
+    refused(confined, {"webhooks": confined.with_first(**{field: value})}, reason)
+
+
+@pytest.mark.parametrize("field", [*SERVICE, "url"])
+def test_the_keeper_may_change_nobody_who_is_called(field: str, confined: Confined) -> None:
+    """Neither the Service nor by an address of its own: that is where every write of a cluster could be sent to."""
+    service = confined.webhooks[0]["clientConfig"]["service"]
+    client = {"service": {**service, field: SERVICE[field]}} if field in SERVICE else {"url": "https://192.0.2.1/"}
+    refused(confined, {"webhooks": confined.with_first(clientConfig=client)}, "may not change whom the API server")
+
+
+@pytest.mark.parametrize("changed", LIST.values(), ids=LIST)
+def test_the_keeper_may_change_no_list_of_webhooks(changed: Callable[[Webhooks], Webhooks], confined: Confined) -> None:
+    """One that is added calls for as much as one that is changed."""
+    refused(confined, {"webhooks": changed(confined.webhooks)}, "may not add, remove, rename or move a webhook")
+
+
+@pytest.mark.parametrize(("metadata", "reason"), METADATA.values(), ids=METADATA)
+def test_the_keeper_may_change_no_metadata(metadata: dict[str, Any], reason: str, confined: Confined) -> None:
+    """Only its own annotation; a finalizer or an owner would decide when the configuration goes."""
+    refused(confined, {"metadata": metadata}, reason)
+
+
+def test_the_keeper_may_change_what_it_keeps(confined: Confined) -> None:
+    """With what is there, and what it adds and takes away again: caBundle of each webhook, and its annotation."""
+    seen = state.read_configuration(confined.keeper.get(CONFIGURATION))
+    written = confined.keeper.patch(CONFIGURATION, state.configuration_change(seen, confined.bundle, {}))
+    assert written["metadata"]["annotations"] == MARKS
+    assert [hook.bundle for hook in state.read_configuration(written).hooks] == [confined.bundle] * 2
+    bare = [{**hook, "clientConfig": {"service": hook["clientConfig"]["service"]}} for hook in written["webhooks"]]
+    change = {"metadata": {"annotations": {state.MARKS: None}}, "webhooks": bare}
+    assert confined.told(confined.keeper, change) is None
