@@ -35,6 +35,7 @@ from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import Admit, Check, health_handler, telling, webhook_handler
 from webhook.serving.server import Listener
+from webhook.serving.sockets import allow_files
 from webhook.serving.tls import MIN_VERSIONS, Files
 from webhook.settings import ServeSettings
 
@@ -90,6 +91,7 @@ def serve(settings: ServeSettings) -> int:
     """
     log = Log(settings.log_format, settings.log_level, settings.log_admissions_per_second)
     log.start()
+    allow_files()
     serving = _serve_manifests if settings.manifests else _serve_live
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(serving(settings, log))
