@@ -337,6 +337,7 @@ class ListWatch:
         if self.index and self.synced:
             self._follow(self.index, self._building)
         self.objects, self._building, self._version = self._building, None, version
+        self._changed = []
         self.synced, self.problem, self._page_objects = True, "", self.resource.page_objects
         self._freshness.listed(at)
 
