@@ -1,11 +1,17 @@
-"""`keep` as a process: wires the keeper to a cluster and to its health port, and ends with a signal."""
+"""`keep` as a process: wires the keeper to a cluster and to its health port, and ends with a signal.
+
+The keeper's loop never ends by itself. Should it do so, the process ends with 1, and its kubelet starts a new one.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
+import traceback
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from pathlib import Path
 
 from certs import health, log
 from certs.cluster import Cluster, Places, connect
@@ -15,17 +21,16 @@ from certs.settings import Address, Keeping
 
 
 def run(keeping: Keeping, *, listen: Address, target: Target) -> int:
-    """Keep the certificate until SIGTERM or SIGINT. Returns the exit code.
+    """Keep the certificate until SIGTERM or SIGINT. Returns the exit code: 1 where the keeper ended before.
 
     Raises:
         UserError: there is no way to an API server, or the address can't be listened on.
     """
     log.start()
-    asyncio.run(_run(keeping, listen, target))
-    return 0
+    return asyncio.run(_run(keeping, listen, target))
 
 
-async def _run(keeping: Keeping, listen: Address, target: Target) -> None:
+async def _run(keeping: Keeping, listen: Address, target: Target) -> int:
     places = Places.of(keeping)
 
     def open_cluster() -> AbstractAsyncContextManager[Cluster]:
@@ -49,15 +54,27 @@ async def _run(keeping: Keeping, listen: Address, target: Target) -> None:
     keeps = asyncio.create_task(keeper.run())
     stops = asyncio.create_task(stopping.wait())
     try:
-        done, _ = await asyncio.wait((keeps, stops), return_when=asyncio.FIRST_COMPLETED)
-        if keeps in done:
-            keeps.result()  # what nobody has foreseen ends the process, with its traceback
+        await asyncio.wait((keeps, stops), return_when=asyncio.FIRST_COMPLETED)
+        failed = keeps.done()
+        if failed:
+            log.note("the keeper ended, so the process ends", logging.ERROR, **_why(keeps))
     finally:
         for task in (keeps, stops):
             task.cancel()
         await asyncio.gather(keeps, stops, return_exceptions=True)
         await listener.cleanup()
     log.note("stopped")
+    return 1 if failed else 0
+
+
+def _why(ended: asyncio.Task[None]) -> dict[str, object]:
+    if ended.cancelled():
+        return {"because": "it was cancelled"}
+    error = ended.exception()
+    if error is None:
+        return {"because": "it returned"}
+    places = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
+    return {"because": f"{type(error).__name__}: {error}", "at": places}
 
 
 def _now() -> datetime:

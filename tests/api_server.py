@@ -96,7 +96,8 @@ class Line:
     def reset(self) -> None:
         """Break the connection: the client gets a reset, and no end."""
         live: socket.socket = self._writer.get_extra_info("socket")
-        live.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with suppress(OSError):  # the client has just closed it
+            live.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
 

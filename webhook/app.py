@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from msgspec import Struct
 
 from webhook import record
+from webhook.background import Background
 from webhook.core import admit as core
 from webhook.core import restart, review
 from webhook.core.admit import Answer, Entry, Question
@@ -26,7 +27,17 @@ from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Ref
 from webhook.log import Log, failure
 from webhook.manifests import Manifests
-from webhook.metrics import Admissions, Caches, Metrics, Source, VirtualMachines, of_certificate, of_events, of_log
+from webhook.metrics import (
+    Admissions,
+    Caches,
+    Metrics,
+    Source,
+    VirtualMachines,
+    of_background,
+    of_certificate,
+    of_events,
+    of_log,
+)
 from webhook.page.decisions import Decisions
 from webhook.page.news import News
 from webhook.page.routes import page_handler
@@ -35,6 +46,7 @@ from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import Admit, Check, health_handler, telling, webhook_handler
 from webhook.serving.server import Listener
+from webhook.serving.sockets import allow_files
 from webhook.serving.tls import MIN_VERSIONS, Files
 from webhook.settings import ServeSettings
 
@@ -51,15 +63,13 @@ Hear = Callable[[Answer, Entry], None]
 
 
 class Followed(Struct, frozen=True):
-    """What there is to tell of a live cluster beside its facts: nothing, where files describe it."""
+    """What runs in the background, and what there is to tell of a live cluster: nothing, where files describe it."""
 
+    background: Background
     caches: Callable[[], Iterable[Check]] = tuple
     sources: Sequence[Source] = ()
     fleet: Fleet | None = None
     hear: Hear | None = None
-
-
-_NOTHING: Final = Followed()
 
 
 class Cluster(Protocol):
@@ -83,27 +93,33 @@ class Cluster(Protocol):
 
 
 def serve(settings: ServeSettings) -> int:
-    """Serve until SIGTERM or SIGINT. Returns the exit code.
+    """Serve until SIGTERM or SIGINT, or until a background task ends. Returns the exit code.
 
     Raises:
         UserError: a manifest, kubeconfig, certificate or address can't be used; nothing was started.
     """
     log = Log(settings.log_format, settings.log_level, settings.log_admissions_per_second)
     log.start()
+    allow_files()
     serving = _serve_manifests if settings.manifests else _serve_live
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(serving(settings, log))
-    return 0
+        return runner.run(serving(settings, log))
 
 
-async def _serve_manifests(settings: ServeSettings, log: Log) -> None:
+async def _serve_manifests(settings: ServeSettings, log: Log) -> int:
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has asked
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
-    await _serve(settings, log, cluster, {"objects": cluster.size, "ignored": dict(cluster.ignored)})
+    background = Background()
+    try:
+        facts = {"objects": cluster.size, "ignored": dict(cluster.ignored)}
+        await _serve(settings, log, cluster, facts, Followed(background))
+    finally:
+        await background.stop()
+    return background.exit_code
 
 
-async def _serve_live(settings: ServeSettings, log: Log) -> None:
+async def _serve_live(settings: ServeSettings, log: Log) -> int:
     """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
     from webhook.kube.client import Api, Target  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
     from webhook.kube.events import Events  # noqa: PLC0415 - as above
@@ -120,20 +136,23 @@ async def _serve_live(settings: ServeSettings, log: Log) -> None:
         headroom=settings.headroom,
     )
     gc.freeze()  # what was imported stays: without this each full collection walks it, for 50 ms
-    following = [asyncio.create_task(store.run())]
+    background = Background()
+    for cache, work in store.followers().items():
+        background.start(f"cache {cache}", work)
     sources: list[Source] = [Caches(store.states, store.lookups).families]
     fleet = None
     if settings.watch_pods != "none":
         fleet = Fleet(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
-        following.append(asyncio.create_task(fleet.run()))
+        background.start("vms", fleet.run())
         sources.append(VirtualMachines(fleet).families)
     now = asyncio.get_running_loop().time
     until = now() + PATIENCE_SECONDS
     events = Events(api) if settings.events else None
     if events is not None:
-        following.append(asyncio.create_task(events.run()))
+        background.start("events", events.run())
     sources.append(lambda: of_events(events.counts if events else {}))
     followed = Followed(
+        background,
         caches=lambda: [_cache_check(state, new=now() < until) for state in store.states()],
         sources=sources,
         fleet=fleet,
@@ -144,10 +163,9 @@ async def _serve_live(settings: ServeSettings, log: Log) -> None:
     finally:
         if events is not None:
             await events.stop()
-        for task in following:
-            task.cancel()
-        await asyncio.wait(following)
+        await background.stop()
         await api.close()
+    return background.exit_code
 
 
 def _tell_stuck(row: VirtualMachineRow) -> None:
@@ -170,18 +188,24 @@ def _cache_check(state: CacheState, *, new: bool) -> Check:
 
 
 async def _serve(
-    settings: ServeSettings, log: Log, cluster: Cluster, facts: Mapping[str, Any], followed: Followed = _NOTHING
+    settings: ServeSettings, log: Log, cluster: Cluster, facts: Mapping[str, Any], followed: Followed
 ) -> None:
+    background = followed.background
     certificate = ServingCertificate(_tls_files(settings))
-    stopping, admissions, decisions = _stopping(), Admissions(), Decisions()
-    own = (admissions.families, lambda: of_certificate(certificate), lambda: of_log(log))
+    stopping, admissions, decisions = _stopping(background.over), Admissions(), Decisions()
+    own = (
+        admissions.families,
+        lambda: of_certificate(certificate),
+        lambda: of_log(log),
+        lambda: of_background(background.failures),
+    )
     metrics = Metrics(*own, *followed.sources)
     checks = health_handler(lambda: [_shutdown(stopping), certificate.check(), *followed.caches()], metrics.expose)
     if settings.page:
         checks = page_handler(News(followed.fleet, decisions, replica=platform.node()), checks)
     health = Listener(checks)
     health_listen = await health.start(settings.health_listen)
-    keeping = asyncio.create_task(certificate.keep())
+    background.start("certificate", certificate.keep())
     try:
         if certificate.problem is not None:
             _log("not serving yet", health_listen=f"http://{health_listen}")
@@ -195,7 +219,6 @@ async def _serve(
             known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
             await _take_calls(webhook, settings, stopping, {**known, **facts})
     finally:
-        keeping.cancel()
         await health.stop(0)
         log.flush()
     _log("stopped")
@@ -228,7 +251,7 @@ async def _take_calls(
     stopping: asyncio.Event,
     facts: Mapping[str, Any],
 ) -> None:
-    """Listen until a signal comes, then drain and stop."""
+    """Listen until a signal comes, or a background task ends; then drain and stop."""
     listen = await webhook.start(settings.listen)
     try:
         _log("serving", listen=f"https://{listen}", mode=settings.mode, **facts)
@@ -248,13 +271,15 @@ def _shutdown(stopping: asyncio.Event) -> Check:
     return Check("shutdown", ok=False, detail="shutting down") if stopping.is_set() else Check("shutdown", ok=True)
 
 
-def _stopping() -> asyncio.Event:
-    """Set by the first SIGTERM or SIGINT; a second one ends the process on the spot."""
-    stopping = asyncio.Event()
+def _stopping(stopping: asyncio.Event) -> asyncio.Event:
+    """Set by the first SIGTERM or SIGINT, too; a second one ends the process on the spot."""
+    signalled = False
 
     def on_signal() -> None:
-        if stopping.is_set():
+        nonlocal signalled
+        if signalled:
             os._exit(1)
+        signalled = True
         stopping.set()
 
     loop = asyncio.get_running_loop()

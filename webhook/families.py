@@ -157,6 +157,12 @@ class Family(Enum):
         ("outcome",),
         "Events on VirtualMachineInstances (--events), by what became of them.",
     )
+    TASK_FAILURES = (
+        "background_task_failures_total",
+        "counter",
+        ("task",),
+        "Background tasks that ended, though none may: the process ends with them, and is started anew.",
+    )
     LOG_LINES_LEFT_OUT = (
         "log_lines_left_out_total",
         "counter",

@@ -126,6 +126,11 @@ def of_log(log: LinesLeftOut) -> Iterator[Metric]:
     yield Family.LOG_LINES_LEFT_OUT.metric({(): log.left_out})
 
 
+def of_background(failures: Mapping[str, int]) -> Iterator[Metric]:
+    """What runs in the background, by name, and how often it has ended."""
+    yield Family.TASK_FAILURES.metric({(name,): count for name, count in failures.items()})
+
+
 def of_events(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
     """What became of Events; nothing, where there are none."""
     yield Family.EVENTS.metric({(outcome.value,): counts.get(outcome, 0) for outcome in Outcome})

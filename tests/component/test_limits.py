@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -59,10 +60,128 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
 
 async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
     """A connection that never speaks TLS is hung up on."""
-    limits = Limits(handshake_seconds=_SOON_SECONDS)
+    limits = Limits(head_seconds=_SOON_SECONDS)
     handler = webhook_handler({PATH: same})
     async with listening(handler, tmp_path, limits) as server, await Wire.open(server.port) as wire:
         assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, beginning: bytes) -> None:
+    """From the connection on, whatever of the head was said meanwhile."""
+    limits = Limits(head_seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+        await wire.send(beginning)
+        assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
+async def test_a_head_that_comes_byte_by_byte_is_cut_off(tmp_path: Path, again: bool) -> None:  # noqa: FBT001 - a row
+    """Bytes do not lengthen the time that a head has, neither the first one nor a later one."""
+    limits = Limits(head_seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+        if again:
+            assert (await wire.ask(request(b"{}"))).status == 200
+        dribbling = asyncio.create_task(_dribble(wire))
+        assert await wire.rest() == b""
+        dribbling.cancel()
+
+
+async def _dribble(wire: Wire) -> None:
+    with suppress(ConnectionError):
+        await wire.send(b"GET / HTTP/1.1\r\nX: ")
+        while True:
+            await wire.send(b"x")
+            await asyncio.sleep(_SOON_SECONDS / 20)  # it is what it does: a caller's pace
+
+
+async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
+    """An address that has asked may keep a connection for later, for longer than a head has: Go's client does so."""
+    limits = Limits(head_seconds=_SOON_SECONDS)
+    loop = asyncio.get_running_loop()
+    async with (
+        listening(webhook_handler({PATH: same}), tmp_path, limits) as server,
+        await server.connect() as used,
+        await server.connect() as spare,
+        await server.connect() as slow,
+    ):
+        assert (await used.ask(request(b"1"))).status == 200
+        began = loop.time()
+        while loop.time() < began + 3 * _SOON_SECONDS:
+            assert (await used.ask(request(b"1"))).status == 200
+        assert (await spare.ask(request(b"2"))).body == b"2"
+        await slow.send(b"POST")
+        assert await slow.rest() == b""  # but a head that has begun must come
+
+
+async def test_a_newcomer_takes_the_place_of_a_silent_connection(tmp_path: Path) -> None:
+    """First of one in its handshake, then of one that said nothing after it; calls in flight and idle callers stay."""
+    gate, limits = asyncio.Event(), Limits(connections=4)
+
+    async def waits(body: bytes, _deadline: float) -> bytes:
+        await gate.wait()
+        return body
+
+    async with (
+        AsyncExitStack() as stack,
+        listening(webhook_handler({PATH: same, "/wait": waits}), tmp_path, limits) as server,
+        await server.connect() as busy,
+        await server.connect() as idle,
+        await Wire.open(server.port) as raw,
+        await server.connect() as silent,
+    ):
+        await busy.send(request(b"1", head="POST /wait HTTP/1.1"))
+        assert (await idle.ask(request(b"2"))).body == b"2"
+        for gone in (raw, silent):
+            new = await stack.enter_async_context(await server.connect())
+            assert (await new.ask(request(b"3"))).body == b"3"
+            assert await gone.rest() == b""
+        assert (await idle.ask(request(b"4"))).body == b"4"
+        gate.set()
+        assert (await busy.reply()).body == b"1"
+
+
+async def test_a_newcomer_is_refused_where_all_have_calls_in_flight(tmp_path: Path) -> None:
+    """At the bound of its address, or of the listener; until one is answered."""
+    asked, gate, limits = asyncio.Semaphore(0), asyncio.Event(), Limits(connections_per_peer=2)
+
+    async def waits(body: bytes, _deadline: float) -> bytes:
+        asked.release()
+        await gate.wait()
+        return body
+
+    async with (
+        listening(webhook_handler({PATH: waits}), tmp_path, limits) as server,
+        await server.connect() as first,
+        await server.connect() as second,
+    ):
+        for each in (first, second):
+            await each.send(request(b"1"))
+            await asked.acquire()
+        async with await Wire.open(server.port) as refused:
+            assert await refused.rest() == b""
+        gate.set()
+        assert (await first.reply()).body == b"1"
+        async with await server.connect() as new:
+            assert (await new.ask(request(b"2"))).body == b"2"
+
+
+async def test_a_call_that_nobody_waits_for_any_more_gives_way(tmp_path: Path) -> None:
+    """A caller that does not take its answers holds its place for a time only."""
+    asked, limits = asyncio.Event(), Limits(connections=1, call_seconds=0)
+
+    async def waits(body: bytes, _deadline: float) -> bytes:
+        if body == b"1":
+            asked.set()
+            await asyncio.Event().wait()
+        return body
+
+    async with listening(webhook_handler({PATH: waits}), tmp_path, limits) as server, await server.connect() as stuck:
+        await stuck.send(request(b"1"))
+        await asked.wait()
+        async with await server.connect() as new:
+            assert (await new.ask(request(b"2"))).body == b"2"
+            assert await stuck.rest() == b""
 
 
 async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
@@ -77,29 +196,6 @@ async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
             assert (await gone.ask(request(b"1"))).status == 200
             assert (await slow.ask(whole[-4:])).body == b"1234"
         assert (await server.ask(request(b"12345"))).status == 200
-
-
-async def test_connections_are_counted(tmp_path: Path) -> None:
-    """The connection beyond the last is hung up on at once; one that ends makes room."""
-    limits = Limits(connections=2)
-    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server:
-        async with await server.connect() as first, await server.connect() as second:
-            assert (await first.ask(request(b"1"))).body == b"1"
-            assert (await second.ask(request(b"2"))).body == b"2"
-            async with await server.connect() as third:
-                assert await third.rest() == b""
-            assert (await first.ask(request(b"3"))).body == b"3"
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not await _answers(server.connect()):
-                pass  # the server hears of the two hang-ups in its own time
-
-
-async def _answers(connecting: Any) -> bool:
-    try:
-        async with await connecting as wire:
-            return bool((await wire.ask(request(b"4"))).body == b"4")
-    except (EOFError, ConnectionError):
-        return False
 
 
 class BrokenView:

@@ -179,6 +179,8 @@ class Fleet:
             counts[before.state] -= 1
         if row is not None:
             counts[row.state] += 1
+        elif not counts.total():
+            del self._by_namespace[vm.partition("/")[0]]  # the last VM there is gone
 
     def _aged(self, row: VirtualMachineRow, before: VirtualMachineRow | None) -> VirtualMachineRow:
         """The row with the time from which on it has been so: what was seen counts where objects do not tell."""
@@ -204,7 +206,7 @@ class Fleet:
                 self._log.append((version, vm, row))
         by_namespace = was.by_namespace
         if changes:
-            by_namespace = {name: dict(+counts) for name, counts in self._by_namespace.items() if counts.total()}
+            by_namespace = {name: dict(+counts) for name, counts in self._by_namespace.items()}
         self.snapshot = Snapshot(
             version=version,
             at=at,

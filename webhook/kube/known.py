@@ -75,7 +75,8 @@ class Known(View):
 
     def late(self, now: float) -> tuple[str, ...]:
         """Each of these caches that is not up to date, and why."""
-        return tuple(f"{cache.resource.title}: {cache.problem}" for cache in self._read() if not cache.fresh(now))
+        late = (cache for cache in self._read() if not cache.fresh(now))
+        return tuple(f"{cache.resource.title}: {cache.problem or 'the API server is not heard'}" for cache in late)
 
     def _read(self) -> list[ListWatch]:
         return [cache for kind in _READ if (cache := self._caches.get(kind))]

@@ -24,14 +24,20 @@ class Reflector:
         self._told = machine.problem
 
     async def run(self) -> None:
-        """List and watch until cancelled. Nothing that happens ends it: a fault of our own is logged, and slept off."""
-        while True:
-            try:
-                await self._step()
-            except Exception:  # noqa: BLE001 - the task supervisor: a cache that stops would lie
-                LOGGER.exception("a cache failed", extra={"fields": {"cache": self._machine.resource.title}})
-                self._machine.ended(_now(), "a fault of our own; please report this")
-                await asyncio.sleep(_AFTER_A_BUG_SECONDS)
+        """List and watch until cancelled. Nothing else ends it: a fault of our own is logged, and slept off."""
+        try:
+            while True:
+                await self._guarded_step()
+        finally:
+            self._machine.ended(_now(), "nobody follows it any more")  # what was up is not, whoever ended this
+
+    async def _guarded_step(self) -> None:
+        try:
+            await self._step()
+        except Exception:  # noqa: BLE001 - the task supervisor: a cache that stops would lie
+            LOGGER.exception("a cache failed", extra={"fields": {"cache": self._machine.resource.title}})
+            self._machine.ended(_now(), "a fault of our own; please report this")
+            await asyncio.sleep(_AFTER_A_BUG_SECONDS)
 
     async def _step(self) -> None:
         step = self._machine.next(_now())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
@@ -248,8 +248,12 @@ class Store:
     async def run(self) -> None:
         """List and watch everything until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for cache in self.caches.values():
-                group.create_task(Reflector(self._api, cache).run())
+            for work in self.followers().values():
+                group.create_task(work)
+
+    def followers(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """The same by cache, for a caller who wants to know of each that it goes on."""
+        return {cache.resource.title: Reflector(self._api, cache).run() for cache in self.caches.values()}
 
     def view(self) -> View:
         """The cluster as it is known now."""

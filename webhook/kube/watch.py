@@ -7,7 +7,7 @@ The machine keeps `objects`. Contract, as client-go's Reflector has it:
   server's events in their order and never goes back. A list in progress is never visible.
 - It may lag. While the watch is up that is the way of an event; after the watch is lost, `age` says how old it may be,
   and `fresh` holds for a while (freshness.STALE_AFTER_SECONDS). A connection that died without a word is noticed by
-  its silence.
+  its silence, and so is a driver that no longer drives: what was not heard for that long is not fresh.
 - An object that was deleted while the watch was away disappears with the next list or event.
 
 Fed byte by byte or whole, it comes to the same objects. Nothing here raises on what a server sends.
@@ -23,12 +23,11 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.kube.freshness import Freshness
+from webhook.kube.freshness import SILENCE_SECONDS, Freshness
 from webhook.kube.index import Index
 from webhook.kube.kinds import Resource
 from webhook.kube.wire import Decoders, Failure, NotJSON
 
-SILENCE_SECONDS: Final = 90.0  # the API server sends a bookmark every 60 s (cacher.go, defaultBookmarkFrequency)
 _WATCH_SECONDS: Final = 300  # the server ends a watch after this to twice this, so that clients spread over servers
 _HEALTHY_SECONDS: Final = 2.0  # a watch that was up for so long ends a run of failures
 _BACKOFF_SECONDS: Final = 0.1
@@ -121,7 +120,6 @@ class ListWatch:
         self._retry_after = 0.0
         self._freshness = Freshness()
         self._asked_at = 0.0
-        self._heard_at = 0.0
 
     # What a reader asks.
 
@@ -134,8 +132,8 @@ class ListWatch:
         return self.synced and self._freshness.fresh(now)
 
     def heard(self, now: float) -> float:
-        """Seconds since the last event, bookmarks included."""
-        return now - self._heard_at
+        """Seconds since the server was heard: an event, a bookmark, a list, or that a watch begins."""
+        return now - self._freshness.heard_at
 
     # What the driver does.
 
@@ -193,7 +191,7 @@ class ListWatch:
         doing, self._doing = self._doing, _Doing.NOTHING
         # A connection that broke may have been dead since the last event, and a watch that the server gave up may have
         # missed some since; an orderly end was live.
-        self._freshness.watch_down(self._heard_at if error or self._fault else now)
+        self._freshness.watch_down(self._freshness.heard_at if error or self._fault else now)
         watched = doing is not _Doing.PAGE and self._building is None and not self._refused
         if watched and now - self._opened_at >= _HEALTHY_SECONDS:
             self._failures = 0
@@ -264,7 +262,7 @@ class ListWatch:
             )
             self._version = ""
             return
-        self._heard_at = now
+        self._freshness.heard(now)
         if event.type == "BOOKMARK":
             self._bookmark(meta, now)
             return
@@ -339,6 +337,7 @@ class ListWatch:
         if self.index and self.synced:
             self._follow(self.index, self._building)
         self.objects, self._building, self._version = self._building, None, version
+        self._changed = []
         self.synced, self.problem, self._page_objects = True, "", self.resource.page_objects
         self._freshness.listed(at)
 

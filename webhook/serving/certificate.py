@@ -36,7 +36,7 @@ _KUBELETS_LINK: Final = "..data"  # pkg/volume/util/atomic_writer.go: in each vo
 class CurrentContext(ssl.SSLContext):
     """A context that makes every connection by another one, which can be swapped at any time.
 
-    What a loop's `create_server` is given stays for as long as it listens. Both loops make a connection's TLS by
+    A listener keeps the one that it was given. Both loops make a connection's TLS by
     `wrap_bio`, a public method, at its start: so a connection is made by one fresh context and no other, its protocol
     versions and the callers it takes included. (A `sni_callback` could only exchange the certificate.)
     """

@@ -32,10 +32,12 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     body_seconds: float = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
     keepalive_seconds: float = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
-    handshake_seconds: float = 10.0  # Go's client gives up after that
+    head_seconds: float = 10.0  # for a head, with the handshake before the first: Go's client gives one up then
+    call_seconds: float = 60.0  # twice as long as an API server waits: an answer not taken by then never is
     first_call_seconds: float = 1.0  # at the end, for whoever connected a moment ago: a client dials in order to ask
     bodies_bytes: int = 256 * 1024 * 1024  # of all bodies being read at once: 12,000 ordinary ones
     connections: int = 1024  # a few per API server are in use; the rest is room for scans and mistakes
+    connections_per_peer: int = 512  # half: one address can't take all, and all API servers may come from one (NAT)
 
 
 DEFAULT_LIMITS: Final = Limits()

@@ -11,77 +11,24 @@ every answer; what is idle after it was idle for all of it, and `stop` closes th
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import ssl
 from collections.abc import Callable
 from typing import Any, Final, cast
-from weakref import WeakSet
 
 from aiohttp import web
 
-from webhook.errors import UserError
-from webhook.log import failure
 from webhook.options import Address
 from webhook.record import LOGGER
-from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits, refuse
+from webhook.serving.connection import CLOSE_SECONDS, Connection
+from webhook.serving.places import Places
+from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits
+from webhook.serving.sockets import listen
 
-_BACKLOG: Final = 512
-_CLOSE_SECONDS: Final = 1.0  # for an answer to leave, once it is made
+_ACCEPT_AT_ONCE: Final = 64  # of a flood; then whatever else there is to do has its turn
+_NO_FILES_SECONDS: Final = 1.0  # as asyncio's own server has it (base_events.py, ACCEPT_RETRY_DELAY)
 _NO_SECONDS: Final = 0.001  # aiohttp takes 0 for no limit at all
-_LOOK_SECONDS: Final = 0.01  # between two looks at what is left while stopping
-_HTTP_SERVER_ERROR: Final = 500
-
-
-class _Protocol(web.RequestHandler):
-    """aiohttp's, but a request that is no HTTP gets one sentence, and no traceback gets anywhere.
-
-    It also says what is under way on it, from aiohttp's own state: the same that its keep-alive timer goes by.
-    """
-
-    __slots__ = ("__weakref__",)
-
-    @property
-    def unasked(self) -> bool:
-        """It was accepted, its TLS handshake may still be under way, and no request was read on it."""
-        return self._manager is not None and self._request_count == 0
-
-    @property
-    def idle(self) -> bool:
-        """A request is waited for: no head was read, not even one whose handling has not begun yet."""
-        return self._waiter is not None and not self._waiter.done()
-
-    @property
-    def busy(self) -> bool:
-        """A request was read, and its answer is not all written."""
-        task = self._task_handler
-        return task is not None and not task.done() and not self.idle
-
-    def handle_error(
-        self,
-        request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """The answer to what aiohttp could not parse (400), or to an exception that should not be (500)."""
-        if status < _HTTP_SERVER_ERROR:
-            detail = (message or "malformed").strip().splitlines()[0][:200]
-            return refuse(status, f"no valid HTTP request: {detail}")
-        LOGGER.error("request failed", extra={"fields": failure(exc) if exc else {}})
-        return refuse(status, "the request failed inside the server; its log says why")
-
-
-class _Full(asyncio.Protocol):
-    """What a connection beyond the last gets: nothing, at once."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hang up. uvloop's transport is one by its methods only, not by its class."""
-        cast("asyncio.Transport", transport).abort()
-
-
-class BadAddress(UserError):
-    """An address that can't be listened on."""
+_LOOK_SECONDS: Final = 0.01  # between two looks at what is being closed
 
 
 class Listener:
@@ -93,28 +40,19 @@ class Listener:
         def request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
-        def connection() -> asyncio.Protocol:
-            if len(self._http.connections) >= limits.connections:
-                return _Full()
-            accepted = _Protocol(
-                self._http,
-                loop=loop,
-                keepalive_timeout=limits.keepalive_seconds,
-                access_log=None,  # type: ignore[arg-type] # aiohttp takes None, its annotation does not say so
-                auto_decompress=False,
-            )
-            self._accepted.add(accepted)
-            return accepted
-
         self._http = web.Server(self._answer, request_factory=request)
-        # aiohttp knows a connection from the end of its handshake, and hears of no handshake that failed: hence weak.
-        self._accepted: WeakSet[_Protocol] = WeakSet()
+        self.connections: Places[Connection] = Places(limits, loop.time)
         self._handler = handler
         self._draining = False
-        self._connection = connection
         self._tls = tls
         self._limits = limits
-        self._server: asyncio.Server | None = None
+        self._sockets: list[socket.socket] = []
+        self._joining: set[asyncio.Task[None]] = set()
+
+    @property
+    def listens(self) -> bool:
+        """Whether it takes new connections."""
+        return bool(self._sockets)
 
     async def start(self, address: Address) -> Address:
         """Listen, and return the address that it came to (a port of 0 becomes a real one).
@@ -122,23 +60,63 @@ class Listener:
         Raises:
             BadAddress: it is in use, not ours, or not allowed.
         """
-        try:
-            self._server = await self._loop.create_server(
-                self._connection,
-                address.host or None,
-                address.port,
-                ssl=self._tls,
-                ssl_handshake_timeout=self._limits.handshake_seconds if self._tls else None,
-                backlog=_BACKLOG,
-            )
-        except OSError as error:
-            # asyncio words an address in use itself; the errno's own words are the ones that people search for.
-            what = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
-            raise BadAddress(f"can't listen on {address}: {what}; choose another address") from None
-        host, port = self._server.sockets[0].getsockname()[:2]
+        self._sockets = await listen(address)
+        for each in self._sockets:
+            self._loop.add_reader(each, self._accept, each)
+        host, port = self._sockets[0].getsockname()[:2]
         return Address(address.host or host, port)
 
+    def _accept(self, listening: socket.socket) -> None:
+        """Take the connections that wait.
+
+        Not by the loop's `create_server`: what it has accepted is not told of, and can't be closed, before the end of
+        the handshake.
+        """
+        for _ in range(_ACCEPT_AT_ONCE):
+            try:
+                accepted, (host, *_) = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self._no_files(listening, error)
+                return
+            peer = self.connections.room(host)
+            if peer is None:
+                accepted.close()
+                continue
+            accepted.settimeout(0)
+            connection = Connection(self._http, self.connections, accepted, peer, self._limits)
+            self.connections.take(connection)
+            task = self._loop.create_task(self._join(accepted, connection))
+            self._joining.add(task)
+            task.add_done_callback(self._joining.discard)
+
+    def _no_files(self, listening: socket.socket, error: OSError) -> None:
+        """The process can have no more sockets. One gives way, and whoever waits is taken when it is closed."""
+        seconds = _LOOK_SECONDS
+        if not self.connections.give_way():
+            LOGGER.error("no connection can be taken", extra={"fields": {"because": error.strerror}})
+            seconds = _NO_FILES_SECONDS
+        self._loop.remove_reader(listening)
+        self._loop.call_later(seconds, self._accept_again, listening)
+
+    def _accept_again(self, listening: socket.socket) -> None:
+        if listening in self._sockets:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    async def _join(self, accepted: socket.socket, connection: Connection) -> None:
+        """Have the loop read and write it; with TLS, until the end of the handshake."""
+        seconds = CLOSE_SECONDS if self._tls else None
+        try:
+            await self._loop.connect_accepted_socket(
+                lambda: connection, accepted, ssl=self._tls, ssl_shutdown_timeout=seconds
+            )
+        except OSError:  # it went, or its handshake failed: handshakes has told that
+            connection.forget()
+            accepted.close()
+
     async def _answer(self, request: web.BaseRequest) -> web.Response:
+        cast("Connection", request.protocol).asks()
         response = await self._handler(request)
         if self._draining:
             response.force_close()
@@ -160,22 +138,27 @@ class Listener:
         """
         end = self._loop.time() + grace_seconds
         self.drain()
-        if self._server is not None:
-            self._server.close()
+        for each in self._sockets:
+            self._loop.remove_reader(each)
+            each.close()
+        self._sockets = []
         await self._until_none(
             lambda connection: connection.unasked, min(grace_seconds, self._limits.first_call_seconds)
         )
-        for connection in self._accepted:
+        for connection in self.connections:
             if connection.idle:
                 connection.force_close()
         in_time = await self._until_none(lambda connection: connection.busy, end - self._loop.time())
-        await self._http.shutdown(_CLOSE_SECONDS if in_time else _NO_SECONDS)
+        await self._http.shutdown(CLOSE_SECONDS if in_time else _NO_SECONDS)
+        for connection in self.connections:
+            if not connection.made:
+                connection.cut()
 
-    async def _until_none(self, still: Callable[[_Protocol], bool], seconds: float) -> bool:
+    async def _until_none(self, still: Callable[[Connection], bool], seconds: float) -> bool:
         """Whether none is left in time."""
         try:
             async with asyncio.timeout(seconds):
-                while any(map(still, self._accepted)):  # noqa: ASYNC110 - an event would be paid for by every call
+                while any(map(still, self.connections)):  # noqa: ASYNC110 - an event would be paid for by every call
                     await asyncio.sleep(_LOOK_SECONDS)
         except TimeoutError:
             return False

@@ -150,6 +150,7 @@ async def test_a_vm_that_stopped_has_no_row(store: Store, cluster: Cluster, rows
         found = await rows.refresh()
         assert (found.rows, found.by_namespace) == ((), {})
         assert sorted(rows.changes(1).gone) == [DB, WEB]
+        assert not any((rows._rows, rows._by_namespace)), "something of them is kept"
 
 
 @pytest.mark.parametrize("version", [0, -1, 99], ids=["before the first", "none at all", "of another process"])

@@ -9,9 +9,11 @@ from model_api import bookmark, event, refusal
 from watch_rows import A_MOVED, HTML, NO_STREAMS, A, B, error_event
 from watching import Driver, Says, lists, manager, pages, refuses
 
-from webhook.kube.freshness import SETTLE_SECONDS, STALE_AFTER_SECONDS, Freshness
+from webhook.kube.freshness import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS, Freshness
 
 JUST = 0.001
+DAY = 86_400.0
+BOOKMARKS_SECONDS = 60 + 1 + 1.25  # freshness.SILENCE_SECONDS says where these come from
 
 
 def ages(driver: Driver, *after: float) -> list[float]:
@@ -199,6 +201,34 @@ def test_an_event_before_it_settled_confirms_nothing() -> None:
     assert driver.machine.age(driver.now) > 100
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["since the list", "since it is up again"])
+def test_a_watch_that_nobody_follows_any_more_is_not_fresh(again: bool) -> None:  # noqa: FBT001 - a row
+    """Its task may have ended without a word: what was not heard for the silence limit is old, though it seems up."""
+    driver = Driver()
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    driver.feed(event("ADDED", A) + bookmark(10, end=True))
+    if again:
+        driver.machine.ended(driver.now)
+        driver.now += 7
+        reopened(driver)
+    fresh = [driver.machine.fresh(driver.now + seconds) for seconds in (SILENCE_SECONDS, SILENCE_SECONDS + JUST, DAY)]
+    assert fresh == [True, False, False]
+    assert driver.machine.age(driver.now + DAY) == pytest.approx(DAY + 7 * again)
+
+
+def test_a_quiet_watch_that_is_followed_stays_fresh() -> None:
+    """For an hour of nothing but the bookmarks of an API server that is as late with them as it may be."""
+    driver = Driver()
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    driver.feed(bookmark(10, end=True))
+    for version in range(11, 70):
+        assert ages(driver, 0, BOOKMARKS_SECONDS) == [0, 0]
+        driver.now += BOOKMARKS_SECONDS
+        driver.feed(bookmark(version))
+
+
 def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:
     """For ten seconds after each answer that says so."""
     driver = Driver()
@@ -222,7 +252,10 @@ def test_the_contract_step_by_step() -> None:
     freshness.listed(100.0)
     assert (freshness.age(104.0), freshness.is_watched(104.0)) == (4.0, False)
     freshness.watch_up(105.0)
-    assert [freshness.age(now) for now in (105.0, 105.9, 106.0, 200.0)] == pytest.approx([5.0, 5.9, 0.0, 0.0])
+    assert [freshness.age(now) for now in (105.0, 105.9, 106.0, 195.0)] == pytest.approx([5.0, 5.9, 0.0, 0.0])
+    assert (freshness.age(195.1), freshness.fresh(195.1)) == (pytest.approx(95.1), False)
+    freshness.heard(196.0)
+    assert [freshness.age(now) for now in (196.0, 286.0, 286.5)] == pytest.approx([0.0, 0.0, 90.5])
     freshness.watch_down(200.0)
     assert (freshness.age(203.0), freshness.fresh(210.0), freshness.fresh(210.1)) == (3.0, True, False)
     freshness.watch_up(300.0, from_list=True)

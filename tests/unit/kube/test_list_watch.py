@@ -10,7 +10,7 @@ from watch_rows import A_MOVED, AGAIN, BOTH, NO_STREAMS, WATCHING, A, B
 from watching import RESOURCES, Driver, Says, lists, manager, pages, refuses
 
 from webhook.core.view import Kind
-from webhook.kube import watch
+from webhook.kube import freshness, watch
 from webhook.kube.watch import Cause
 
 MIB = 1024 * 1024
@@ -27,7 +27,7 @@ def test_a_list_by_watch_asks_for_all_that_it_needs() -> None:
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",
     }
-    assert request.silence_seconds == watch.SILENCE_SECONDS
+    assert request.silence_seconds == freshness.SILENCE_SECONDS
 
 
 def test_a_watch_asks_from_where_it_was() -> None:

@@ -1,0 +1,60 @@
+"""The keeper as a process: should its loop end by itself, the process ends, and says why."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from certs import keeping, options, settings
+from certs.connection import Target
+from certs.keep import Keeper
+from certs.settings import Address, Keeping
+
+
+async def _returns(_: Keeper) -> None:
+    pass
+
+
+async def _fails(_: Keeper) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+async def _is_cancelled(_: Keeper) -> None:
+    raise asyncio.CancelledError
+
+
+ENDS: Final = {
+    "it returned": _returns,
+    "ZeroDivisionError: a bug": _fails,
+    "it was cancelled": _is_cancelled,
+}
+
+
+@pytest.mark.parametrize(("because", "end"), ENDS.items(), ids=ENDS)
+async def test_a_keeper_that_ends_by_itself_ends_the_process(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    because: str,
+    end: Callable[[Keeper], Awaitable[None]],
+) -> None:
+    """With 1, so that it is started anew, and with a line that says why."""
+    config = tmp_path / "config"
+    config.write_text(
+        '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
+        '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
+    )
+    monkeypatch.setattr(Keeper, "run", end)
+    caplog.set_level(logging.INFO, logger="certs")
+    values = settings.resolve(options.KEEP, {}, {})
+    kept = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+    assert await keeping._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
+    [told] = [record for record in caplog.records if record.levelname == "ERROR"]
+    fields = vars(told)["fields"]
+    assert (told.getMessage(), fields["because"]) == ("the keeper ended, so the process ends", because)
+    assert ("at" in fields) == (end is _fails)

@@ -1,0 +1,65 @@
+"""Listening sockets for an address, and as many open files as their connections need."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import resource
+import socket
+from contextlib import ExitStack
+from typing import Any, Final
+
+from webhook.errors import UserError
+from webhook.options import Address
+
+_BACKLOG: Final = 512
+_FILES: Final = 65_536  # many times what two listeners and the way to the API server take
+
+
+class BadAddress(UserError):
+    """An address that can't be listened on."""
+
+
+async def listen(address: Address) -> list[socket.socket]:
+    """The sockets that listen there: one for each address that the host has, for every interface without a host.
+
+    Raises:
+        BadAddress: it is in use, not ours, or not allowed.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        return _listen({(family, at) for family, _, _, _, at in found})
+    except OSError as error:
+        # Python words an address in use itself; the errno's own words are the ones that people search for.
+        what = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
+        raise BadAddress(f"can't listen on {address}: {what}; choose another address") from None
+
+
+def _listen(found: set[tuple[int, Any]]) -> list[socket.socket]:
+    with ExitStack() as stack:
+        sockets = []
+        for family, at in sorted(found):
+            try:
+                listening = socket.create_server(at, family=family, backlog=_BACKLOG)
+            except OSError as error:
+                if error.errno == errno.EAFNOSUPPORT:  # a machine without IPv6 has names for it all the same
+                    continue
+                raise
+            listening.settimeout(0)
+            sockets.append(stack.enter_context(listening))
+        if not sockets:
+            raise OSError(errno.EAFNOSUPPORT, "")
+        stack.pop_all()
+        return sockets
+
+
+def allow_files() -> None:
+    """Let this process have more files open: containers often begin with 1,024, as many as one listener takes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
