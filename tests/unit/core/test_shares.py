@@ -3,7 +3,7 @@
 One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
 is stated in webhook.core.crowd.Gathering: an answer becomes a pod before one that was given later and with more
 knowledge. All else is free: how far each replica's watch is behind, which replica is asked, and which of the created
-pods the scheduler takes next. `PLACES_VMS=5 pytest tests/unit/core/test_places.py` looks at one VM more.
+pods the scheduler takes next. `SHARES_VMS=5 pytest tests/unit/core/test_shares.py` looks at one VM more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from webhook.core.feasibility import Verdict
 from webhook.core.neighbours import Presence
 from webhook.core.objects import Pod
 
-VMS: Final = int(os.environ.get("PLACES_VMS", "4"))
+VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
 CPU: Final = 100
 _ASKED: Final = {"name": "compute", "resources": {"requests": {"cpu": f"{CPU}m"}}}
 ASKING: Final = fit.applicant(convert(builders.virt_launcher_pod(containers=[_ASKED]), Pod), "vms")
