@@ -105,12 +105,12 @@ def _depends_on_others(pod: Json) -> bool:
 
 
 def _has_share_manager(claim: Json, pv: Json) -> bool:
-    """Longhorn serves a volume over NFS where it is ReadWriteMany, and neither migratable nor Block."""
+    """Longhorn serves a volume over NFS where it is ReadWriteMany or ReadOnlyMany, and neither migratable nor Block."""
     claim_spec, pv_spec = claim.get("spec") or {}, pv.get("spec") or {}
     csi = pv_spec.get("csi") or {}
     attributes: dict[str, Any] = csi.get("volumeAttributes") or {}
     return (
-        "ReadWriteMany" in (claim_spec.get("accessModes") or [])
+        not {"ReadWriteMany", "ReadOnlyMany"}.isdisjoint(claim_spec.get("accessModes") or [])
         and csi.get("driver") == "driver.longhorn.io"
         and bool(csi.get("volumeHandle"))
         and attributes.get("migratable") not in ("1", "t", "T", "true", "TRUE", "True")

@@ -28,6 +28,8 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
 ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
+# longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
+_SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
@@ -120,7 +122,7 @@ def _share_manager(
     modes = (pvc.spec.access_modes if pvc.spec else None) or ()
     handle = csi.volume_handle if csi and csi.driver == LONGHORN_CSI_DRIVER else None
     node, firm = None, False
-    if "ReadWriteMany" not in modes:
+    if _SHARED_MODES.isdisjoint(modes):
         why = Reason.CLAIM_NOT_READ_WRITE_MANY.why(claim=claim, modes=", ".join(modes) or "none")
     elif csi is None or not handle:
         why = Reason.VOLUME_NOT_LONGHORN.why(claim=claim, volume=volume.metadata.name)

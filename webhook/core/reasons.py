@@ -83,7 +83,7 @@ class Reason(Enum):
     VOLUME_NOT_FOUND = "VolumeNotFound", "claim {claim}: its PersistentVolume {volume} does not exist"
     CLAIM_NOT_READ_WRITE_MANY = (
         "ClaimNotReadWriteMany",
-        "claim {claim}: access modes {modes}, so no share-manager serves it",
+        "claim {claim}: access modes {modes}, and a share-manager serves only ReadWriteMany and ReadOnlyMany",
     )
     VOLUME_NOT_LONGHORN = (
         "VolumeNotLonghorn",

@@ -87,10 +87,10 @@ def test_a_claim_without_a_volume_leaves_the_question_open(
     ("objects", "reason", "told"),
     [
         pytest.param(
-            [claim(accessModes=["ReadWriteOnce", "ReadOnlyMany"]), PV],
+            [claim(accessModes=["ReadWriteOnce", "ReadWriteOncePod"]), PV, RUNNING, ON_N1],
             Reason.CLAIM_NOT_READ_WRITE_MANY,
-            "ReadWriteOnce, ReadOnlyMany",
-            id="no ReadWriteMany",
+            "ReadWriteOnce, ReadWriteOncePod",
+            id="neither ReadWriteMany nor ReadOnlyMany",
         ),
         pytest.param([claim(accessModes=None), PV], Reason.CLAIM_NOT_READ_WRITE_MANY, "none", id="no access modes"),
         pytest.param([PVC, volume(driver="x.io")], Reason.VOLUME_NOT_LONGHORN, "pv", id="another driver"),
@@ -181,6 +181,13 @@ def with_pod(node: str | None = None, **parts: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             [*BOUND, {**RUNNING, "status": None}, ON_N1], Reason.SHARE_MANAGER_POD, "n1", True, id="a pod and no status"
+        ),
+        pytest.param(
+            [claim(accessModes=["ReadOnlyMany"]), PV, RUNNING, ON_N1],
+            Reason.SHARE_MANAGER_POD,
+            "n1",
+            True,
+            id="a volume that many may only read",
         ),
     ],
 )
