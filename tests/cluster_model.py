@@ -50,11 +50,16 @@ class ClusterModel:
                 yield claim, pv
 
     def firm_nodes(self, pod: Json, namespace: str) -> set[str]:
-        """The nodes that some claim's share-manager is known to be on."""
+        """The nodes that some disk's share-manager is known to be on; KubeVirt's state of the VM is no disk."""
+        state = {
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in pod["spec"].get("volumes") or []
+            if volume["name"] == "vm-state"
+        }
         handles = {
             (pv.get("spec") or {})["csi"]["volumeHandle"]
             for claim, pv in self.bound_volumes(pod, namespace)
-            if _has_share_manager(claim, pv)
+            if _has_share_manager(claim, pv) and claim["metadata"]["name"] not in state
         }
         return set(filter(None, map(self._firm_node, handles)))
 

@@ -237,6 +237,8 @@ def _pods(draw: st.DrawFn, claim_count: int) -> Object:
         pod["spec"]["affinity"] = draw(AFFINITIES)
     if draw(odds(3)):
         pod["spec"]["tolerations"] = draw(st.none() | st.lists(TOLERATIONS, max_size=3))
+    if claim_count and draw(odds(4)):
+        pod["spec"]["volumes"][draw(st.integers(0, claim_count - 1))]["name"] = "vm-state"
     if draw(odds(3)):
         bend(pod, *draw(_POD_QUIRKS))
     return pod

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core.affinity import is_node_name
 from webhook.core.feasibility import ClaimVolume
@@ -30,6 +31,8 @@ from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
 # longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+_STATE_VOLUME: Final = "vm-state"  # kubevirt pkg/virt-controller/services/rendervolumes.go, withBackendStorage
+_STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/backend-storage/backend-storage.go, basePVC
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
@@ -40,7 +43,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     `volume_handle` is Longhorn's volume name. `node` is set where there is evidence of a node; `firm` says that it may
     carry a hard pin. `persistent_volume` is set for every bound claim, whatever it led to. `instance` is the VM whose
-    pod is the evidence, where one's is, by namespace and uid.
+    pod is the evidence, where one's is, by namespace and uid. `state` says that the claim holds what KubeVirt keeps of
+    the VM itself (TPM, EFI), a few KB, and no disk.
     """
 
     claim: str
@@ -50,6 +54,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     instance: Key | None = None
     node: str | None = None
     firm: bool = False
+    state: bool = False
 
     @property
     def open(self) -> bool:
@@ -69,11 +74,14 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
     """
     followed: dict[str, Finding | Needs] = {}
     ephemeral: list[Finding] = []
+    state: set[str] = set()
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim.claim_name or ""
             if claim not in followed:
                 followed[claim] = _follow(claim, namespace, view)
+            if volume.name == _STATE_VOLUME or claim.startswith(_STATE_CLAIM_PREFIX):
+                state.add(claim)
         elif volume.ephemeral is not None:
             # Its claim will be <pod>-<volume>, and the pod has only a generateName yet.
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
@@ -82,7 +90,7 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
     if len(findings) < len(followed):
         needs = (found for found in followed.values() if isinstance(found, Needs))
         return Needs(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
-    return findings + ephemeral
+    return [replace(found, state=True) if found.claim in state else found for found in findings] + ephemeral
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:

@@ -252,6 +252,10 @@ class Reason(Enum):
     # Rule 8, and what is beyond the rules.
     UNCONFIRMED = "Unconfirmed", "the evidence may be out of date, and could not be confirmed: {doubt}"
     PREFERRED_MODE = "PreferredMode", "mode preferred, as {who} asks"
+    STATE_CLAIM = (
+        "StateClaim",
+        "claim {claim} holds no disk, but what KubeVirt keeps of the VM (TPM, EFI): that never requires a node",
+    )
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch could not be shown to apply ({problem}); please report this"
     INTERNAL_ERROR = "InternalError", "the webhook failed on this pod ({problem}); please report this"
 

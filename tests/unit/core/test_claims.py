@@ -282,6 +282,23 @@ def test_each_claim_has_one_finding(candidate: Pod, claims: list[str]) -> None:
     assert all(one.why.reason is Reason.CLAIM_NOT_FOUND for one in found)
 
 
+@pytest.mark.parametrize(
+    ("volume_name", "claim_name", "state"),
+    [
+        pytest.param("vm-state", "restore-1", True, id="by its volume"),
+        pytest.param("disk-0", "persistent-state-for-db01-x7k2p", True, id="by its claim"),
+        pytest.param("disk-0", "persistent-state", False, id="a disk"),
+        pytest.param(None, "disk", False, id="a volume without a name"),
+    ],
+)
+def test_kubevirts_state_is_known_by_its_names(volume_name: str | None, claim_name: str, *, state: bool) -> None:
+    """A cache keeps no names of volumes, and a restore calls the claim as it likes."""
+    volume = {"name": volume_name, "persistentVolumeClaim": {"claimName": claim_name}}
+    found = resolve(pod(volumes=[volume]), "vms", cluster())
+    assert isinstance(found, list)
+    assert [one.state for one in found] == [state]
+
+
 def test_an_ephemeral_volume_is_open_and_leads_nowhere() -> None:
     """Its claim is named after the pod, which has no name at CREATE."""
     found = resolve(pod("disk", ephemeral=["scratch"]), "vms", cluster(*BOUND, RUNNING))
