@@ -84,6 +84,8 @@ class ClusterModel:
         node = self.get("Node", name)
         if not self._all_bound(pod, namespace) or _depends_on_others(pod):
             return False
+        if any(_on_one_unknown_node(claim, pv) for claim, pv in self.bound_volumes(pod, namespace)):
+            return False
         if node is None or node["metadata"].get("deletionTimestamp") or not _ready(node):
             return False
         longhorn_nodes = [key for key in self._objects if key[0].startswith("longhorn.io/") and key[1] == "Node"]
@@ -107,6 +109,14 @@ def _depends_on_others(pod: Json) -> bool:
         or bool(spec.get("resourceClaims"))
         or any("ephemeral" in volume for volume in spec.get("volumes") or [])
     )
+
+
+def _on_one_unknown_node(claim: Json, pv: Json) -> bool:
+    """Longhorn attaches a strict-local volume where its replica is; no share-manager serves one."""
+    csi = (pv.get("spec") or {}).get("csi") or {}
+    attributes: dict[str, Any] = csi.get("volumeAttributes") or {}
+    is_longhorns = csi.get("driver") == "driver.longhorn.io" and bool(csi.get("volumeHandle"))
+    return is_longhorns and attributes.get("dataLocality") == "strict-local" and not _has_share_manager(claim, pv)
 
 
 def _has_share_manager(claim: Json, pv: Json) -> bool:

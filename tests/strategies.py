@@ -117,6 +117,7 @@ _OPT_IN, _DECISION = (
     "metadata.annotations.kubevirt-scheduler/co-schedule",
     "metadata.annotations.kubevirt-scheduler/decision",
 )
+LOCAL = {"dataLocality": "strict-local"}
 OBJECT_QUIRKS: dict[str, dict[str, list[Any]]] = {
     "node": {**_DELETED, **_READINESS, "spec.unschedulable": [True, True, True, False], "metadata.labels": [None, {}]},
     "longhorn_node": _READINESS,
@@ -133,7 +134,7 @@ OBJECT_QUIRKS: dict[str, dict[str, list[Any]]] = {
         "spec.csi": [None, {}],
         "spec.csi.driver": [None, "nfs.csi.k8s.io"],
         "spec.csi.volumeHandle": ["", None, "h0", "h0"],
-        "spec.csi.volumeAttributes": [None, {"migratable": "true"}, {"migratable": "T"}, {"migratable": "false"}],
+        "spec.csi.volumeAttributes": [None, *({"migratable": value} for value in ("true", "T", "false")), LOCAL],
         "spec.volumeMode": ["Filesystem", "Block"],
         "metadata.labels": [None, {}, {"topology.kubernetes.io/zone": "north__south"}],
         "spec.nodeAffinity": [None, {}, {"required": None}, {"required": {"nodeSelectorTerms": [OPEN_TERM]}}],

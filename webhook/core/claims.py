@@ -33,6 +33,9 @@ ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a 
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _STATE_VOLUME: Final = "vm-state"  # kubevirt pkg/virt-controller/services/rendervolumes.go, withBackendStorage
 _STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/backend-storage/backend-storage.go, basePVC
+# Attached on the node of its one replica only (longhorn-manager webhook/resources/volumeattachment/validator.go), and
+# never one of a share-manager (types/types.go, ValidateDataLocalityAndAccessMode).
+_STRICT_LOCAL: Final = "strict-local"
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
@@ -58,12 +61,12 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def open(self) -> bool:
-        """Whether it can't be told yet which nodes the claim's volume allows: that forbids a hard pin.
+        """Whether it can't be told which nodes the claim's volume allows: that forbids a hard pin.
 
-        A volume bound later may be confined to a zone or a node (StorageClass topology, local volumes), and a pod
-        pinned elsewhere by then would never start.
+        A volume bound later may be confined to a zone or a node (StorageClass topology, local volumes), and one that is
+        strict-local is attached on one node only. A pod pinned elsewhere would never start.
         """
-        return self.persistent_volume is None
+        return self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL
 
 
 def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Needs:
@@ -129,12 +132,16 @@ def _share_manager(
     csi = volume.spec.csi if volume.spec else None
     modes = (pvc.spec.access_modes if pvc.spec else None) or ()
     handle = csi.volume_handle if csi and csi.driver == LONGHORN_CSI_DRIVER else None
+    block = _block_kind(pvc, volume, csi) if csi else None
+    shared = not _SHARED_MODES.isdisjoint(modes)
     node, firm = None, False
-    if _SHARED_MODES.isdisjoint(modes):
+    if handle and csi and (block or not shared) and _attribute(csi, "dataLocality") == _STRICT_LOCAL:
+        why = Reason.VOLUME_STRICT_LOCAL.why(claim=claim, volume=handle)
+    elif not shared:
         why = Reason.CLAIM_NOT_READ_WRITE_MANY.why(claim=claim, modes=", ".join(modes) or "none")
-    elif csi is None or not handle:
+    elif not handle:
         why = Reason.VOLUME_NOT_LONGHORN.why(claim=claim, volume=volume.metadata.name)
-    elif block := _block_kind(pvc, volume, csi):
+    elif block:
         why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
     else:
         manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
@@ -205,7 +212,12 @@ def _lost_why(claim: str, ref: Ref, view: ClusterView) -> Why:
 
 
 def _block_kind(pvc: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource) -> str | None:
-    if (csi.volume_attributes or {}).get("migratable") in _GO_TRUE:
+    if _attribute(csi, "migratable") in _GO_TRUE:
         return "migratable"
     modes = (pvc.spec and pvc.spec.volume_mode, volume.spec and volume.spec.volume_mode)
     return "volumeMode Block" if "Block" in modes else None
+
+
+def _attribute(csi: CSIPersistentVolumeSource, name: str) -> str | None:
+    """A parameter of the StorageClass, which Longhorn hands on (longhorn-manager csi/controller_server.go)."""
+    return (csi.volume_attributes or {}).get(name)

@@ -93,6 +93,13 @@ class Reason(Enum):
         "VolumeIsBlock",
         "claim {claim}: volume {volume} is {what}, attached as a block device without a share-manager",
     )
+    VOLUME_STRICT_LOCAL = (
+        "VolumeStrictLocal",
+        (
+            "claim {claim}: volume {volume} is strict-local, attached without a share-manager "
+            "and only on the node of its replica, which is not known"
+        ),
+    )
     SHARE_MANAGER_NOT_FOUND = "ShareManagerNotFound", "claim {claim}: volume {volume} has no ShareManager"
     SHARE_MANAGER_NO_NODE = (
         "ShareManagerNoNode",

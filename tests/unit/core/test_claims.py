@@ -139,6 +139,42 @@ def test_a_bound_claim_without_a_share_manager_is_settled(
     assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
+LOCAL = {"dataLocality": "strict-local"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        pytest.param(
+            [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes=LOCAL)],
+            Reason.VOLUME_STRICT_LOCAL,
+            id="for one node",
+        ),
+        pytest.param(
+            [PVC, volume(volumeAttributes=LOCAL | {"migratable": "true"})], Reason.VOLUME_STRICT_LOCAL, id="migratable"
+        ),
+        pytest.param(
+            [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes=LOCAL, driver="x.io")],
+            Reason.CLAIM_NOT_READ_WRITE_MANY,
+            id="another driver's",
+        ),
+        pytest.param(
+            [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes={"dataLocality": "disabled"})],
+            Reason.CLAIM_NOT_READ_WRITE_MANY,
+            id="another locality",
+        ),
+        pytest.param(
+            [PVC, volume(volumeAttributes=LOCAL), RUNNING, ON_N1], Reason.SHARE_MANAGER_POD, id="one that is served"
+        ),
+    ],
+)
+def test_a_strict_local_volume_leaves_the_question_open(objects: list[dict[str, Any]], reason: Reason) -> None:
+    """It is attached on one node only, and which one is not known; feasibility asks its volume all the same."""
+    found = finding(*objects)
+    assert (found.why.reason, found.open) == (reason, reason is Reason.VOLUME_STRICT_LOCAL)
+    assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
+
+
 def manager(**status: Any) -> list[dict[str, Any]]:
     """The bound claim and a ShareManager with this status."""
     return [*BOUND, share_manager("h", **status)]
