@@ -88,10 +88,23 @@ class ClusterModel:
             return False
         if node is None or node["metadata"].get("deletionTimestamp") or not _ready(node):
             return False
+        if _disables_v2(node) and any(self._is_attached(*bound, name) for bound in self.bound_volumes(pod, namespace)):
+            return False
         longhorn_nodes = [key for key in self._objects if key[0].startswith("longhorn.io/") and key[1] == "Node"]
         if longhorn_nodes and not _ready(self.longhorn("Node", name) or {}):
             return False
         return oracle.admits(pod, node, [pv for _, pv in self.bound_volumes(pod, namespace)])
+
+    def _is_attached(self, claim: Json, pv: Json, name: str) -> bool:
+        """Whether Longhorn would have to attach a volume of data engine v2 on this node."""
+        csi = (pv.get("spec") or {}).get("csi") or {}
+        if csi.get("driver") != "driver.longhorn.io" or (csi.get("volumeAttributes") or {}).get("dataEngine") != "v2":
+            return False
+        return not _has_share_manager(claim, pv) or self._firm_node(csi["volumeHandle"]) == name
+
+
+def _disables_v2(node: Json) -> bool:
+    return (node["metadata"].get("labels") or {}).get("node.longhorn.io/disable-v2-data-engine") == "true"
 
 
 def _claim_names(pod: Json) -> set[str]:

@@ -38,6 +38,14 @@ _STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/bac
 _STRICT_LOCAL: Final = "strict-local"
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
+_ATTACHED_TO_THE_POD: Final = frozenset(  # to its node, that is: no share-manager serves such a volume
+    {
+        Reason.CLAIM_NOT_READ_WRITE_MANY,
+        Reason.VOLUME_NOT_LONGHORN,
+        Reason.VOLUME_IS_BLOCK,
+        Reason.VOLUME_STRICT_LOCAL,
+    }
+)
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
@@ -98,7 +106,15 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
     """Every bound claim with its PersistentVolume, which all must be usable on the pod's node."""
-    return [ClaimVolume(found.claim, found.persistent_volume) for found in findings if found.persistent_volume]
+    return [
+        ClaimVolume(
+            found.claim,
+            found.persistent_volume,
+            None if found.why.reason in _ATTACHED_TO_THE_POD else found.node or "",
+        )
+        for found in findings
+        if found.persistent_volume
+    ]
 
 
 def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:

@@ -189,6 +189,13 @@ class Reason(Enum):
         "LonghornNotReady",
         "Longhorn is not ready on node {node} (nodes.longhorn.io {state}), so no volume can be attached there",
     )
+    DATA_ENGINE_DISABLED = (
+        "DataEngineDisabled",
+        (
+            "node {node} is labelled node.longhorn.io/disable-v2-data-engine=true, "
+            "so volume {volume} of data engine v2 can't be attached there"
+        ),
+    )
     PODS_UNKNOWN = "PodsUnknown", "what the pods on node {node} leave free is not known: {problem}"
     NO_ROOM = (
         "NoRoom",

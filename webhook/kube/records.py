@@ -87,10 +87,11 @@ class WireClaim(Struct, gc=False):
 class _Attributes(Struct, rename="camel", gc=False):
     migratable: str | None = None
     data_locality: str | None = None
+    data_engine: str | None = None
 
     def kept(self) -> dict[str, str] | None:
         """As a PersistentVolume has them."""
-        told = {"migratable": self.migratable, "dataLocality": self.data_locality}
+        told = {"migratable": self.migratable, "dataLocality": self.data_locality, "dataEngine": self.data_engine}
         return {name: value for name, value in told.items() if value is not None} or None
 
 

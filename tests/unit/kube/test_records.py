@@ -28,7 +28,7 @@ from webhook.kube import records
 from webhook.kube.wire import Decoders, NotJSON
 
 Object = dict[str, Any]
-ATTRIBUTES = ("migratable", "dataLocality")  # of a volume, those that core reads
+ATTRIBUTES = ("migratable", "dataLocality", "dataEngine")  # of a volume, those that core reads
 
 
 def claim_reads(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
@@ -167,7 +167,7 @@ VALUES = st.sampled_from(
         {"a": None},
         {"migratable": "true", "share": "x"},
         {"migratable": None},
-        {"dataLocality": "strict-local", "numberOfReplicas": "1"},
+        {"dataLocality": "strict-local", "dataEngine": "v2", "numberOfReplicas": "1"},
         {"longhorn.io/component": "x", "other": "y"},
         {"topology.kubernetes.io/zone": "a__b", "other": "y"},
         {
