@@ -72,7 +72,9 @@ class Finding(Struct, frozen=True, kw_only=True):
         """Whether it can't be told which nodes the claim's volume allows: that forbids a hard pin.
 
         A volume bound later may be confined to a zone or a node (StorageClass topology, local volumes), and one that is
-        strict-local is attached on one node only. A pod pinned elsewhere would never start.
+        strict-local is attached on one node only. A pod pinned elsewhere would never start. Longhorn's own StorageClass
+        is no way out, without topology either: kube-scheduler refuses nodes by what their CSIStorageCapacity says
+        (volumebinding/binder.go, hasEnoughCapacity), which Longhorn 1.10 and 1.11 always and later ones may publish.
         """
         return self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL
 
