@@ -53,6 +53,7 @@ def share_manager_pod(
     deleting: bool = False,
     labels: Mapping[str, str] | None = None,
     namespace: str = LONGHORN_NAMESPACE,
+    data_engine: str = "v1",
     **spec: Any,
 ) -> Object:
     """The NFS server's pod of a Longhorn volume; `spec` takes fields of PodSpec, above all nodeName.
@@ -88,7 +89,7 @@ def share_manager_pod(
         "spec": {
             "restartPolicy": "Never",
             "serviceAccountName": "longhorn-service-account",
-            "containers": [_nfs_server(volume, namespace)],
+            "containers": [_nfs_server(volume, namespace, data_engine)],
             "volumes": [{"name": name, "hostPath": {"path": path}} for name, path in _HOST_PATHS.items()],
             "tolerations": [dict(toleration) for toleration in _DEFAULT_TOLERATIONS],
             **spec,
@@ -97,7 +98,7 @@ def share_manager_pod(
     }
 
 
-def _nfs_server(volume: str, namespace: str) -> Object:
+def _nfs_server(volume: str, namespace: str, data_engine: str) -> Object:
     """The container: it asks for no resources."""
     environment = {
         "FAST_FAILOVER": "false",
@@ -110,7 +111,7 @@ def _nfs_server(volume: str, namespace: str) -> Object:
     return {
         "name": "share-manager",
         "image": _SHARE_MANAGER_IMAGE,
-        "args": ["--debug", "daemon", "--volume", volume, "--data-engine", "v1", "--fs", "ext4"],
+        "args": ["--debug", "daemon", "--volume", volume, "--data-engine", data_engine, "--fs", "ext4"],
         "env": [{"name": name, "value": value} for name, value in environment.items()],
         "readinessProbe": {
             "exec": {"command": ["cat", "/var/run/ganesha.pid"]},

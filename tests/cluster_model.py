@@ -50,11 +50,16 @@ class ClusterModel:
                 yield claim, pv
 
     def firm_nodes(self, pod: Json, namespace: str) -> set[str]:
-        """The nodes that some claim's share-manager is known to be on."""
+        """The nodes that some disk's share-manager is known to be on; KubeVirt's state of the VM is no disk."""
+        state = {
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in pod["spec"].get("volumes") or []
+            if volume["name"] == "vm-state"
+        }
         handles = {
             (pv.get("spec") or {})["csi"]["volumeHandle"]
             for claim, pv in self.bound_volumes(pod, namespace)
-            if _has_share_manager(claim, pv)
+            if _has_share_manager(claim, pv) and claim["metadata"]["name"] not in state
         }
         return set(filter(None, map(self._firm_node, handles)))
 
@@ -79,12 +84,27 @@ class ClusterModel:
         node = self.get("Node", name)
         if not self._all_bound(pod, namespace) or _depends_on_others(pod):
             return False
+        if any(_on_one_unknown_node(claim, pv) for claim, pv in self.bound_volumes(pod, namespace)):
+            return False
         if node is None or node["metadata"].get("deletionTimestamp") or not _ready(node):
+            return False
+        if _disables_v2(node) and any(self._is_attached(*bound, name) for bound in self.bound_volumes(pod, namespace)):
             return False
         longhorn_nodes = [key for key in self._objects if key[0].startswith("longhorn.io/") and key[1] == "Node"]
         if longhorn_nodes and not _ready(self.longhorn("Node", name) or {}):
             return False
         return oracle.admits(pod, node, [pv for _, pv in self.bound_volumes(pod, namespace)])
+
+    def _is_attached(self, claim: Json, pv: Json, name: str) -> bool:
+        """Whether Longhorn would have to attach a volume of data engine v2 on this node."""
+        csi = (pv.get("spec") or {}).get("csi") or {}
+        if csi.get("driver") != "driver.longhorn.io" or (csi.get("volumeAttributes") or {}).get("dataEngine") != "v2":
+            return False
+        return not _has_share_manager(claim, pv) or self._firm_node(csi["volumeHandle"]) == name
+
+
+def _disables_v2(node: Json) -> bool:
+    return (node["metadata"].get("labels") or {}).get("node.longhorn.io/disable-v2-data-engine") == "true"
 
 
 def _claim_names(pod: Json) -> set[str]:
@@ -104,13 +124,21 @@ def _depends_on_others(pod: Json) -> bool:
     )
 
 
+def _on_one_unknown_node(claim: Json, pv: Json) -> bool:
+    """Longhorn attaches a strict-local volume where its replica is; no share-manager serves one."""
+    csi = (pv.get("spec") or {}).get("csi") or {}
+    attributes: dict[str, Any] = csi.get("volumeAttributes") or {}
+    is_longhorns = csi.get("driver") == "driver.longhorn.io" and bool(csi.get("volumeHandle"))
+    return is_longhorns and attributes.get("dataLocality") == "strict-local" and not _has_share_manager(claim, pv)
+
+
 def _has_share_manager(claim: Json, pv: Json) -> bool:
-    """Longhorn serves a volume over NFS where it is ReadWriteMany, and neither migratable nor Block."""
+    """Longhorn serves a volume over NFS where it is ReadWriteMany or ReadOnlyMany, and neither migratable nor Block."""
     claim_spec, pv_spec = claim.get("spec") or {}, pv.get("spec") or {}
     csi = pv_spec.get("csi") or {}
     attributes: dict[str, Any] = csi.get("volumeAttributes") or {}
     return (
-        "ReadWriteMany" in (claim_spec.get("accessModes") or [])
+        not {"ReadWriteMany", "ReadOnlyMany"}.isdisjoint(claim_spec.get("accessModes") or [])
         and csi.get("driver") == "driver.longhorn.io"
         and bool(csi.get("volumeHandle"))
         and attributes.get("migratable") not in ("1", "t", "T", "true", "TRUE", "True")

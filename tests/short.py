@@ -14,7 +14,7 @@ _POD_SPEC_KEYS: Final = frozenset(
     {"affinity", "nodeName", "nodeSelector", "tolerations", "topologySpreadConstraints", "resourceClaims", "volumes"}
 )
 _ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
-_SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "labels", "namespace", *_POD_SPEC_KEYS})
+_SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels", "namespace", *_POD_SPEC_KEYS})
 _CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes", "vms", "pods"})
 _NODE_KEYS: Final = frozenset(
     {"ready", "cordoned", "deleting", "taints", "labels", "longhorn", "exists", "allocatable", "volumeLimits"}
@@ -100,7 +100,8 @@ def share_manager_pod(row: Mapping[str, Any]) -> Object:
     only(keys, _SHARE_MANAGER_POD_ROW_KEYS, "pod of a share-manager")
     if not isinstance(keys.get("volume"), str):
         raise Trouble(f"pod.volume: got {keys.get('volume')!r}, expected the name of a Longhorn volume")
-    full = builders.share_manager_pod(keys.pop("volume"), phase=None, **keys)
+    volume, engine = keys.pop("volume"), keys.pop("dataEngine", "v1")
+    full = builders.share_manager_pod(volume, phase=None, data_engine=engine, **keys)
     return _bent(_asking(full, asked), override, without)
 
 

@@ -117,8 +117,15 @@ _OPT_IN, _DECISION = (
     "metadata.annotations.kubevirt-scheduler/co-schedule",
     "metadata.annotations.kubevirt-scheduler/decision",
 )
+LOCAL, V2 = {"dataLocality": "strict-local"}, {"dataEngine": "v2"}
+WITHOUT_V2 = {"node.longhorn.io/disable-v2-data-engine": "true"}
 OBJECT_QUIRKS: dict[str, dict[str, list[Any]]] = {
-    "node": {**_DELETED, **_READINESS, "spec.unschedulable": [True, True, True, False], "metadata.labels": [None, {}]},
+    "node": {
+        **_DELETED,
+        **_READINESS,
+        "spec.unschedulable": [True, True, True, False],
+        "metadata.labels": [None, {}, WITHOUT_V2],
+    },
     "longhorn_node": _READINESS,
     "claim": {
         "": [GONE],
@@ -133,7 +140,7 @@ OBJECT_QUIRKS: dict[str, dict[str, list[Any]]] = {
         "spec.csi": [None, {}],
         "spec.csi.driver": [None, "nfs.csi.k8s.io"],
         "spec.csi.volumeHandle": ["", None, "h0", "h0"],
-        "spec.csi.volumeAttributes": [None, {"migratable": "true"}, {"migratable": "T"}, {"migratable": "false"}],
+        "spec.csi.volumeAttributes": [None, *({"migratable": value} for value in ("true", "T", "false")), LOCAL, V2],
         "spec.volumeMode": ["Filesystem", "Block"],
         "metadata.labels": [None, {}, {"topology.kubernetes.io/zone": "north__south"}],
         "spec.nodeAffinity": [None, {}, {"required": None}, {"required": {"nodeSelectorTerms": [OPEN_TERM]}}],
@@ -222,6 +229,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         parts["node", index]["spec"].setdefault("taints", []).append(taint)
     if homes and draw(odds(6)):
         parts["volume", 0]["spec"]["nodeAffinity"] = {"required": draw(SELECTORS)}
+    if homes and draw(odds(6)):  # the two make a difference together
+        parts["volume", 0]["spec"]["csi"]["volumeAttributes"] = V2
+        parts["node", draw(_INDEXES)]["metadata"]["labels"] |= WITHOUT_V2
     for index, (part, path, value) in draw(_QUIRKS):
         if not path:
             parts.pop((part, index), None)
@@ -237,6 +247,8 @@ def _pods(draw: st.DrawFn, claim_count: int) -> Object:
         pod["spec"]["affinity"] = draw(AFFINITIES)
     if draw(odds(3)):
         pod["spec"]["tolerations"] = draw(st.none() | st.lists(TOLERATIONS, max_size=3))
+    if claim_count and draw(odds(4)):
+        pod["spec"]["volumes"][draw(st.integers(0, claim_count - 1))]["name"] = "vm-state"
     if draw(odds(3)):
         bend(pod, *draw(_POD_QUIRKS))
     return pod

@@ -16,6 +16,7 @@ from webhook.explain.names import Type
 
 NAMESPACE: Final = "longhorn-system"
 Object = dict[str, Any]
+SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--data-engine", "v1"]}]
 PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
 
 
@@ -61,7 +62,7 @@ def derived(objects: Mapping[str, Object | str], document: Document | None = Non
 
 
 def test_the_pod_is_the_one_that_longhorn_makes() -> None:
-    """Its name, labels and place; without a class nothing says where it may run, and there is no container."""
+    """Its name, labels and place; without a class nothing says where it may run. Its container says what it serves."""
     assert derived({}).pod == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -70,8 +71,14 @@ def test_the_pod_is_the_one_that_longhorn_makes() -> None:
             "namespace": NAMESPACE,
             "labels": {"longhorn.io/component": "share-manager", "longhorn.io/share-manager": "pvc-disk"},
         },
-        "spec": {"nodeSelector": {}, "tolerations": []},
+        "spec": {"nodeSelector": {}, "tolerations": [], "containers": SERVES},
     }
+
+
+def test_the_pod_says_which_data_engine_its_volume_has() -> None:
+    """As Longhorn tells its container."""
+    (container,) = derived({}, volume(dataEngine="v2")).pod["spec"]["containers"]
+    assert container["args"] == ["--volume", "pvc-disk", "--data-engine", "v2"]
 
 
 def test_each_object_is_looked_up_where_it_is() -> None:
@@ -208,7 +215,7 @@ def test_what_could_not_be_had_is_noted(objects: dict[str, Object | str], note: 
     """With the permission that is missing, or the text that Longhorn does not take either; nothing of it counts."""
     found = derived(objects)
     assert found.notes[1:] == [note]
-    assert found.pod["spec"] == {"nodeSelector": {}, "tolerations": []}
+    assert found.pod["spec"] == {"nodeSelector": {}, "tolerations": [], "containers": SERVES}
 
 
 HINT_ROWS: dict[str, tuple[Document, list[str]]] = {

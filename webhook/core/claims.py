@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core.affinity import is_node_name
 from webhook.core.feasibility import ClaimVolume
@@ -28,8 +29,23 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
 
 ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
+# longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
+_SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+_STATE_VOLUME: Final = "vm-state"  # kubevirt pkg/virt-controller/services/rendervolumes.go, withBackendStorage
+_STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/backend-storage/backend-storage.go, basePVC
+# Attached on the node of its one replica only (longhorn-manager webhook/resources/volumeattachment/validator.go), and
+# never one of a share-manager (types/types.go, ValidateDataLocalityAndAccessMode).
+_STRICT_LOCAL: Final = "strict-local"
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
+_ATTACHED_TO_THE_POD: Final = frozenset(  # to its node, that is: no share-manager serves such a volume
+    {
+        Reason.CLAIM_NOT_READ_WRITE_MANY,
+        Reason.VOLUME_NOT_LONGHORN,
+        Reason.VOLUME_IS_BLOCK,
+        Reason.VOLUME_STRICT_LOCAL,
+    }
+)
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
@@ -38,7 +54,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     `volume_handle` is Longhorn's volume name. `node` is set where there is evidence of a node; `firm` says that it may
     carry a hard pin. `persistent_volume` is set for every bound claim, whatever it led to. `instance` is the VM whose
-    pod is the evidence, where one's is, by namespace and uid.
+    pod is the evidence, where one's is, by namespace and uid. `state` says that the claim holds what KubeVirt keeps of
+    the VM itself (TPM, EFI), a few KB, and no disk.
     """
 
     claim: str
@@ -48,15 +65,18 @@ class Finding(Struct, frozen=True, kw_only=True):
     instance: Key | None = None
     node: str | None = None
     firm: bool = False
+    state: bool = False
 
     @property
     def open(self) -> bool:
-        """Whether it can't be told yet which nodes the claim's volume allows: that forbids a hard pin.
+        """Whether it can't be told which nodes the claim's volume allows: that forbids a hard pin.
 
-        A volume bound later may be confined to a zone or a node (StorageClass topology, local volumes), and a pod
-        pinned elsewhere by then would never start.
+        A volume bound later may be confined to a zone or a node (StorageClass topology, local volumes), and one that is
+        strict-local is attached on one node only. A pod pinned elsewhere would never start. Longhorn's own StorageClass
+        is no way out, without topology either: kube-scheduler refuses nodes by what their CSIStorageCapacity says
+        (volumebinding/binder.go, hasEnoughCapacity), which Longhorn 1.10 and 1.11 always and later ones may publish.
         """
-        return self.persistent_volume is None
+        return self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL
 
 
 def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Needs:
@@ -67,11 +87,14 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
     """
     followed: dict[str, Finding | Needs] = {}
     ephemeral: list[Finding] = []
+    state: set[str] = set()
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim.claim_name or ""
             if claim not in followed:
                 followed[claim] = _follow(claim, namespace, view)
+            if volume.name == _STATE_VOLUME or claim.startswith(_STATE_CLAIM_PREFIX):
+                state.add(claim)
         elif volume.ephemeral is not None:
             # Its claim will be <pod>-<volume>, and the pod has only a generateName yet.
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
@@ -80,12 +103,20 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
     if len(findings) < len(followed):
         needs = (found for found in followed.values() if isinstance(found, Needs))
         return Needs(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
-    return findings + ephemeral
+    return [replace(found, state=True) if found.claim in state else found for found in findings] + ephemeral
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
     """Every bound claim with its PersistentVolume, which all must be usable on the pod's node."""
-    return [ClaimVolume(found.claim, found.persistent_volume) for found in findings if found.persistent_volume]
+    return [
+        ClaimVolume(
+            found.claim,
+            found.persistent_volume,
+            None if found.why.reason in _ATTACHED_TO_THE_POD else found.node or "",
+        )
+        for found in findings
+        if found.persistent_volume
+    ]
 
 
 def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
@@ -119,12 +150,16 @@ def _share_manager(
     csi = volume.spec.csi if volume.spec else None
     modes = (pvc.spec.access_modes if pvc.spec else None) or ()
     handle = csi.volume_handle if csi and csi.driver == LONGHORN_CSI_DRIVER else None
+    block = _block_kind(pvc, volume, csi) if csi else None
+    shared = not _SHARED_MODES.isdisjoint(modes)
     node, firm = None, False
-    if "ReadWriteMany" not in modes:
+    if handle and csi and (block or not shared) and _attribute(csi, "dataLocality") == _STRICT_LOCAL:
+        why = Reason.VOLUME_STRICT_LOCAL.why(claim=claim, volume=handle)
+    elif not shared:
         why = Reason.CLAIM_NOT_READ_WRITE_MANY.why(claim=claim, modes=", ".join(modes) or "none")
-    elif csi is None or not handle:
+    elif not handle:
         why = Reason.VOLUME_NOT_LONGHORN.why(claim=claim, volume=volume.metadata.name)
-    elif block := _block_kind(pvc, volume, csi):
+    elif block:
         why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
     else:
         manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
@@ -195,7 +230,12 @@ def _lost_why(claim: str, ref: Ref, view: ClusterView) -> Why:
 
 
 def _block_kind(pvc: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource) -> str | None:
-    if (csi.volume_attributes or {}).get("migratable") in _GO_TRUE:
+    if _attribute(csi, "migratable") in _GO_TRUE:
         return "migratable"
     modes = (pvc.spec and pvc.spec.volume_mode, volume.spec and volume.spec.volume_mode)
     return "volumeMode Block" if "Block" in modes else None
+
+
+def _attribute(csi: CSIPersistentVolumeSource, name: str) -> str | None:
+    """A parameter of the StorageClass, which Longhorn hands on (longhorn-manager csi/controller_server.go)."""
+    return (csi.volume_attributes or {}).get(name)

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core import data_engine
 from webhook.core.affinity import parse_int64, selector_admits
 from webhook.core.objects import LonghornNode, Node, PersistentVolume, Pod, Taint, Toleration
 from webhook.core.pod_rules import InterPodTerms
@@ -43,10 +44,15 @@ _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
 class ClaimVolume(Struct, frozen=True):
-    """A bound claim of the pod and its PersistentVolume."""
+    """A bound claim of the pod and its PersistentVolume.
+
+    `served_from`: the node of the share-manager that serves it, empty while it is on none; None for a volume that is
+    attached to the pod's own node.
+    """
 
     claim: str
     volume: PersistentVolume
+    served_from: str | None = None
 
 
 class Verdict(Struct, frozen=True):
@@ -71,7 +77,8 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     """The verdict on node `name`, or the references that the view has not read yet.
 
     Longhorn refuses to attach a volume where its own node object is absent or not Ready (longhorn-manager: "node is
-    not ready, couldn't attach volume"): such a node is not even preferred. Where that could not be read, it is.
+    not ready, couldn't attach volume"): such a node is not even preferred. Where that could not be read, it is. Nor is
+    a node without the data engine of a volume that the pod needs attached there.
     """
     node = view.node(name)
     longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
@@ -81,6 +88,9 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     longhorn_refuses = _longhorn_refusal(name, longhorn_node, view)
     if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
         return Verdict(name, longhorn_refuses, preferable=False)
+    attached = ((bound.volume, bound.served_from) for bound in volumes)
+    if not isinstance(node, Gap) and (lacks := data_engine.refusal(node, name, pod, attached)):
+        return Verdict(name, lacks, preferable=False)
     why = _absence(node, name, view) if isinstance(node, Gap) else _refusal(node, name, pod, volumes)
     why = why or longhorn_refuses or _own_affinity_refusal(node, name, pod)
     return Verdict(name, why or Reason.NODE_FEASIBLE.why(node=name))

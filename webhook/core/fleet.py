@@ -146,7 +146,11 @@ def _decided(pod: Pod) -> Decided:
 
 
 def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeRow, ...]:
-    """Each claim, and where its share-manager is."""
+    """Each claim, and where its share-manager is.
+
+    What KubeVirt keeps of the VM itself is compared with nothing where a disk's share-manager is on a node: placement
+    does not count it then.
+    """
     findings = claims.resolve(pod, pod.metadata.namespace or "", view)
     if isinstance(findings, Needs):
         why = Reason.CLAIM_LOOKUP_FAILED.why(
@@ -157,7 +161,10 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeRow, ...]:
                 claim=findings.refs[0].key.name, volume=None, node=None, state=None, together=None, since=None, why=why
             ),
         )
-    return tuple(_volume(finding, pod.spec.node_name, view) for finding in findings)
+    disks = any(finding.node and not finding.state for finding in findings)
+    return tuple(
+        _volume(finding, None if finding.state and disks else pod.spec.node_name, view) for finding in findings
+    )
 
 
 def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeRow:

@@ -38,6 +38,7 @@ _NOTHING_WRONG: Final = frozenset(  # there is no share-manager to be with, or n
         Reason.CLAIM_NOT_READ_WRITE_MANY,
         Reason.VOLUME_NOT_LONGHORN,
         Reason.VOLUME_IS_BLOCK,
+        Reason.VOLUME_STRICT_LOCAL,
         Reason.SHARE_MANAGER_NOT_FOUND,
         Reason.SHARE_MANAGER_NO_NODE,
     }

@@ -196,9 +196,13 @@ def _shortlist(
 
 
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:
-    """Node -> number of volumes whose share-manager it has, the most first, equals by name."""
-    served = {finding.volume_handle: finding.node for finding in findings if finding.node}
-    return rank(served.values())
+    """Node -> number of volumes whose share-manager it has, the most first, equals by name.
+
+    What KubeVirt keeps of the VM itself counts only where no disk's share-manager is on a node: it is a few KB.
+    """
+    disks = {finding.volume_handle: finding.node for finding in findings if finding.node and not finding.state}
+    state = {finding.volume_handle: finding.node for finding in findings if finding.node and finding.state}
+    return rank((disks or state).values())
 
 
 def rank(nodes: Iterable[str]) -> dict[str, int]:
@@ -225,10 +229,11 @@ def _required(
     if mode is not Mode.REQUIRED:
         asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
         return Reason.PREFERRED_MODE.why(who=asker)
-    firm = {finding.node for finding in findings if finding.firm}
+    firm = {finding.node for finding in findings if finding.firm and not finding.state}
     candidates = [verdict for verdict in verdicts if verdict.node in firm]
     if not candidates:
-        return evidence_for(verdicts[0].node, findings).why
+        best = evidence_for(verdicts[0].node, findings)
+        return Reason.STATE_CLAIM.why(claim=best.claim) if best.state else best.why
     blocked = (
         fit.undecidable(pod, view)
         or next((finding.why for finding in findings if finding.open), None)
@@ -249,10 +254,10 @@ def _required(
 
 
 def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
-    """The strongest finding that names this node."""
+    """The strongest finding that names this node; any disk's before that of KubeVirt's state."""
     return max(
         (finding for finding in findings if finding.node == node),
-        key=lambda finding: CHAIN_ORDER[finding.why.reason],
+        key=lambda finding: (not finding.state, CHAIN_ORDER[finding.why.reason]),
     )
 
 

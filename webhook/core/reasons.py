@@ -84,7 +84,7 @@ class Reason(Enum):
     VOLUME_NOT_FOUND = "VolumeNotFound", "claim {claim}: its PersistentVolume {volume} does not exist"
     CLAIM_NOT_READ_WRITE_MANY = (
         "ClaimNotReadWriteMany",
-        "claim {claim}: access modes {modes}, so no share-manager serves it",
+        "claim {claim}: access modes {modes}, and a share-manager serves only ReadWriteMany and ReadOnlyMany",
     )
     VOLUME_NOT_LONGHORN = (
         "VolumeNotLonghorn",
@@ -93,6 +93,13 @@ class Reason(Enum):
     VOLUME_IS_BLOCK = (
         "VolumeIsBlock",
         "claim {claim}: volume {volume} is {what}, attached as a block device without a share-manager",
+    )
+    VOLUME_STRICT_LOCAL = (
+        "VolumeStrictLocal",
+        (
+            "claim {claim}: volume {volume} is strict-local, attached without a share-manager "
+            "and only on the node of its replica, which is not known"
+        ),
     )
     SHARE_MANAGER_NOT_FOUND = "ShareManagerNotFound", "claim {claim}: volume {volume} has no ShareManager"
     SHARE_MANAGER_NO_NODE = (
@@ -182,6 +189,13 @@ class Reason(Enum):
     LONGHORN_NOT_READY = (
         "LonghornNotReady",
         "Longhorn is not ready on node {node} (nodes.longhorn.io {state}), so no volume can be attached there",
+    )
+    DATA_ENGINE_DISABLED = (
+        "DataEngineDisabled",
+        (
+            "node {node} is labelled node.longhorn.io/disable-v2-data-engine=true, "
+            "so volume {volume} of data engine v2 can't be attached there"
+        ),
     )
     PODS_UNKNOWN = "PodsUnknown", "what the pods on node {node} leave free is not known: {problem}"
     NO_ROOM = (
@@ -283,6 +297,10 @@ class Reason(Enum):
     # Rule 8, and what is beyond the rules.
     UNCONFIRMED = "Unconfirmed", "the evidence may be out of date, and could not be confirmed: {doubt}"
     PREFERRED_MODE = "PreferredMode", "mode preferred, as {who} asks"
+    STATE_CLAIM = (
+        "StateClaim",
+        "claim {claim} holds no disk, but what KubeVirt keeps of the VM (TPM, EFI): that never requires a node",
+    )
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch could not be shown to apply ({problem}); please report this"
     ANNOTATIONS_FULL = (
         "AnnotationsFull",

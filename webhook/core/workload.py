@@ -6,6 +6,7 @@ The structs alone; `webhook.core.requests` counts them. PodSpec and PodStatus of
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct, field
@@ -33,9 +34,15 @@ class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Container; an init container whose restartPolicy is Always is a sidecar."""
 
     name: str | None = None
+    args: list[str] | None = None
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
+
+    def option(self, name: str) -> str | None:
+        """The argument that follows `name`; None where there is none."""
+        args = self.args or []
+        return next((value for flag, value in pairwise(args) if flag == name), None)
 
     @property
     def restarts(self) -> bool:

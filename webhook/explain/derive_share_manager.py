@@ -1,7 +1,7 @@
 """Longhorn Volume -> the share-manager Pod that Longhorn would make at its next start.
 
-As much of the pod as core reads, and no container: those of an encrypted volume carry its passphrase. What could not
-be read is named in a note, not guessed.
+As much of the pod as core reads, and of its container only what it is told to serve: that of an encrypted volume
+carries its passphrase. What could not be read is named in a note, not guessed.
 Rules: longhorn-manager controller/share_manager_controller.go (createShareManagerPod) and types/setting.go
 (UnmarshalTolerations, UnmarshalNodeSelector), v1.12.
 """
@@ -25,6 +25,7 @@ from webhook.explain.derive import Derived
 from webhook.explain.longhorn import PersistentVolume, Setting, StorageClass, Volume
 
 _SHARED: Final = "rwx"
+_DEFAULT_ENGINE: Final = "v1"  # webhook/resources/volume/mutator.go
 _EFFECTS: Final = ("", "NoExecute", "NoSchedule", "PreferNoSchedule")
 _DERIVED: Final = (
     "derived as Longhorn makes it, from the volume, its StorageClass and Longhorn's settings; not derived: the "
@@ -71,7 +72,12 @@ def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
     storage_class = _storage_class(volume, cluster, parts)
     affinity = _add_class(parts, storage_class) if storage_class else None
     name = volume.metadata.name or ""
-    spec: dict[str, Any] = {"nodeSelector": parts.node_selector, "tolerations": parts.tolerations}
+    engine = (volume.spec.data_engine if volume.spec else None) or _DEFAULT_ENGINE
+    spec: dict[str, Any] = {
+        "nodeSelector": parts.node_selector,
+        "tolerations": parts.tolerations,
+        "containers": [{"name": SHARE_MANAGER, "args": ["--volume", name, "--data-engine", engine]}],
+    }
     if affinity:
         spec["affinity"] = affinity
     pod = {

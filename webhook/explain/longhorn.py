@@ -16,6 +16,7 @@ class VolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
 
     access_mode: str | None = None
     migratable: bool | None = None
+    data_engine: str | None = None
 
 
 class KubernetesStatus(Struct, rename="camel", frozen=True, kw_only=True):

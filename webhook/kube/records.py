@@ -47,7 +47,6 @@ from webhook.core.workload import PodCondition
 
 T = TypeVar("T")
 _SHARED_MAX: Final = 20_000  # distinct parts; then it starts anew, so that odd clusters cost memory and no more
-_MIGRATABLE: Final = "migratable"
 _READY: Final = "Ready"
 
 
@@ -85,8 +84,15 @@ class WireClaim(Struct, gc=False):
     status: PersistentVolumeClaimStatus | None = None
 
 
-class _Attributes(Struct, gc=False):
+class _Attributes(Struct, rename="camel", gc=False):
     migratable: str | None = None
+    data_locality: str | None = None
+    data_engine: str | None = None
+
+    def kept(self) -> dict[str, str] | None:
+        """As a PersistentVolume has them."""
+        told = {"migratable": self.migratable, "dataLocality": self.data_locality, "dataEngine": self.data_engine}
+        return {name: value for name, value in told.items() if value is not None} or None
 
 
 class _WireCSI(Struct, rename="camel", gc=False):
@@ -211,11 +217,10 @@ def keep_volume(wire: WireVolume) -> _Volume:
     """Record."""
     spec = wire.spec or _WireVolumeSpec()
     csi = spec.csi or _WireCSI()
-    migratable = csi.volume_attributes.migratable if csi.volume_attributes else None
     rest = _VolumeRest(
         {key: value for key, value in (wire.metadata.labels or {}).items() if key in TOPOLOGY_LABELS} or None,
         None if spec.csi is None else csi.driver or "",
-        None if migratable is None else {_MIGRATABLE: migratable},
+        csi.volume_attributes.kept() if csi.volume_attributes else None,
         spec.volume_mode,
         spec.node_affinity,
     )

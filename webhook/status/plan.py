@@ -81,8 +81,8 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def targets(row: VirtualMachineRow) -> tuple[str, ...]:
-    """The nodes that the VM's share-managers are on, by name."""
-    return tuple(sorted({volume.node for volume in row.volumes if volume.node}))
+    """The nodes of the share-managers that the VM can be together with, by name."""
+    return tuple(sorted({volume.node for volume in row.volumes if volume.node and volume.together is not None}))
 
 
 def step(

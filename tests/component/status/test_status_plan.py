@@ -91,6 +91,16 @@ def test_share_managers_on_several_nodes_are_not_for_one_migration(status: Statu
     )
 
 
+def test_kubevirts_state_of_a_vm_is_not_for_a_migration_to_go_after(status: Status, api: StaticApi) -> None:
+    """Its share-manager may be anywhere: the migration goes to the disk's."""
+    state = "persistent-state-for-web-x7k2p"
+    pod = running_pod("web", "page")
+    pod["spec"]["volumes"].append(builders.claim_volume("vm-state", state))
+    put(api, pod, *disk(state), *served(state, "node-a"))
+    (migration,) = migrations(status("web --plan"))
+    assert migration["spec"]["addedNodeSelector"] == {"kubernetes.io/hostname": "host-node-b"}
+
+
 def test_our_own_old_pin_is_no_obstacle(status: Status, api: StaticApi) -> None:
     """A migration's target pod is rendered from the VM, and has none of what the webhook wrote."""
     put(api, pinned("web", "page", "node-a", to="node-a"))

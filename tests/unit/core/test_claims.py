@@ -87,10 +87,10 @@ def test_a_claim_without_a_volume_leaves_the_question_open(
     ("objects", "reason", "told"),
     [
         pytest.param(
-            [claim(accessModes=["ReadWriteOnce", "ReadOnlyMany"]), PV],
+            [claim(accessModes=["ReadWriteOnce", "ReadWriteOncePod"]), PV, RUNNING, ON_N1],
             Reason.CLAIM_NOT_READ_WRITE_MANY,
-            "ReadWriteOnce, ReadOnlyMany",
-            id="no ReadWriteMany",
+            "ReadWriteOnce, ReadWriteOncePod",
+            id="neither ReadWriteMany nor ReadOnlyMany",
         ),
         pytest.param([claim(accessModes=None), PV], Reason.CLAIM_NOT_READ_WRITE_MANY, "none", id="no access modes"),
         pytest.param([PVC, volume(driver="x.io")], Reason.VOLUME_NOT_LONGHORN, "pv", id="another driver"),
@@ -139,6 +139,42 @@ def test_a_bound_claim_without_a_share_manager_is_settled(
     assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
+LOCAL = {"dataLocality": "strict-local"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        pytest.param(
+            [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes=LOCAL)],
+            Reason.VOLUME_STRICT_LOCAL,
+            id="for one node",
+        ),
+        pytest.param(
+            [PVC, volume(volumeAttributes=LOCAL | {"migratable": "true"})], Reason.VOLUME_STRICT_LOCAL, id="migratable"
+        ),
+        pytest.param(
+            [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes=LOCAL, driver="x.io")],
+            Reason.CLAIM_NOT_READ_WRITE_MANY,
+            id="another driver's",
+        ),
+        pytest.param(
+            [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes={"dataLocality": "disabled"})],
+            Reason.CLAIM_NOT_READ_WRITE_MANY,
+            id="another locality",
+        ),
+        pytest.param(
+            [PVC, volume(volumeAttributes=LOCAL), RUNNING, ON_N1], Reason.SHARE_MANAGER_POD, id="one that is served"
+        ),
+    ],
+)
+def test_a_strict_local_volume_leaves_the_question_open(objects: list[dict[str, Any]], reason: Reason) -> None:
+    """It is attached on one node only, and which one is not known; feasibility asks its volume all the same."""
+    found = finding(*objects)
+    assert (found.why.reason, found.open) == (reason, reason is Reason.VOLUME_STRICT_LOCAL)
+    assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
+
+
 def manager(**status: Any) -> list[dict[str, Any]]:
     """The bound claim and a ShareManager with this status."""
     return [*BOUND, share_manager("h", **status)]
@@ -181,6 +217,13 @@ def with_pod(node: str | None = None, **parts: Any) -> list[dict[str, Any]]:
         ),
         pytest.param(
             [*BOUND, {**RUNNING, "status": None}, ON_N1], Reason.SHARE_MANAGER_POD, "n1", True, id="a pod and no status"
+        ),
+        pytest.param(
+            [claim(accessModes=["ReadOnlyMany"]), PV, RUNNING, ON_N1],
+            Reason.SHARE_MANAGER_POD,
+            "n1",
+            True,
+            id="a volume that many may only read",
         ),
     ],
 )
@@ -273,6 +316,23 @@ def test_each_claim_has_one_finding(candidate: Pod, claims: list[str]) -> None:
     assert isinstance(found, list)
     assert [one.claim for one in found] == claims
     assert all(one.why.reason is Reason.CLAIM_NOT_FOUND for one in found)
+
+
+@pytest.mark.parametrize(
+    ("volume_name", "claim_name", "state"),
+    [
+        pytest.param("vm-state", "restore-1", True, id="by its volume"),
+        pytest.param("disk-0", "persistent-state-for-db01-x7k2p", True, id="by its claim"),
+        pytest.param("disk-0", "persistent-state", False, id="a disk"),
+        pytest.param(None, "disk", False, id="a volume without a name"),
+    ],
+)
+def test_kubevirts_state_is_known_by_its_names(volume_name: str | None, claim_name: str, *, state: bool) -> None:
+    """A cache keeps no names of volumes, and a restore calls the claim as it likes."""
+    volume = {"name": volume_name, "persistentVolumeClaim": {"claimName": claim_name}}
+    found = resolve(pod(volumes=[volume]), "vms", cluster())
+    assert isinstance(found, list)
+    assert [one.state for one in found] == [state]
 
 
 def test_an_ephemeral_volume_is_open_and_leads_nowhere() -> None:

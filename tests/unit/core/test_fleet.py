@@ -96,6 +96,27 @@ def test_nodes_apart_are_named_once() -> None:
     assert found.nodes_apart == ("node-b",)
 
 
+STATE = "persistent-state-for-db01-x7k2p"
+
+
+@pytest.mark.parametrize(
+    ("objects", "state", "together"),
+    [
+        pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, None, id="beside a disk's"),
+        pytest.param([*disk("root"), *served("root", None)], State.PENDING, None, id="beside a hint of a disk's"),
+        pytest.param(disk("root"), State.APART, False, id="alone"),
+    ],
+)
+def test_kubevirts_state_of_a_vm_is_compared_only_where_no_disk_is(
+    objects: list[Object], state: State, *, together: bool | None
+) -> None:
+    """As placement counts it: a few KB on another node are no reason to call the VM apart."""
+    objects = [*objects, *disk(STATE), *served(STATE, "node-b")]
+    found = the_row(launcher("root", STATE, nodeName="node-a"), objects=objects)
+    assert found.state is state
+    assert (found.volumes[1].node, found.volumes[1].together) == ("node-b", together)
+
+
 UNKNOWNS = [
     pytest.param(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "root"), Gap.UNAVAILABLE, "ClaimLookupFailed", id="claim"),
     pytest.param(Kind.PERSISTENT_VOLUME, Key("", "pv-root"), Gap.UNAVAILABLE, "ClaimLookupFailed", id="volume"),

@@ -271,6 +271,16 @@ def test_the_strongest_evidence_of_a_node_is_told() -> None:
     assert pin(*objects, claims="ab").why.reason is Reason.SHARE_MANAGER_POD
 
 
+def test_a_disk_is_told_before_kubevirts_state_on_the_same_node() -> None:
+    """Though a pod is the stronger evidence: the disk is what the pin is for."""
+    state = "persistent-state-for-db01"
+    objects = [*disk("a", "n1"), *disk(state, "n1"), share_manager_pod(f"h-{state}", nodeName="n1"), node("n1")]
+    found = decision(virt_launcher_pod(claims=["a", state]), *objects)
+    assert isinstance(found, Pin)
+    assert (found.required, found.why.reason) == (("n1",), Reason.SHARE_MANAGER_OWNER)
+    assert found.preferred == (WeightedNode("n1", 100),)
+
+
 def test_own_terms_that_name_a_node_are_counted() -> None:
     """A pin over the pod's own affinity names only nodes that it admits."""
     own = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_node("n2")]}}}

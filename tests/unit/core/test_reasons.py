@@ -90,6 +90,7 @@ def test_the_chain_ranks_every_reason_in_its_order() -> None:
         Reason.CLAIM_NOT_READ_WRITE_MANY,
         Reason.VOLUME_NOT_LONGHORN,
         Reason.VOLUME_IS_BLOCK,
+        Reason.VOLUME_STRICT_LOCAL,
         Reason.SHARE_MANAGER_NOT_FOUND,
         Reason.SHARE_MANAGER_NO_NODE,
         Reason.SHARE_MANAGER_UNSCHEDULED,

@@ -28,6 +28,7 @@ from webhook.kube import records
 from webhook.kube.wire import Decoders, NotJSON
 
 Object = dict[str, Any]
+ATTRIBUTES = ("migratable", "dataLocality", "dataEngine")  # of a volume, those that core reads
 
 
 def claim_reads(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
@@ -49,7 +50,7 @@ def volume_reads(volume: PersistentVolume) -> tuple[Any, ...]:
     return (
         volume.metadata.name,
         {key: value for key, value in (volume.metadata.labels or {}).items() if key in TOPOLOGY_LABELS},
-        csi and (csi.driver or "", csi.volume_handle, (csi.volume_attributes or {}).get("migratable")),
+        csi and (csi.driver or "", csi.volume_handle, *map((csi.volume_attributes or {}).get, ATTRIBUTES)),
         spec and spec.volume_mode,
         spec and spec.node_affinity and spec.node_affinity.required,
     )
@@ -166,6 +167,7 @@ VALUES = st.sampled_from(
         {"a": None},
         {"migratable": "true", "share": "x"},
         {"migratable": None},
+        {"dataLocality": "strict-local", "dataEngine": "v2", "numberOfReplicas": "1"},
         {"longhorn.io/component": "x", "other": "y"},
         {"topology.kubernetes.io/zone": "a__b", "other": "y"},
         {
