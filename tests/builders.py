@@ -27,6 +27,7 @@ NAMESPACE: Final = "vms"
 LONGHORN_DRIVER: Final = "driver.longhorn.io"
 OPT_IN: Final = "kubevirt-scheduler/co-schedule"
 DECISION: Final = "kubevirt-scheduler/decision"
+WRITTEN: Final = "kubevirt-scheduler/written"
 
 _OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
 _REVIEW_UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"

@@ -11,7 +11,16 @@ from short_yaml import Object, Trouble, deep_merge, names, only, spelled
 
 _POD_KEYS: Final = frozenset({"fixture", "optIn", "claims", "ephemeral", "labels", "annotations", "namespace"})
 _POD_SPEC_KEYS: Final = frozenset(
-    {"affinity", "nodeName", "nodeSelector", "tolerations", "topologySpreadConstraints", "resourceClaims", "volumes"}
+    {
+        "affinity",
+        "nodeName",
+        "nodeSelector",
+        "tolerations",
+        "topologySpreadConstraints",
+        "resourceClaims",
+        "schedulingGates",
+        "volumes",
+    }
 )
 _ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
 _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels", "namespace", *_POD_SPEC_KEYS})

@@ -14,7 +14,7 @@ import oracle
 import pytest
 import shortlists
 import yaml
-from builders import DECISION, LONGHORN_NAMESPACE
+from builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
 from corpus import UNCHANGED, Case
 
 from webhook import documents
@@ -27,6 +27,9 @@ CASES = corpus.load()
 ROWS_AT_LEAST = 540
 
 NEEDS_A_LIVE_CLUSTER = {
+    "Indivisible",  # replicas
+    "NodeAwaited",  # a VM that kube-scheduler has looked at in vain: tests/unit/core/test_fit.py
+    "NoShare",  # replicas
     "ClaimLookupFailed",
     "NodeLookupFailed",
     "PodsUnknown",
@@ -34,7 +37,10 @@ NEEDS_A_LIVE_CLUSTER = {
     "Unconfirmed",
     "VolumeLookupFailed",
 }
-NEEDS_TOO_MUCH = {"TooManyNeighbours"}  # ten thousand label sets: tests/unit/core/test_neighbours.py has them
+NEEDS_TOO_MUCH = {
+    "AnnotationsFull",
+    "TooManyNeighbours",
+}  # ten thousand label sets: tests/unit/core/test_neighbours.py has them
 TOLD_OF_RUNNING_VMS = {"VmNotScheduled", "VmStuck", "VmUnschedulable"}
 NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
 IS_NO_DECISION = {"NodeFeasible"}  # a verdict on a node; a decision that follows it is told by its evidence
@@ -112,9 +118,10 @@ def expected_affinity(case: Case) -> Any:
 
 
 def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod without the affinity, which a row tells whole, and our annotation; what held only that goes too."""
+    """The pod without the affinity, which a row tells whole, and our annotations; what held only them goes too."""
     rest = copy.deepcopy(pod)
-    (rest["metadata"].get("annotations") or {}).pop(DECISION, None)
+    for ours in (DECISION, WRITTEN):
+        (rest["metadata"].get("annotations") or {}).pop(ours, None)
     if not rest["metadata"].get("annotations"):
         rest["metadata"].pop("annotations", None)
     rest["spec"].pop("affinity", None)

@@ -17,6 +17,7 @@ from webhook.core.objects import LABEL_APP, LABEL_LONGHORN_COMPONENT, SHARE_MANA
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube import kinds
+from webhook.kube.pods import REPLICA_LABELS
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
@@ -71,9 +72,14 @@ def test_a_call_finds_its_way_from_the_api_server_to_the_program(entry: Entry, w
     assert (listening.listen.host, listening.health_listen.host) == ("", "")
 
 
-def test_an_api_server_asks_one_replica() -> None:
-    """That one knows at once what it has promised of a node."""
-    assert at("spec.sessionAffinity", the("Service")) == "ClientIP"
+def test_an_api_server_asks_any_replica() -> None:
+    """With session affinity a node that is lost takes every call with it, until its pods are known not to be ready."""
+    assert "sessionAffinity" not in the("Service")["spec"]
+
+
+def test_replicas_are_known_by_what_the_service_selects() -> None:
+    """Whom an API server may ask is who counts."""
+    assert at("spec.selector", the("Service")) == REPLICA_LABELS
 
 
 @pytest.mark.parametrize(

@@ -116,11 +116,12 @@ class Counted(Struct, frozen=True, gc=False):
 class _NodePods:
     """The pods of one node: those that are bound, and those that are drawn to it and bound nowhere."""
 
-    __slots__ = ("crowded", "drawn", "in_flight", "load", "on_way", "pinned", "since")
+    __slots__ = ("coming", "crowded", "drawn", "in_flight", "load", "on_way", "pinned", "since")
 
     def __init__(self) -> None:
         self.load = NodeLoad()
         self.drawn: dict[Usage, int] = {}
+        self.coming: dict[Usage, int] = {}  # of those that are drawn, the pods on their way: `on_way` in all
         self.pinned: dict[Usage, int] = {}
         self.in_flight = NodeLoad()
         self.on_way = 0
@@ -138,16 +139,17 @@ class _NodePods:
 
     def room(self, has: Mapping[str, int], volume_limits: Mapping[str, int], heard: int) -> Room:
         """A pod that is larger than the whole node will never be bound there, so that it takes nothing of it."""
-        load = self.load
+        load, on_way, pinned = self.load, 0, False
         if self.drawn:
             load = load.copy()
             for usage, count in self.drawn.items():
                 if refusal(usage, has, _EMPTY) is None:
                     load.add(usage, count)
-        pinned = any(refusal(usage, has, _EMPTY) is None for usage in self.pinned)
+                    on_way += self.coming.get(usage, 0)
+                    pinned |= usage in self.pinned
         known, shown = heard > self.since, self.on_way > self.in_flight.pods
         crowded = self.crowded and (shown or not known)
-        return Room(has, load, volume_limits, self.on_way, pinned, crowded, crowded and known, self.in_flight)
+        return Room(has, load, volume_limits, on_way, pinned, crowded, crowded and known, self.in_flight)
 
 
 class Gathering:
@@ -189,7 +191,9 @@ class Gathering:
             return Counted(neighbour.node, pod.usage, neighbour)
         shown = pods.on_way - pods.in_flight.pods
         _more(pods.drawn, pod.usage)
-        pods.on_way += pod.on_way
+        if pod.on_way:
+            pods.on_way += 1
+            _more(pods.coming, pod.usage)
         if pod.pinned:
             _more(pods.pinned, pod.usage)
         if pod.listed:
@@ -214,7 +218,9 @@ class Gathering:
         else:
             shown = pods.on_way - pods.in_flight.pods
             _less(pods.drawn, usage)
-            pods.on_way -= counted.on_way
+            if counted.on_way:
+                pods.on_way -= 1
+                _less(pods.coming, usage)
             if counted.pinned:
                 _less(pods.pinned, usage)
             if counted.listed:

@@ -186,6 +186,7 @@ def _refused(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | 
     for rule in (interpod.judge, spread.judge):
         ruling = rule(who.newcomer, node, crowd.nodes, crowd.neighbours)
         if not isinstance(ruling, Allowed):
-            # A pod that is drawn there and not bound yet may be pinned: this one must not come first, and repel it.
-            return Verdict(name, ruling.why, preferable=ruling.cause is not Reason.NEIGHBOUR_EXPECTED)
+            # A VM that is pinned there, and not bound yet, must not find this one there before it, and be repelled.
+            comes_first = there.pinned and ruling.cause is Reason.NEIGHBOUR_EXPECTED
+            return Verdict(name, ruling.why, preferable=not comes_first)
     return None

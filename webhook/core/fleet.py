@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core import claims, instances
-from webhook.core.affinity import only_node
+from webhook.core.affinity import named_nodes
 from webhook.core.claims import Finding
 from webhook.core.objects import LABEL_MIGRATION_JOB_UID, UNSCHEDULABLE, Pod
 from webhook.core.placement import Mode, Policy, asked_mode
@@ -30,7 +30,7 @@ class State(StrEnum):
 
     TOGETHER = "together"  # every share-manager that is on a node is on the VM's
     APART = "apart"  # one or more is on another node
-    STUCK = "stuck"  # the VM is pinned, and kube-scheduler says that it fits nowhere
+    STUCK = "stuck"  # the VM may run on named nodes only, and kube-scheduler says that it fits none
     PENDING = "pending"  # the VM, or a share-manager, is not on a node yet
     FREE = "free"  # the VM is on a node, and no share-manager is there that it could be with
     UNKNOWN = "unknown"  # what it takes to tell could not be read
@@ -71,7 +71,8 @@ class VirtualMachineRow(Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         asked: its annotation: true, required or preferred; `mode` is what that comes to in this cluster.
         decided: what the webhook did when the pod was created.
-        pinned: whether the webhook has required nodes of it, or it waits for the one that its affinity names: `only`.
+        pinned: whether the webhook has required nodes of it, or it waits for nodes that its affinity names: one node
+            alone, `only`, or a short list.
         migrating: another pod of the VM is on a node too.
         since: from when on the VM has been in this state, as far as objects tell.
     """
@@ -107,9 +108,9 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VirtualMachin
     if not isinstance(mode, Mode):
         return None
     volumes = _volumes(pod, view)
-    only = None if pod.spec.node_name else only_node(pod.spec.required_node_affinity)
+    named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
     decided = _decided(pod)
-    pinned = decided is Decided.REQUIRED or only is not None
+    pinned = decided is Decided.REQUIRED or bool(named)
     state, why, since = _state(pod, volumes, pinned=pinned)
     return VirtualMachineRow(
         namespace=pod.metadata.namespace or "",
@@ -120,7 +121,7 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VirtualMachin
         mode=mode,
         decided=decided,
         pinned=pinned,
-        only=only,
+        only=min(named) if len(named) == 1 else None,
         migrating=any(each is not pod and _is_on_a_node(each) for each in there),
         volumes=volumes,
         state=state,

@@ -41,6 +41,8 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
     if isinstance(decision, Leave):
         return list(_annotate(pod, decision, None)) if decision.opted_in else []
     drawing = _Drawing(pod, decision)
+    if not drawing.operations:
+        return list(_annotate(pod, decision, None))
     annotated = list(_annotate(pod, decision, drawing.written()))
     return [*drawing.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
 
@@ -172,7 +174,8 @@ def _annotate(pod: Pod, decision: Decision, written: Written | None) -> Iterator
     if annotations is None:
         yield add(ANNOTATIONS, ours)
     elif _fits({**annotations, **ours}):
-        yield from (add(f"{ANNOTATIONS}/{escaped(key)}", value) for key, value in ours.items())
+        lacking = ((key, value) for key, value in ours.items() if annotations.get(key) != value)
+        yield from (add(f"{ANNOTATIONS}/{escaped(key)}", value) for key, value in lacking)
 
 
 def _fits(annotations: Mapping[str, str]) -> bool:

@@ -313,7 +313,7 @@ class Reason(Enum):
     VM_UNSCHEDULABLE = "VmUnschedulable", "pod {pod} is on no node yet: kube-scheduler says: {message}"
     VM_STUCK = (
         "VmStuck",
-        "pod {pod} is pinned, and kube-scheduler finds no node for it: {message}",
+        "pod {pod} may run on nodes that its affinity names, and kube-scheduler finds room on none: {message}",
     )
 
 

@@ -55,11 +55,11 @@ def _plain(tree: Any) -> Any:
 def undo(pod: Pod) -> list[Operation]:
     """The operations that take out of `pod` what our annotation tells that we wrote, and our annotations."""
     annotations = pod.metadata.annotations or {}
-    ours = [key for key in (ANNOTATION_DECISION, ANNOTATION_WRITTEN) if key in annotations]
-    if not ours:
+    if ANNOTATION_WRITTEN not in annotations:
         return []
+    ours = (key for key in (ANNOTATION_DECISION, ANNOTATION_WRITTEN) if key in annotations)
     found = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in ours]
-    written, affinity = decode(annotations.get(ANNOTATION_WRITTEN)), pod.spec.affinity
+    written, affinity = decode(annotations[ANNOTATION_WRITTEN]), pod.spec.affinity
     if affinity and affinity.node_affinity:
         found += _wishes(affinity.node_affinity, written)
         found += _pins(affinity.node_affinity, written)

@@ -38,10 +38,8 @@ def encode(written: Written) -> str:
 
 def decode(text: str | None) -> Written:
     """The record of an annotation's value; an empty one where there is none, or where somebody else wrote it."""
-    if text is None:
-        return Written()
     try:
-        return msgspec.json.decode(text, type=Written)
+        return msgspec.json.decode(text or "{}", type=Written)
     except msgspec.DecodeError:  # ValidationError is one of these
         return Written()
 

@@ -5,12 +5,13 @@ As webhook.kube.records; a share-manager pod is steered to where these are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sys import intern
 from typing import Any, Final
 
 from msgspec import Struct, field
 
-from webhook.core.affinity import only_node, pin
+from webhook.core.affinity import named_nodes, pin
 from webhook.core.instances import INSTANCE
 from webhook.core.objects import (
     LABEL_MIGRATION_JOB_UID,
@@ -80,7 +81,7 @@ class WireLauncher(Struct, gc=False):
 
 
 class _State(Struct, frozen=True, gc=False):
-    """What many pods have alike. `only`: the one node that a pod may run on, which has none yet.
+    """What many pods have alike. `named`: the nodes that a pod may run on by their names, while it is on none.
 
     `decided`: the first word of our annotation. `migrated`: whether the pod is a live migration's target.
     """
@@ -88,7 +89,7 @@ class _State(Struct, frozen=True, gc=False):
     co_schedule: str | None
     decided: str | None
     node: str | None
-    only: str | None
+    named: tuple[str, ...]
     phase: str | None
     migrated: bool
 
@@ -112,7 +113,7 @@ def keep(wire: Any) -> Launcher:
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
-    only = only_node(node_affinity.required) if node_affinity and not spec.node_name else None
+    named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
     owner = next((each for each in meta.owner_references or () if each.kind == INSTANCE), OwnerReference())
     asked = meta.annotations.co_schedule if meta.annotations else None
     told = meta.annotations.decision if meta.annotations else None
@@ -127,7 +128,7 @@ def keep(wire: Any) -> Launcher:
         meta.deletion_timestamp,
         placed_at(wire.status),
         refusal(wire.status),
-        share(_State(asked, decided, spec.node_name, only, phase, migrated)),
+        share(_State(asked, decided, spec.node_name, tuple(sorted(named)), phase, migrated)),
     )
 
 
@@ -147,7 +148,7 @@ def build(key: str, launcher: Launcher) -> Pod:
         ),
         spec=PodSpec(
             node_name=state.node,
-            affinity=None if state.only is None else _pinned(state.only),
+            affinity=_pinned(state.named) if state.named else None,
             volumes=[_volume(claim) for claim in launcher.claims],
         ),
         status=build_status(state.phase, launcher.placed_at, launcher.refusal),
@@ -163,8 +164,8 @@ def _owner(instance: str, uid: str | None) -> OwnerReference:
     return OwnerReference(kind=INSTANCE, name=instance, uid=uid)
 
 
-def _pinned(node: str) -> Affinity:
-    terms = [NodeSelectorTerm(match_fields=[pin(node)])]
+def _pinned(nodes: Sequence[str]) -> Affinity:
+    terms = [NodeSelectorTerm(match_fields=[pin(node)]) for node in nodes]
     return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=terms)))
 
 

@@ -41,7 +41,7 @@ def test_each_vm_has_a_line(status: Status) -> None:
         "required",
         "mail (running)",
         (
-            "VmStuck: pod virt-launcher-mail-aaaaa is pinned, and kube-scheduler finds no node for it: 0/3 nodes are "
+            "VmStuck: pod virt-launcher-mail-aaaaa may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 nodes are "
             "available: 3 Insufficient memory."
         ),
     ]

@@ -152,6 +152,11 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
     "one that it avoids comes": (
         there(coming(1, labels={"app": "db"})),
         asking(affinity=APART),
+        (Reason.NEIGHBOUR_EXPECTED, True),
+    ),
+    "one that it avoids comes, and may go nowhere else": (
+        there(coming(1, labels={"app": "db"}, pinned=True)),
+        asking(affinity=APART),
         (Reason.NEIGHBOUR_EXPECTED, False),
     ),
     "a node that was not listed": (there(nodes={}), asking(), (Reason.PODS_UNKNOWN, True)),

@@ -81,7 +81,7 @@ def plain(loads: Mapping[str, Any]) -> Any:
 def says(gathering: Gathering) -> Any:
     """All that it says of any node, and every pod that it would find."""
     loads = {
-        node: (each.load.pods, each.load.requested, each.drawn, each.pinned, each.on_way, each.in_flight.pods)
+        node: (each.load.pods, each.load.requested, each.drawn, each.coming, each.pinned, each.in_flight.pods)
         for node, each in gathering._nodes.items()
     }
     listed = [gathering.listed(in_flight=in_flight) for in_flight in (False, True)]
@@ -261,7 +261,7 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "a VM that is pinned": (vm("a", affinity=PIN), (1, 1, 250, True)),
     "one that kube-scheduler found no room for": (vm("a", affinity=PIN) | REFUSED, (1, 0, 250, True)),
     "a pod of somebody else's that is pinned": (pod("a", affinity=PIN), (1, 1, 250, False)),
-    "one that is larger than the node takes nothing": (pod("a", affinity=PIN, cpu="9"), (0, 1, 0, False)),
+    "one that is larger than the node takes nothing": (pod("a", affinity=PIN, cpu="9"), NOTHING),
     "nor does such a VM": (vm("a", affinity=PIN, cpu="9") | REFUSED, NOTHING),
     "preferring": (vm("a", affinity=LIKES), (1, 1, 250, False)),
     "preferring, and refused": (vm("a", affinity=LIKES) | REFUSED, (1, 0, 250, False)),
