@@ -21,6 +21,10 @@ from builders_longhorn import (  # noqa: F401 - Longhorn's objects are built by 
     volume_attachment,
 )
 
+from webhook.core.affinity import pin
+from webhook.core.objects import NodeSelectorTerm
+from webhook.core.written import Written, encode, fingerprint
+
 Object = dict[str, Any]
 
 NAMESPACE: Final = "vms"
@@ -154,6 +158,13 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
             {"weight": weight, "preference": on_node(name)} for name, weight in preferred.items()
         ]
     return {"nodeAffinity": inner}
+
+
+def written(node: str) -> Mapping[str, str]:
+    """The annotations that the webhook leaves on a pod that it pins to a node, and that had no affinity."""
+    term = NodeSelectorTerm(match_fields=[pin(node)])
+    record = Written(nodes=(node,), terms=(fingerprint(term),), preferred=((node, 100, 1),))
+    return {DECISION: f"required on {node}: ShareManagerPod: for a test", WRITTEN: encode(record)}
 
 
 def persistent_volume_claim(

@@ -46,7 +46,7 @@ def launcher(name: str, node: str | None, decision: str | None, **status: Any) -
     if node:
         pod["spec"]["nodeName"] = node
     if decision:
-        pod["metadata"]["annotations"][DECISION] = decision
+        pod["metadata"]["annotations"] |= {**builders.written(decision.split()[2][:-1]), DECISION: decision}
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [decision.split()[2][:-1]]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
         pod["spec"]["affinity"] = {"nodeAffinity": required}

@@ -170,6 +170,7 @@ def _meta(rng: Random, pod: Any) -> None:
     ours = (
         builders.OPT_IN,
         builders.DECISION,
+        builders.WRITTEN,
         "kubevirt.io",
         "kubevirt.io/migrationJobUID",
         "kubevirt.io/ephemeral-provisioning",

@@ -76,7 +76,7 @@ def kubevirt(version: str) -> Object:
 def pinned(vm: str, claim: str, node: str | None, to: str = "node-b") -> Object:
     """The pod of a VM that we have pinned; on no node kube-scheduler finds none for it."""
     pod = running_pod(vm, claim, node)
-    pod["metadata"]["annotations"][builders.DECISION] = f"required on {to}: ShareManagerPod: for a test"
+    pod["metadata"]["annotations"] |= builders.written(to)
     pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node(to)], preferred={to: 100})
     if node is None:
         pod["status"]["conditions"] = [unschedulable(LATER)]

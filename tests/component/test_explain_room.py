@@ -139,7 +139,8 @@ def test_a_limit_on_volumes_is_read(explain: Explain, api: StaticApi) -> None:
 
 def pinned(decision: str | None, *conditions: dict[str, str]) -> dict[str, Any]:
     """The VM's pod that waits for a node."""
-    annotations = {} if decision is None else {builders.DECISION: decision}
+    written = dict(builders.written("node-a")) if decision == DECISION else {builders.DECISION: decision}
+    annotations = {} if decision is None else written
     pod = builders.vm_pod("db01", claims=["disk"], annotations=annotations)
     return {**pod, "status": {"phase": "Pending", "conditions": list(conditions)}}
 
@@ -168,8 +169,8 @@ def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
     stuck["runStrategy"] = "Always"
     (told,) = explain(words).found["hints"]
     assert told == (
-        "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 nodes are available: 1 "
-        "Insufficient cpu.; a new pod is decided on by what is there then: virtctl restart db01 -n vms"
+        "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 "
+        "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: virtctl restart db01 -n vms"
     )
     assert "virtctl restart db01 -n vms" in explain(words, output="text").out
 

@@ -24,7 +24,8 @@ def placed() -> dict[str, Any]:
     """The share-manager pod that runs on node-a, as the webhook left it; of an encrypted volume."""
     affinity = builders.node_affinity(preferred={"node-a": 100})
     pod = cold_start.encrypted(nodeName="node-a", affinity=affinity)
-    pod["metadata"]["annotations"] |= {builders.DECISION: DECIDED}
+    record = '{"preferred":[["node-a",100,1]]}'
+    pod["metadata"]["annotations"] |= {builders.DECISION: DECIDED, builders.WRITTEN: record}
     return {**pod, "status": {"phase": "Running"}}
 
 

@@ -28,7 +28,11 @@ _IN_FLIGHT: Final = 16  # so that the server works while the next ones are made
 _AGAIN_EVERY: Final = 8  # patched pods: one in so many is sent again
 _HANG_UP_SECONDS: Final = 0.1  # what is wrong as HTTP may ask for more bytes, and none will come
 _GROWTH_MIB: Final = 8.0  # measured: 1 to 5, and none over the next 40,000
-_OURS: Final = (("spec", "affinity", "nodeAffinity"), ("metadata", "annotations", builders.DECISION))
+_OURS: Final = (
+    ("spec", "affinity", "nodeAffinity"),
+    ("metadata", "annotations", builders.DECISION),
+    ("metadata", "annotations", builders.WRITTEN),
+)
 
 
 def test_no_review_breaks_the_server(tmp_path: Path) -> None:

@@ -205,6 +205,9 @@ class BrokenView:
         """Itself."""
         return self
 
+    def forget(self, *_: object) -> None:
+        """Nothing was assumed."""
+
     def __getattr__(self, question: str) -> Any:
         raise RuntimeError(f"no {question}\nat all")
 

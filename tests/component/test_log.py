@@ -235,6 +235,9 @@ class Broken:
         """Itself."""
         return self
 
+    def forget(self, *_: object) -> None:
+        """Nothing was assumed."""
+
     def __getattr__(self, question: str) -> Any:
         raise RuntimeError(CONTENT, question)
 

@@ -50,7 +50,7 @@ def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
         pod="virt-launcher-db01-",
         vmi="db01",
         nodes=("node-a",),
-        operations=2,
+        operations=3,
         dry_run=True,
     )
     assert abs(datetime.now(UTC) - found.time) < timedelta(minutes=1)

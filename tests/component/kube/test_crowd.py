@@ -1,4 +1,4 @@
-"""The last seats of a node: many calls at once, two replicas, dry runs, and pods that nobody knows."""
+"""The last seats of a node: many calls at once, several replicas, dry runs, and pods that nobody knows."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ from webhook.core.placement import Pin, Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind
 from webhook.kube.crowd import WatchedCrowd
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
+from webhook.kube.pods import REPLICA_LABELS
 from webhook.kube.store import Store
 from webhook.kube.watch import ListWatch
-from webhook.kube.wire import Decoders
 
 Object = dict[str, Any]
 HOME: Final = "node-a"
 ONE_CPU: Final = [{"name": "compute", "resources": {"requests": {"cpu": "1"}}}]
 SOON: Final = 5.0
 AT_ONCE: Final = 10
-ITSELF_AND_ANOTHER: Final = 2
-ENOUGH: Final = 20
 
 
 def node(seats: int) -> Object:
@@ -103,7 +101,7 @@ async def test_one_after_the_other_is_no_different(store: Store) -> None:
 
 
 async def test_a_pod_that_is_seen_has_its_seat(store: Store, cluster: Cluster) -> None:
-    """Its reservation is over, and the seat is not free; when the pod goes, it is."""
+    """It is assumed no more, and the seat is not free; when the pod goes, it is."""
     async with running(store):
         assert await pinned(store, body(vm("first"))) == [True]
         first = vm("first", pinned_to=[HOME])
@@ -112,13 +110,7 @@ async def test_a_pod_that_is_seen_has_its_seat(store: Store, cluster: Cluster) -
         assert await pinned(store, body(vm("second"))) == [False]
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove(first["metadata"]["name"], "vms")
         await until(lambda: not store.caches[Kind.VIRT_LAUNCHER_POD].objects)
-
-        async def free() -> bool:
-            return (await pinned(store, body(vm("third"), dryRun=True)))[0]
-
-        async with asyncio.timeout(SOON):
-            while not await free():  # noqa: ASYNC110 - another replica may have promised it: that has no event
-                await asyncio.sleep(0)
+        assert await pinned(store, body(vm("third"))) == [True]
 
 
 async def test_a_dry_run_takes_no_seat(store: Store) -> None:
@@ -131,81 +123,119 @@ async def test_a_dry_run_takes_no_seat(store: Store) -> None:
 
 async def test_the_same_vm_asks_again(store: Store, cluster: Cluster) -> None:
     """A CREATE that somebody after us has refused comes again: with room for two, one VM does not take both."""
-    cluster.collections[PATHS[Kind.NODE]].put(node(3))
+    cluster.collections[PATHS[Kind.NODE]].put(node(2))
     async with running(store):
-        assert await pinned(store, body(vm("again"))) == [True]
-        assert store.view().crowd() is not None
-        assert _counted(store) == (1, ITSELF_AND_ANOTHER)
-        await pinned(store, body(vm("again")))
-        assert _counted(store) == (1, ITSELF_AND_ANOTHER)
+        for _ in range(2):
+            assert await pinned(store, body(vm("again"))) == [True]
+            assert _counted(store) == (1, 1)
+
+
+async def asked_again(store: Store, first: bytes, pod: Object, **change: Any) -> Object:
+    """The response to a pod that carries what the `first` answer wrote, and that a webhook after us has changed."""
+    patch = json.loads(base64.b64decode(json.loads(first)["response"]["patch"]))
+    after = jsonpatch.apply_patch(pod, patch)
+    admit = admitter(store, Policy(), lambda _: None)
+    found: Object = json.loads(await admit(body({**after, "spec": {**after["spec"], **change}}), now() + SOON))
+    response: Object = found["response"]
+    return response
 
 
 async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: Store) -> None:
-    """A webhook after us has changed it, so that we are called again: the last seat is its own by now."""
+    """A webhook after us has changed it, so that we are called again: the last seat is free for it."""
     async with running(store):
-        admit = admitter(store, Policy(), lambda _: None)
-        first, pod = await admit(body(vm("vm")), now() + SOON), vm("vm")
-        pod = jsonpatch.apply_patch(pod, json.loads(base64.b64decode(json.loads(first)["response"]["patch"])))
-        second = json.loads(await admit(body(pod), now() + SOON))["response"]
+        first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
+        second = await asked_again(store, first, vm("vm"))
         assert second["auditAnnotations"]["decision"] == "required"
         assert "patch" not in second
-        assert _counted(store) == (1, ITSELF_AND_ANOTHER)
+        assert _counted(store) == (1, 1)
+
+
+async def test_a_pod_that_became_too_large_loses_its_pin(store: Store) -> None:
+    """A sidecar was added by a webhook after us: what was written goes, and the seat is not taken."""
+    async with running(store):
+        first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
+        sidecar = {"name": "sidecar", "resources": {"requests": {"cpu": "1"}}}
+        second = await asked_again(store, first, vm("vm"), containers=[*ONE_CPU, sidecar])
+        assert (second["auditAnnotations"]["decision"], second["auditAnnotations"]["reason"]) == ("preferred", "NoRoom")
+        assert await pinned(store, body(vm("other"))) == [True]
+
+
+async def test_a_gated_pod_takes_no_seat(store: Store) -> None:
+    """Kube-scheduler does not look at it until the gate is lifted."""
+    async with running(store):
+        gated = vm("gated")
+        gated["spec"]["schedulingGates"] = [{"name": "quota"}]
+        assert await pinned(store, body(gated)) == [False]
+        assert _counted(store) == (0, 0)
+        assert await pinned(store, body(vm("other"))) == [True]
+
+
+async def test_a_pod_of_no_vm_is_counted_until_it_is_seen_or_not(store: Store) -> None:
+    """Nothing tells that it is asked about again."""
+    async with running(store):
+        stray = vm("stray")
+        del stray["metadata"]["ownerReferences"]
+        assert await pinned(store, body(stray)) == [True]
+        assert _counted(store) == (1, 1)
 
 
 def _counted(store: Store) -> tuple[int, int]:
-    """Pods on the node, and how many are expected there, those that another replica may have pinned among them."""
+    """Pods on the node, and how many are on their way there."""
     crowd = store.view().crowd()
     assert isinstance(crowd, WatchedCrowd)
     room = crowd.room(HOME)
-    return room.load.pods, room.expected
+    return room.load.pods, room.on_way
+
+
+def replica(number: int) -> Object:
+    """A pod of our own Deployment."""
+    meta = {"name": f"webhook-{number}", "namespace": OWN_NAMESPACE, "labels": dict(REPLICA_LABELS)}
+    spec = {"nodeName": "elsewhere", "containers": [{"name": "webhook", "image": "x"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Running"}}
 
 
 @asynccontextmanager
-async def replicas(server: ApiServer, directory: Path) -> AsyncIterator[Sequence[Store]]:
-    """Two of them, their caches up."""
+async def replicas(server: ApiServer, cluster: Cluster, directory: Path, count: int) -> AsyncIterator[Sequence[Store]]:
+    """Some of them, their caches up, and with a pod for each."""
+    for number in range(count):
+        cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(replica(number))
     async with AsyncExitStack() as stack:
         stores = []
-        for _ in range(2):
+        for _ in range(count):
             api = await stack.enter_async_context(connected(server, directory))
             stores.append(Store(api, longhorn_namespace=LONGHORN_NAMESPACE))
             await stack.enter_async_context(running(stores[-1]))
+            await until(lambda: len(stores[-1].caches[Kind.VIRT_LAUNCHER_POD].objects) == count)
         yield stores
 
 
-@pytest.mark.parametrize("seats", [1, 2, 5])
-async def test_two_replicas_give_one_too_many_at_most(
-    seats: int, server: ApiServer, cluster: Cluster, tmp_path: Path
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("seats", [1, 2, 5, 8])
+async def test_replicas_pin_no_more_than_there_are_seats(
+    count: int, seats: int, server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Ten calls each, at once, and no pod is seen before all are answered: the one that loses is Pending.
-
-    Once the pods are seen, nobody gets a seat that there is not.
-    """
+    """Ten calls each, at once, and no pod is seen before all are answered; once pods are seen nobody gets too much."""
     cluster.collections[PATHS[Kind.NODE]].put(node(seats))
-    async with replicas(server, tmp_path) as stores:
+    async with replicas(server, cluster, tmp_path, count) as stores:
         asked = [pinned(store, *vms(f"of-{index}")) for index, store in enumerate(stores)]
         given = [sum(each) for each in await asyncio.gather(*asked)]
-        assert max(1, seats // 2) <= sum(given) <= seats + 1
+        assert given == [int(seats >= count)] * count
         pods = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
         for index in range(seats):
             pods.put(vm(f"bound-{index}", node=HOME))
         for store in stores:
-            await until(lambda store=store: len(store.caches[Kind.VIRT_LAUNCHER_POD].objects) == seats)
+            await until(lambda store=store: len(store.caches[Kind.VIRT_LAUNCHER_POD].objects) == seats + count)
             assert not any(await pinned(store, *vms("late")))
 
 
-async def test_a_replica_that_is_about_to_end_is_not_alone(store: Store, cluster: Cluster) -> None:
-    """One that sees its own pins alone keeps nothing back, until calls turn to others."""
-    cluster.collections[PATHS[Kind.NODE]].put(node(1000))
+async def test_in_a_pod_its_own_pod_must_be_seen(store: Store, cluster: Cluster) -> None:
+    """Otherwise the replicas can't be counted, as where somebody has changed their labels: then nobody is pinned."""
+    crowd = WatchedCrowd(store.caches, {}, in_pod=True)
     async with running(store):
-        for index in range(ENOUGH):
-            assert await pinned(store, body(vm(f"vm-{index}"))) == [True]
-            cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(vm(f"vm-{index}", pinned_to=[HOME]))
-        await until(lambda: len(store.caches[Kind.VIRT_LAUNCHER_POD].objects) == ENOUGH)
-        crowd = store.view().crowd()
-        assert isinstance(crowd, WatchedCrowd)
-        assert not crowd.room(HOME).contested
-        store.leave()
-        assert crowd.room(HOME).contested
+        assert "no pod of this webhook is seen in its namespace" in crowd.problem(now())
+        cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(replica(1))
+        await until(lambda: not crowd.problem(now()))
+        assert crowd.replicas == 1
 
 
 # Where the pods are not known.
@@ -242,13 +272,12 @@ async def test_pods_that_are_known_are_counted(store: Store) -> None:
 async def test_without_the_guard_all_are_pinned(
     pods: WatchedPods, server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Nobody is asked for room; and a reservation is nothing."""
+    """Nobody is asked for room; and nothing is assumed."""
     assert cluster.collections
     async with connected(server, tmp_path) as api:
         store = Store(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=resources(LONGHORN_NAMESPACE, pods))
         async with running(store):
             assert store.view().crowd() is None
-            store.leave()
             assert all(await pinned(store, *vms()))
 
 
@@ -274,58 +303,19 @@ async def after(seconds: float) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_reservation_ends_by_itself() -> None:
-    """Of a pod that is never seen: it was refused by somebody after us. And nobody else's is waited for any longer."""
+def test_an_assumed_pod_expires() -> None:
+    """One that is never seen: it was refused by somebody after us."""
 
-    async def reserved() -> list[tuple[int, bool]]:
+    async def assumed() -> list[int]:
         kinds = resources(LONGHORN_NAMESPACE)
         crowd = WatchedCrowd({each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}, {})
-        crowd.reserve(convert(builders.virt_launcher_pod(), Pod), "vms", HOME)
+        drawn = Pin(why=Reason.NO_CLAIMS.why(), required=(HOME,), preferred=())
+        crowd.assume(convert(builders.virt_launcher_pod(), Pod), "vms", drawn)
         found = []
-        for seconds in (0.0, 9.0, 2.0, 20.0, 20.0):
+        for seconds in (0.0, 9.0, 2.0):
             await after(seconds)
-            room = crowd.room(HOME)
-            found.append((room.load.pods, bool(room.contested)))
+            found.append(crowd.room(HOME).on_way + len(crowd._pods._assumed))
         return found
 
     with asyncio.Runner(loop_factory=Skipping) as runner:
-        found = runner.run(reserved())
-    assert found[:2] == [(1, True), (1, True)]
-    assert found[2][0] == 0
-    assert found[-1] == (0, False)
-
-
-def test_a_promise_is_contested_for_a_moment_after_its_pod_was_seen() -> None:
-    """Long enough for others' pods of the same time to be seen; longer where our own was late."""
-
-    async def contested(late: float) -> tuple[bool, bool]:
-        kinds = resources(LONGHORN_NAMESPACE)
-        caches = {each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}
-        crowd, pod = WatchedCrowd(caches, {}), vm("vm", pinned_to=[HOME])
-        listed(caches[Kind.VIRT_LAUNCHER_POD], at=now())
-        crowd.reserve(convert(pod, Pod), "vms", HOME)
-        await after(late)
-        cache = caches[Kind.VIRT_LAUNCHER_POD]
-        seen = cache.resource.keep(Decoders(cache.resource.wire).object(json.dumps(pod).encode()))
-        assert cache.index
-        cache.index.put("vms/x", None, seen)
-        await after(late / 2)
-        soon = bool(crowd.room(HOME).contested)
-        for _ in range(5):
-            await after(late)
-        return soon, bool(crowd.room(HOME).contested)
-
-    for late in (0.1, 1.0):
-        with asyncio.Runner(loop_factory=Skipping) as runner:
-            assert runner.run(contested(late)) == (True, False)
-
-
-async def test_a_vm_starts_alone_when_few_were_asked_about_just_before(store: Store) -> None:
-    """Also where they got no place: as long as VMs keep coming, they come to other replicas, too."""
-    known(store)
-    crowd = store.view().crowd()
-    assert isinstance(crowd, WatchedCrowd)
-    assert not crowd.room(HOME).contested
-    for _ in range(6):
-        store.reserve(convert(builders.virt_launcher_pod(), Pod), "vms", None)
-    assert crowd.room(HOME).contested
+        assert runner.run(assumed()) == [1, 1, 0]
