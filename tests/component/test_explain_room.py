@@ -170,7 +170,8 @@ def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
     (told,) = explain(words).found["hints"]
     assert told == (
         "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 "
-        "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: virtctl restart db01 -n vms"
+        "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: "
+        "virtctl restart db01 -n vms"
     )
     assert "virtctl restart db01 -n vms" in explain(words, output="text").out
 
