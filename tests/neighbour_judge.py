@@ -9,11 +9,14 @@ from msgspec import convert
 from scheduler_model import REQUIRED, Object, Situation
 
 from webhook.core import interpod, spread
+from webhook.core.budget import Budget
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
 from webhook.core.newcomer import Newcomer
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node, NodeSelector, Toleration
 from webhook.core.pod_rules import PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.rulings import Ruling
+from webhook.core.search import Search
 
 _NONE: Final[Object] = {}
 
@@ -33,11 +36,15 @@ class Judge:
 
     def interpod(self) -> Ruling:
         """InterPodAffinity."""
-        return interpod.judge(self.newcomer, self.node, self.nodes, self.neighbours)
+        return interpod.filter_node(interpod.pre_filter(self.newcomer, self.search()), self.node)
 
     def spread(self) -> Ruling:
         """PodTopologySpread."""
-        return spread.judge(self.newcomer, self.node, self.nodes, self.neighbours)
+        return spread.filter_node(spread.pre_filter(self.newcomer, self.search()), self.node)
+
+    def search(self, budget: Budget | None = None) -> Search:
+        """What both look with."""
+        return Search(self.nodes, NodeLabels(), self.neighbours, budget or Budget())
 
 
 def newcomer(pod: Object) -> Newcomer:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from webhook.core.affinity import only_node
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node, Pod
 from webhook.core.pod_rules import PodAffinityTerm
 from webhook.core.requests import Usage, takes_room, usage
@@ -42,6 +43,11 @@ class Crowd(Protocol):
     @property
     def nodes(self) -> Mapping[str, Node]:
         """Every node by its name."""
+        ...
+
+    @property
+    def node_labels(self) -> NodeLabels:
+        """Labels of these nodes."""
         ...
 
     @property
@@ -126,6 +132,7 @@ class CountedCrowd:
     ) -> None:
         """Count every pod that is not over; `limits_of` are `volume_limits.limits` by node."""
         self.nodes = nodes
+        self.node_labels = NodeLabels(charges=False)
         self.headroom = headroom
         self._limits = limits_of
         self._pods = tuple(pods)

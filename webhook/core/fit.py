@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from webhook.core import feasibility, interpod, room, spread
+from webhook.core import feasibility, room
 from webhook.core.affinity import only_node
+from webhook.core.budget import Budget
 from webhook.core.crowd import Crowd, Room
 from webhook.core.feasibility import ClaimVolume, Verdict
 from webhook.core.newcomer import Newcomer
 from webhook.core.objects import Pod
+from webhook.core.pod_filters import PodFilters
 from webhook.core.reasons import Reason, Why
 from webhook.core.requests import Usage, usage
 from webhook.core.rulings import Allowed
@@ -30,18 +32,21 @@ class Applicant(Struct, frozen=True):
         pod: the pod under admission.
         volumes: its bound claims, which all must be usable on a node.
         usage: what it takes of a node.
-        newcomer: as rules between pods see it.
+        filters: the rules between pods, asked for it. They look at other pods once: for one turn of the event loop.
+        budget: what its admission may look at.
     """
 
     pod: Pod
     volumes: Sequence[ClaimVolume]
     usage: Usage
-    newcomer: Newcomer
+    filters: PodFilters
+    budget: Budget
 
 
 def applicant(pod: Pod, namespace: str, volumes: Sequence[ClaimVolume] = ()) -> Applicant:
     """The pod that is being created in `namespace`, as it is judged."""
-    return Applicant(pod, volumes, usage(pod.spec), newcomer(pod, namespace))
+    budget = Budget()
+    return Applicant(pod, volumes, usage(pod.spec), PodFilters(newcomer(pod, namespace), budget), budget)
 
 
 def newcomer(pod: Pod, namespace: str) -> Newcomer:
@@ -122,8 +127,5 @@ def _refused(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | 
     node = crowd.nodes.get(name)
     if node is None:
         return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
-    for rule in (interpod.judge, spread.judge):
-        ruling = rule(who.newcomer, node, crowd.nodes, crowd.neighbours)
-        if not isinstance(ruling, Allowed):
-            return Verdict(name, ruling.why)
-    return None
+    ruling = who.filters.ruling(node, crowd)
+    return None if isinstance(ruling, Allowed) else Verdict(name, ruling.why)

@@ -15,6 +15,7 @@ are none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import gcd
 from typing import Final
 from zlib import crc32
@@ -54,7 +55,7 @@ def pick(
     if names_some_nodes(pod.spec.required_node_affinity):
         return ()  # those would stay beside the list, and a second admission would count another one
     chosen = dict.fromkeys(wished[:room])
-    for name in _spread(names, seed):
+    for name in islice(_spread(names, seed), who.budget.candidates):
         if len(chosen) >= room:
             break
         if name not in chosen and reluctance_of(name, pod, view) >= reluctance and _is_fit(name, who, view):
