@@ -34,16 +34,15 @@ class Judge:
         for pod in expected:
             add(self.neighbours, pod, Presence.EXPECTED)
 
-    def interpod(self) -> Ruling:
-        """InterPodAffinity."""
-        return interpod.filter_node(interpod.pre_filter(self.newcomer, self.search()), self.node)
+    def interpod(self, budget: Budget | None = None) -> Ruling:
+        """InterPodAffinity; within the usual budget, where none is told."""
+        return interpod.filter_node(interpod.pre_filter(self.newcomer, self._search(budget)), self.node)
 
-    def spread(self) -> Ruling:
-        """PodTopologySpread."""
-        return spread.filter_node(spread.pre_filter(self.newcomer, self.search()), self.node)
+    def spread(self, budget: Budget | None = None) -> Ruling:
+        """PodTopologySpread; as `interpod`."""
+        return spread.filter_node(spread.pre_filter(self.newcomer, self._search(budget)), self.node)
 
-    def search(self, budget: Budget | None = None) -> Search:
-        """What both look with."""
+    def _search(self, budget: Budget | None) -> Search:
         return Search(self.nodes, NodeLabels(), self.neighbours, budget or Budget())
 
 

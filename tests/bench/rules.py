@@ -63,8 +63,8 @@ class Case(NamedTuple):
     Attributes:
         free: one of so many nodes has no VM; 1: the VMs are on half of the nodes.
         own_keys: each VM that is there has a label key of its own.
-        own_terms: each VM that is there has an anti-affinity term of its own against all others; `their_terms`: the same
-            for all of them.
+        own_terms: each VM that is there has an anti-affinity term of its own against all others.
+        their_terms: the same for all of them.
     """
 
     name: str
@@ -192,7 +192,8 @@ def _admission(review: bytes, store: Store) -> Took:
     began = thread_time()
     answer = admit(review, view, Policy(mode=Mode.PREFERRED))
     took = thread_time() - began
-    assert isinstance(answer, Answer) and isinstance(answer.decision, Pin)
+    assert isinstance(answer, Answer)
+    assert isinstance(answer.decision, Pin)
     return Took(took * 1e3, len(answer.decision.shortlist), answer.decision.verdicts[0].why.reason.code)
 
 

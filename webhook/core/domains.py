@@ -25,7 +25,6 @@ class Domains(Struct, frozen=True):
     """What the constraint on one label has found.
 
     Attributes:
-        found: the pods by node.
         there: value of the label -> how many pods.
         expected: the same, of those that are not bound yet.
         beside: how many are on nodes that are not known; `stranger` is one of these nodes.
@@ -33,7 +32,6 @@ class Domains(Struct, frozen=True):
         count: how many values there are.
     """
 
-    found: Found
     there: Mapping[str, int]
     expected: Mapping[str, int]
     beside: int
@@ -53,11 +51,11 @@ def domains(key: str, found: Found, inclusion: Inclusion, search: Search) -> Dom
         OutOfSteps: there are too many pods or nodes.
     """
     there, expected = (_counts(pods, key, inclusion, search) for pods in (found.there, found.expected))
-    strangers = [name for name in (*found.there, *found.expected) if name not in search.nodes]
+    are_known = found.there.keys() | found.expected.keys() <= search.nodes.keys()
+    strangers = [] if are_known else [each for each in (*found.there, *found.expected) if each not in search.nodes]
     empty = _empty(key, there, inclusion, search) if there or expected else set()
     search.budget.take(_COUNT_STEPS * len(there))
     return Domains(
-        found=found,
         there=there,
         expected=expected,
         beside=sum(found.there[name] + found.expected[name] for name in strangers),

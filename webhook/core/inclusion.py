@@ -13,11 +13,10 @@ from typing import Final
 from webhook.core.affinity import selector_admits
 from webhook.core.feasibility import tolerates
 from webhook.core.newcomer import Newcomer
-from webhook.core.rulings import Undecided
 from webhook.core.search import Search
 
-_INCLUDED_STEPS: Final = 2
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
+_INCLUDED_STEPS: Final = 2
 _EXPRESSION_STEPS: Final = 15
 _TAINT_STEPS: Final = 5
 
@@ -36,7 +35,8 @@ class Inclusion:
         read = {each.key or "" for term in terms for each in term.match_expressions or ()}
         self._read = tuple(sorted(read | incoming.node_selector.keys()))
         self._by_name = any(term.match_fields for term in terms)
-        self._affinity_steps = _EXPRESSION_STEPS * (1 + len(terms) + len(self._read))
+        values = sum(len(each.values or ()) for term in terms for each in term.match_expressions or ())
+        self._affinity_steps = _EXPRESSION_STEPS * (1 + len(terms) + len(self._read)) + values
         self._admitted: dict[object, bool] = {}
 
     def among(self, names: Collection[str]) -> Collection[str]:
@@ -53,17 +53,11 @@ class Inclusion:
             names = self._admitting(names)
         return [name for name in names if not self._repels(name)] if self._honors_taints else names
 
-    def gave_up(self, rule: str) -> Undecided:
-        """As Search."""
-        return self._search.gave_up(rule)
-
     def _admitting(self, names: Collection[str]) -> Collection[str]:
         """The pod's nodeSelector and required node affinity."""
         if self._by_name:
             return [name for name in names if self._admits(name, name)]
-        if not (self._read and names):
-            return names if all(self._admits(None, name) for name in [*names][:1]) else ()
-        combinations = self._search.combinations(self._read)
+        combinations = self._search.combinations(self._read) if self._read else {}
         examples = dict(zip(map(combinations.get, names), names, strict=True))
         admitted = {values for values, name in examples.items() if self._admits(values, name)}
         return names if len(admitted) == len(examples) else [n for n in names if combinations.get(n) in admitted]

@@ -25,9 +25,9 @@ from webhook.core.selectors import Scope, Selector, parse_terms
 from webhook.core.tally import Tally, with_one_less, with_one_more
 
 _ANSWERS_MAX: Final = 8  # each costs half a microsecond whenever a pod comes or goes
-_NAMESPACE_STEPS: Final = 8  # of `Scope.covers`
-_GROUP_STEPS: Final = 10  # of one requirement, held against the keys of a group
-_ENTRY_STEPS: Final = 2  # of a pod among several of the same labels
+_NAMESPACE_STEPS: Final = 10  # for `Scope.covers`
+_GROUP_STEPS: Final = 12  # for one requirement, held against the keys of a group
+_ENTRY_STEPS: Final = 2  # for a node of several pods with the same labels
 
 UNKEPT_LABELS: Final = frozenset(
     {
@@ -173,6 +173,8 @@ class Neighbours:
             rule: whose question it is, for the reason why it can't be answered.
             budget: what it may cost: a step for each label set that is looked at, and one for each pod that matches.
         """
+        if selector.nothing:
+            return Found()
         asked = (tuple(scopes), selector)
         found = self._answers.pop(asked, None) or self._search(scopes, selector, rule, budget)
         if isinstance(found, Undecided):
@@ -197,12 +199,10 @@ class Neighbours:
                     del part[node]
 
     def _search(self, scopes: Sequence[Scope], selector: Selector, rule: str, budget: Budget) -> Found | Undecided:
-        found = Found()
-        if selector.nothing:
-            return found
         for requirement in selector.requirements:
             if requirement.key in UNKEPT_LABELS:
                 return Undecided(Reason.LABEL_NOT_KEPT, {"rule": rule, "key": requirement.key})
+        found = Found()
         try:
             self._walk(scopes, selector, found, budget)
         except OutOfSteps:

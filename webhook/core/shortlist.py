@@ -15,7 +15,6 @@ are none.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from math import gcd
 from typing import Final
 from zlib import crc32
@@ -29,7 +28,7 @@ from webhook.core.view import ClusterView, Gap
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
 LEAST_NODES: Final = 16
-_LOOKED_AT_MAX: Final = 256  # of those that may be unfit: a few microseconds each
+_LOOKED_AT_MAX: Final = 256  # of those that may be unfit; fewer are judged (webhook.core.budget)
 _GOLDEN: Final = 0.618  # the fraction of a circle whose multiples stay apart, however many there are
 
 
@@ -55,11 +54,14 @@ def pick(
     if names_some_nodes(pod.spec.required_node_affinity):
         return ()  # those would stay beside the list, and a second admission would count another one
     chosen = dict.fromkeys(wished[:room])
-    for name in islice(_spread(names, seed), who.budget.candidates):
+    for name in _spread(names, seed):
         if len(chosen) >= room:
             break
-        if name not in chosen and reluctance_of(name, pod, view) >= reluctance and _is_fit(name, who, view):
-            chosen[name] = None
+        if name not in chosen and reluctance_of(name, pod, view) >= reluctance:
+            if not who.budget.take_candidate():
+                break
+            if _is_fit(name, who, view):
+                chosen[name] = None
     return tuple(chosen) if len(chosen) >= LEAST_NODES else ()
 
 

@@ -45,11 +45,14 @@ class _Constraint(Struct, frozen=True, kw_only=True):
 
 
 class _Counted(Struct, frozen=True):
-    """A constraint, the nodes that it sees, and its domains, or why they are not known."""
+    """A constraint and its domains, or why they are not known.
+
+    `alone`: the pods on each node that it sees, where it would see one alone when the incoming pod is pinned to that.
+    """
 
     constraint: _Constraint
-    inclusion: Inclusion
     domains: Domains | Undecided
+    alone: Mapping[str, int] = {}
 
 
 class PreFilterState(Struct, frozen=True):
@@ -99,15 +102,18 @@ def _counted(constraint: _Constraint, keys: Collection[str], incoming: Newcomer,
         honors_affinity=constraint.honors_affinity,
         honors_taints=constraint.honors_taints,
     )
-    found = search.find([Scope((incoming.namespace,), of_newcomer=True)], constraint.selector, rule=_RULE)
+    found: Found | Undecided = Found()
+    if not constraint.selector.is_everything:  # countPodsMatchSelector: that counts no pod, though it matches each
+        found = search.find([Scope((incoming.namespace,), of_newcomer=True)], constraint.selector, rule=_RULE)
     if isinstance(found, Undecided):
-        return _Counted(constraint, inclusion, found)
-    if constraint.selector.is_everything:
-        found = Found()  # countPodsMatchSelector: an empty selector counts no pod, though it matches the incoming one
+        return _Counted(constraint, found)
     try:
-        return _Counted(constraint, inclusion, domains(constraint.key, found, inclusion, search))
+        counted = domains(constraint.key, found, inclusion, search)
+        asked = constraint.honors_affinity and constraint.min_domains > 1
+        both = inclusion.among(found.there.keys() | found.expected.keys()) if asked else ()
+        return _Counted(constraint, counted, {name: found.there[name] + found.expected[name] for name in both})
     except OutOfSteps:
-        return _Counted(constraint, inclusion, search.gave_up(_RULE))
+        return _Counted(constraint, search.gave_up(_RULE))
 
 
 def filter_node(state: PreFilterState, node: Node) -> Ruling:
@@ -128,8 +134,7 @@ def _rulings(all_counted: Iterable[_Counted], name: str, labels: Mapping[str, st
             yield found
         else:
             yield _as_it_is(constraint, found, name, labels[constraint.key])
-            if constraint.honors_affinity and constraint.min_domains > 1:
-                yield _pinned(constraint, found, counted.inclusion, name)
+            yield _pinned(constraint, counted.alone.get(name, 0), name)
 
 
 def _as_it_is(constraint: _Constraint, found: Domains, node: str, here: str) -> Ruling:
@@ -153,19 +158,14 @@ def _as_it_is(constraint: _Constraint, found: Domains, node: str, here: str) -> 
     return ALLOWED
 
 
-def _pinned(constraint: _Constraint, found: Domains, inclusion: Inclusion, node: str) -> Ruling:
+def _pinned(constraint: _Constraint, there: int, node: str) -> Ruling:
     """With the pin the candidate is all there is: too few domains where minDomains asks for more, so none has fewer.
 
     With one domain enough it is compared with itself, and admitted.
     """
-    try:
-        included = inclusion.among([node])
-    except OutOfSteps:
-        return inclusion.gave_up(_RULE)
-    count = found.found.there[node] + found.found.expected[node] + constraint.own
-    if not included or count <= constraint.max_skew:
+    if there == 0 or there + constraint.own <= constraint.max_skew:
         return ALLOWED
-    names = {"key": constraint.key, "count": count, "most": constraint.max_skew}
+    names = {"key": constraint.key, "count": there + constraint.own, "most": constraint.max_skew}
     return _refused(node, Reason.SPREAD_DOMAINS, wanted=constraint.min_domains, **names)
 
 

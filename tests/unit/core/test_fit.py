@@ -14,6 +14,7 @@ from webhook.core import fit
 from webhook.core.crowd import Attendant, Crowd, Gathering, Room
 from webhook.core.feasibility import ClaimVolume, Verdict
 from webhook.core.neighbours import Neighbours, Presence
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node, PersistentVolume, Pod
 from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
 from webhook.core.reasons import Reason
@@ -33,6 +34,7 @@ class There(Struct):
     volume_limits: Mapping[str, int] = {}
     contested: Mapping[str, int] = {}
     nodes: Mapping[str, Node] = field(default_factory=lambda: {"n1": convert(builders.node("n1"), Node)})
+    node_labels: NodeLabels = field(default_factory=NodeLabels)
 
     @property
     def neighbours(self) -> Neighbours:
