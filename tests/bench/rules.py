@@ -1,7 +1,8 @@
 """`make bench BENCH=rules`: what rules between pods cost one admission in a large cluster, worst cases by name.
 
 One process, the caches of `serve` without a network. The VM wants a preference, so that after its share-manager's node
-up to 256 more are judged for the short list. README.md beside this file has the figures and how to read them.
+up to 256 more are judged for the short list. Of each admission the least of several rounds counts: the machine is shared.
+README.md beside this file has the figures and how to read them.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ Object = dict[str, Any]
 
 
 class Plan(NamedTuple):
-    """How much to measure; `calls` of each case."""
+    """How much to measure: `calls` of each case, by caches that know nothing yet; in each round the same ones."""
 
     nodes: int
     vms: int
     calls: int
+    rounds: int
 
 
-FULL: Final = Plan(nodes=5_000, vms=9_000, calls=60)
-QUICK: Final = Plan(nodes=300, vms=200, calls=3)
+FULL: Final = Plan(nodes=5_000, vms=9_000, calls=40, rounds=3)
+QUICK: Final = Plan(nodes=300, vms=200, calls=3, rounds=1)
 
 
 class Case(NamedTuple):
@@ -91,29 +93,25 @@ _VALUES: Final = {
     "matchExpressions": [{"key": "group", "operator": "In", "values": [f"none-{i:04}" for i in range(_MANY_VALUES)]}]
 }
 
+_EIGHT: Final = (
+    *(_term({**_WEB, f"no-{number}": "such"}) for number in range(4)),
+    *(_term({**_GROUP, **_WEB, "kubevirt.io/domain": f"vm-{number}"}) for number in range(4)),
+)
 CASES: Final = (
     Case("no rule"),
     Case("required anti-affinity", (_term(_GROUP),)),
-    Case("required anti-affinity and a spread", (_term(_GROUP),), (_spread(_WEB),)),
-    Case("the same, nearly every node refuses", (_term(_WEB),), (_spread(_WEB),), free=100),
-    Case("the same, and so do the VMs there", (_term(_WEB),), (_spread(_WEB),), free=100, their_terms=(_term(_WEB),)),
+    Case("anti-affinity and a spread", (_term(_GROUP),), (_spread(_WEB),)),
+    Case("nearly every node refuses", (_term(_WEB),), (_spread(_WEB),), free=100),
+    Case("the VMs there refuse, too", (_term(_WEB),), (_spread(_WEB),), free=100, their_terms=(_term(_WEB),)),
     Case("spread over hosts", (), (_spread(_WEB, _HOSTNAME, 1),), free=10),
-    Case(
-        "spread over hosts, taints honored",
-        (_term(_WEB),),
-        (_spread(_WEB, _HOSTNAME, 1, nodeTaintsPolicy="Honor", minDomains=3),),
-        free=10,
-    ),
-    Case("a term of each VM there", own_terms=True),
-    Case("label keys of each VM there", (_term(_WEB),), (_spread(_WEB),), own_keys=True),
-    Case("terms of all namespaces", (_term(_GROUP, **_ANYWHERE), _term({"group": "none"}, _ZONE, **_ANYWHERE))),
+    Case("taints honored", (_term(_WEB),), (_spread(_WEB, _HOSTNAME, 1, nodeTaintsPolicy="Honor"),), free=10),
+    Case("eight terms and two spreads", _EIGHT, (_spread(_WEB), _spread(_GROUP, _HOSTNAME))),
     Case("a thousand values", ({**_term({}), "labelSelector": _VALUES},)),
-    Case(
-        "eight terms and two spreads",
-        tuple(_term({**_WEB, f"no-{i}": "such"}) for i in range(4)) + tuple(_term(_GROUP | _WEB) for _ in range(4)),
-        (_spread(_WEB), _spread(_GROUP, _HOSTNAME)),
-    ),
+    Case("all namespaces", (_term(_GROUP, **_ANYWHERE), _term({"group": "none"}, _ZONE, **_ANYWHERE))),
+    Case("a term of its own for each VM", own_terms=True),
+    Case("a label key of its own for each VM", (_term(_WEB),), (_spread(_WEB),), own_keys=True),
 )
+"""The worst that we could think of: what is there to look at is as much as one rule, or several, can have it."""
 
 
 def _vms(case: Case, plan: Plan) -> Iterator[bytes]:
@@ -172,11 +170,11 @@ def _review(case: Case, number: int) -> bytes:
 
 
 class Took(NamedTuple):
-    """One admission: CPU time, the nodes on its short list, and what was said of its share-manager's node."""
+    """One admission: CPU time, the nodes on its short list, and whether its share-manager's node could be judged."""
 
     cpu_ms: float
     listed: int
-    verdict: str
+    decided: bool
 
 
 async def _measure(case: Case, plan: Plan) -> list[Took]:
@@ -194,7 +192,8 @@ def _admission(review: bytes, store: Store) -> Took:
     took = thread_time() - began
     assert isinstance(answer, Answer)
     assert isinstance(answer.decision, Pin)
-    return Took(took * 1e3, len(answer.decision.shortlist), answer.decision.verdicts[0].why.reason.code)
+    [verdict] = answer.decision.verdicts
+    return Took(took * 1e3, len(answer.decision.shortlist), verdict.feasible)
 
 
 def main() -> None:
@@ -203,12 +202,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only show that it runs: the figures mean nothing")
     plan = QUICK if parser.parse_args().quick else FULL
     title(f"One admission, {plan.nodes:,} nodes, {plan.vms:,} VMs in its namespace: CPU ms")
+    longest = 0.0
     for case in CASES:
-        took = asyncio.run(_measure(case, plan))
-        verdicts = ", ".join(sorted({each.verdict for each in took}))
-        row(f"{case.name}: median", percentile([each.cpu_ms for each in took], 50), digits=2)
-        row(f"{case.name}: longest", max(each.cpu_ms for each in took), LONGEST_MS, digits=2)
-        row(f"{case.name}: {verdicts}, listed", percentile([each.listed for each in took], 50))
+        rounds = [asyncio.run(_measure(case, plan)) for _ in range(plan.rounds)]
+        took = [min(each.cpu_ms for each in same) for same in zip(*rounds, strict=True)]
+        gave_up = sum(not each.decided for each in rounds[0])
+        row(f"{case.name}: median", percentile(took, 50), digits=2)
+        row(f"{case.name}: longest", max(took), LONGEST_MS, digits=2)
+        row(f"{case.name}: longest, with the machine's noise", max(e.cpu_ms for r in rounds for e in r), digits=2)
+        row(f"{case.name}: gave up, of {plan.calls}; in the end {rounds[0][-1].listed} nodes listed", gave_up, digits=0)
+        longest = max(longest, *took)
+    row("longest of all", longest, LONGEST_MS, digits=2)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ STEPS_MAX: Final = 31_000
 """What may be looked at before the first node is judged. A step is some 60 ns, and 110 where nothing is in the cache of
 the core: this is 2 to 3.5 ms, and enough for three rules about 9,000 VMs on 5,000 nodes."""
 
-CANDIDATE_STEPS: Final = 150  # one node judged for a short list: 12 us
-_CANDIDATES_LEAST: Final = 50  # of which two thirds may be unfit, and there are still shortlist.LEAST_NODES
+CANDIDATE_STEPS: Final = 250  # one node judged for a short list: 18 us
+_CANDIDATES_LEAST: Final = 32  # of which half may be unfit, and there are still shortlist.LEAST_NODES
 
 
 class OutOfSteps(Exception):

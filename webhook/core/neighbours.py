@@ -24,7 +24,7 @@ from webhook.core.rulings import Undecided
 from webhook.core.selectors import Scope, Selector, parse_terms
 from webhook.core.tally import Tally, with_one_less, with_one_more
 
-_ANSWERS_MAX: Final = 8  # each costs half a microsecond whenever a pod comes or goes
+_ANSWERS_MAX: Final = 16  # each costs half a microsecond whenever a pod comes or goes
 _NAMESPACE_STEPS: Final = 10  # for `Scope.covers`
 _GROUP_STEPS: Final = 12  # for one requirement, held against the keys of a group
 _ENTRY_STEPS: Final = 2  # for a node of several pods with the same labels

@@ -28,7 +28,7 @@ from webhook.core.view import ClusterView, Gap
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
 LEAST_NODES: Final = 16
-_LOOKED_AT_MAX: Final = 256  # of those that may be unfit; fewer are judged (webhook.core.budget)
+_LOOKED_AT_MAX: Final = 256  # of those that may be unfit; fewer are judged: what webhook.core.budget allows
 _GOLDEN: Final = 0.618  # the fraction of a circle whose multiples stay apart, however many there are
 
 
@@ -57,11 +57,12 @@ def pick(
     for name in _spread(names, seed):
         if len(chosen) >= room:
             break
-        if name not in chosen and reluctance_of(name, pod, view) >= reluctance:
-            if not who.budget.take_candidate():
-                break
-            if _is_fit(name, who, view):
-                chosen[name] = None
+        if name in chosen or isinstance(view.node(name), Gap) or reluctance_of(name, pod, view) < reluctance:
+            continue
+        if not who.budget.take_candidate():
+            break
+        if _is_fit(name, who, view):
+            chosen[name] = None
     return tuple(chosen) if len(chosen) >= LEAST_NODES else ()
 
 

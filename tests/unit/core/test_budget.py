@@ -186,7 +186,7 @@ def test_what_can_not_be_taken_is_left() -> None:
         budget.take(1)
 
 
-@pytest.mark.parametrize(("steps", "candidates"), [(0, 50), (149, 50), (150, 51), (31_000, 256)])
+@pytest.mark.parametrize(("steps", "candidates"), [(0, 32), (249, 32), (250, 33), (31_000, 156)])
 def test_candidates_share_the_budget(steps: int, candidates: int) -> None:
     """What was not used for rules is there for a longer look, and a few may always be judged."""
     budget = Budget(steps)

@@ -174,7 +174,7 @@ def test_an_answer_that_is_kept_costs_nothing() -> None:
     assert isinstance(ask(neighbours, budget=nothing), Undecided)
     found(neighbours)
     assert isinstance(ask(neighbours, budget=nothing), Found)
-    for other in range(8):
+    for other in range(16):
         found(neighbours, selector(app=str(other)))
     assert isinstance(ask(neighbours, budget=nothing), Undecided)
 
