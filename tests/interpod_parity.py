@@ -198,6 +198,7 @@ class Core:
 
     def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
         self._nodes = {_name(node): convert(node, Node) for node in nodes}
+        self._labels = NodeLabels(charges=False)
         self._neighbours = Neighbours()
         for pod in pods:
             if pod["spec"].get("nodeName"):
@@ -206,7 +207,7 @@ class Core:
     def ruling(self, situation: Situation) -> Ruling:
         """Both rules together."""
         node, asked = self._nodes[situation.candidate], newcomer(situation.newcomer)
-        search = Search(self._nodes, NodeLabels(), self._neighbours, Budget())
+        search = Search(self._nodes, self._labels, self._neighbours, Budget())
         return overall(
             (
                 interpod.filter_node(interpod.pre_filter(asked, search), node),

@@ -1,8 +1,8 @@
 """`make bench BENCH=rules`: what rules between pods cost one admission in a large cluster, worst cases by name.
 
 One process, the caches of `serve` without a network. The VM wants a preference, so that after its share-manager's node
-up to 256 more are judged for the short list. Of each admission the least of several rounds counts: the machine is shared.
-README.md beside this file has the figures and how to read them.
+up to 256 more are judged for the short list. Of each admission the least of several rounds counts, for the machine is
+shared. README.md beside this file has the figures and how to read them.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ def _counts(pods: Mapping[str, int], key: str, inclusion: Inclusion, search: Sea
     """Value of the label -> how many of these pods are on nodes that have it and are seen."""
     counts: dict[str, int] = {}
     if pods:
-        search.budget.take(_COUNT_STEPS * len(pods))
-        values = search.values(key)
-        for name in inclusion.among(pods.keys()):
+        values, names = search.values(key), inclusion.among(pods.keys())
+        search.budget.take(_COUNT_STEPS * len(names))
+        for name in names:
             value = values[name]
             counts[value] = counts.get(value, 0) + pods[name]
     return counts

@@ -7,7 +7,7 @@ combination of their values.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from webhook.core.affinity import selector_admits
@@ -45,19 +45,21 @@ class Inclusion:
         Raises:
             OutOfSteps: they are too many, or the policies are too long to be asked of so many.
         """
+        # First what stays for the next admission, so that no one's steps are spent before that is there.
+        columns = [self._search.values(key) for key in self._keys]
+        read = self._read if self._honors_affinity and not self._by_name else ()
+        combinations = self._search.combinations(read) if read else {}
         self._search.budget.take(_INCLUDED_STEPS * len(names))
-        for key in self._keys:
-            values = self._search.values(key)
+        for values in columns:
             names = [name for name in names if name in values]
         if self._honors_affinity:
-            names = self._admitting(names)
+            names = self._admitting(names, combinations)
         return [name for name in names if not self._repels(name)] if self._honors_taints else names
 
-    def _admitting(self, names: Collection[str]) -> Collection[str]:
+    def _admitting(self, names: Collection[str], combinations: Mapping[str, object]) -> Collection[str]:
         """The pod's nodeSelector and required node affinity."""
         if self._by_name:
             return [name for name in names if self._admits(name, name)]
-        combinations = self._search.combinations(self._read) if self._read else {}
         examples = dict(zip(map(combinations.get, names), names, strict=True))
         admitted = {values for values, name in examples.items() if self._admits(values, name)}
         return names if len(admitted) == len(examples) else [n for n in names if combinations.get(n) in admitted]

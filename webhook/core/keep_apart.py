@@ -15,7 +15,7 @@ from webhook.core.rulings import ALLOWED, Refused, Ruling, Told, Undecided
 from webhook.core.search import Search
 from webhook.core.selectors import Term
 
-_LABEL_STEPS: Final = 500  # it is looked up for each node of a short list, too
+_LABEL_STEPS: Final = 250  # it is looked up for each node of a short list, too
 
 _Entry = tuple[bool, int, Told]
 """A refusal comes before what is not certain, and what was put in first before the rest."""

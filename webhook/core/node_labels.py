@@ -16,7 +16,7 @@ from webhook.core.budget import Budget
 from webhook.core.objects import Node
 
 _COLUMNS_MAX: Final = 16  # 0.3 MiB each where there are 5,000 nodes
-_NODE_STEPS: Final = 10
+COLUMN_STEPS: Final = 10  # of a node, to read it
 _NODES_AT_ONCE: Final = 100
 
 
@@ -50,6 +50,10 @@ class NodeLabels:
         """
         self._columns: dict[tuple[str, ...], _Column] = {(key,): _Column((key,), []) for key in followed}
         self._charges = charges
+
+    def has(self, key: str) -> bool:
+        """Whether there is a column of a label, or a part of one."""
+        return (key,) in self._columns
 
     def of(self, key: str, nodes: Mapping[str, Node], budget: Budget) -> Mapping[str, str]:
         """Node -> its value of a label, for those that have it.
@@ -87,7 +91,7 @@ class NodeLabels:
         while column.todo:
             some = column.todo[-_NODES_AT_ONCE:]
             if self._charges:
-                budget.take(_NODE_STEPS * len(some))
+                budget.take(COLUMN_STEPS * len(some))
             for name in some:
                 if name in nodes:
                     column.put(name, nodes[name].metadata.labels)
