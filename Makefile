@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VENV := .venv
-BENCH ?= admissions caches create_latency metrics_cost cold_starts status
+BENCH ?= admissions caches create_latency metrics_cost cold_starts status rules
 BIN := $(VENV)/bin
 # The first Python that is there and new enough.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \

@@ -28,9 +28,12 @@ from scheduled import is_judged, refusal
 from scheduler_model import REQUIRED, Situation, refusals
 
 from webhook.core import interpod, spread
+from webhook.core.budget import Budget
 from webhook.core.neighbours import Neighbours
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node
 from webhook.core.rulings import Allowed, Ruling, overall
+from webhook.core.search import Search
 
 BY_NAME: Final = "by name"
 BY_TAINTS: Final = "by taints"
@@ -195,6 +198,7 @@ class Core:
 
     def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
         self._nodes = {_name(node): convert(node, Node) for node in nodes}
+        self._labels = NodeLabels(charges=False)
         self._neighbours = Neighbours()
         for pod in pods:
             if pod["spec"].get("nodeName"):
@@ -203,8 +207,13 @@ class Core:
     def ruling(self, situation: Situation) -> Ruling:
         """Both rules together."""
         node, asked = self._nodes[situation.candidate], newcomer(situation.newcomer)
-        rules = (interpod.judge, spread.judge)
-        return overall(judge(asked, node, self._nodes, self._neighbours) for judge in rules)
+        search = Search(self._nodes, self._labels, self._neighbours, Budget())
+        return overall(
+            (
+                interpod.filter_node(interpod.pre_filter(asked, search), node),
+                spread.filter_node(spread.pre_filter(asked, search), node),
+            )
+        )
 
 
 def _name(described: Object) -> str:

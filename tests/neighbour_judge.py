@@ -9,11 +9,14 @@ from msgspec import convert
 from scheduler_model import REQUIRED, Object, Situation
 
 from webhook.core import interpod, spread
+from webhook.core.budget import Budget
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
 from webhook.core.newcomer import Newcomer
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node, NodeSelector, Toleration
 from webhook.core.pod_rules import PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.rulings import Ruling
+from webhook.core.search import Search
 
 _NONE: Final[Object] = {}
 
@@ -31,13 +34,16 @@ class Judge:
         for pod in expected:
             add(self.neighbours, pod, Presence.EXPECTED)
 
-    def interpod(self) -> Ruling:
-        """InterPodAffinity."""
-        return interpod.judge(self.newcomer, self.node, self.nodes, self.neighbours)
+    def interpod(self, budget: Budget | None = None) -> Ruling:
+        """InterPodAffinity; within the usual budget, where none is told."""
+        return interpod.filter_node(interpod.pre_filter(self.newcomer, self._search(budget)), self.node)
 
-    def spread(self) -> Ruling:
-        """PodTopologySpread."""
-        return spread.judge(self.newcomer, self.node, self.nodes, self.neighbours)
+    def spread(self, budget: Budget | None = None) -> Ruling:
+        """PodTopologySpread; as `interpod`."""
+        return spread.filter_node(spread.pre_filter(self.newcomer, self._search(budget)), self.node)
+
+    def _search(self, budget: Budget | None) -> Search:
+        return Search(self.nodes, NodeLabels(), self.neighbours, budget or Budget())
 
 
 def newcomer(pod: Object) -> Newcomer:

@@ -10,6 +10,7 @@ from views import Patchy, cluster
 
 from webhook.core.crowd import Crowd, Gathering, Room
 from webhook.core.neighbours import Neighbours
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node
 from webhook.core.requests import Usage
 from webhook.core.view import Gap, Ref
@@ -25,6 +26,7 @@ class There(Struct):
     volume_limits: Mapping[str, int] = {}
     replicas: int = 1
     has: Mapping[str, int] = field(default_factory=HAS.copy)
+    node_labels: NodeLabels = field(default_factory=NodeLabels)
     nodes: Mapping[str, Node] = field(default_factory=lambda: {"n1": convert(builders.node("n1"), Node)})
 
     @property

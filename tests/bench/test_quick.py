@@ -117,6 +117,15 @@ def test_status_is_measured() -> None:
         assert _figure(shown, name) > 0, shown
 
 
+def test_rules_between_pods_are_measured() -> None:
+    """Each case is decided, or given up, with its figures."""
+    shown = _quick("rules.py")
+    for name in ("required anti-affinity", "anti-affinity and a spread", "nearly every node refuses"):
+        assert _figure(shown, f"{name}: median") > 0, shown
+        assert _figure(shown, f"{name}: longest") > 0, shown
+    assert _figure(shown, "longest of all") > 0, shown
+
+
 def _figure(shown: str, name: str) -> float:
     """The figure of the row that begins so."""
     row = next(line for line in shown.splitlines() if line.startswith(name))

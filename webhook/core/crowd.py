@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from webhook.core.drawn import places
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, Pod
 from webhook.core.pod_rules import PodAffinityTerm
 from webhook.core.requests import Usage, usage
@@ -48,6 +49,11 @@ class Crowd(Protocol):
     @property
     def nodes(self) -> Mapping[str, Node]:
         """Every node by its name."""
+        ...
+
+    @property
+    def node_labels(self) -> NodeLabels:
+        """Labels of these nodes."""
         ...
 
     @property
@@ -256,6 +262,7 @@ class CountedCrowd:
     ) -> None:
         """Count every pod that is not over; `limits_of` are `volume_limits.limits` by node."""
         self.nodes = nodes
+        self.node_labels = NodeLabels(charges=False)
         self.headroom = headroom
         self.replicas = replicas
         self._limits = limits_of

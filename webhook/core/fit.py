@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from webhook.core import feasibility, interpod, room, spread
+from webhook.core import feasibility, room
+from webhook.core.budget import Budget
 from webhook.core.crowd import Crowd, Room
 from webhook.core.feasibility import ClaimVolume, Verdict
 from webhook.core.newcomer import Newcomer
 from webhook.core.objects import Pod
+from webhook.core.pod_filters import PodFilters
 from webhook.core.reasons import Reason, Why
 from webhook.core.requests import Usage, usage
 from webhook.core.rulings import Allowed
@@ -29,18 +31,21 @@ class Applicant(Struct, frozen=True):
         pod: the pod under admission.
         volumes: its bound claims, which all must be usable on a node.
         usage: what it takes of a node.
-        newcomer: as rules between pods see it.
+        filters: the rules between pods, asked for it. They look at other pods once: for one turn of the event loop.
+        budget: what its admission may look at.
     """
 
     pod: Pod
     volumes: Sequence[ClaimVolume]
     usage: Usage
-    newcomer: Newcomer
+    filters: PodFilters
+    budget: Budget
 
 
 def applicant(pod: Pod, namespace: str, volumes: Sequence[ClaimVolume] = ()) -> Applicant:
     """The pod that is being created in `namespace`, as it is judged."""
-    return Applicant(pod, volumes, usage(pod.spec), newcomer(pod, namespace))
+    budget = Budget()
+    return Applicant(pod, volumes, usage(pod.spec), PodFilters(newcomer(pod, namespace), budget), budget)
 
 
 def newcomer(pod: Pod, namespace: str) -> Newcomer:
@@ -120,11 +125,12 @@ def indivisible(who: Applicant, view: ClusterView) -> Why | None:
     crowd = view.crowd()
     if crowd is None or isinstance(crowd, str) or crowd.replicas == 1:
         return None
+    affinity = who.pod.spec.affinity
     if who.usage.ports:
         what = "host port"
-    elif who.newcomer.anti_affinity:
+    elif affinity and affinity.pod_anti_affinity and affinity.pod_anti_affinity.required:
         what = "required anti-affinity"
-    elif any(each.when_unsatisfiable != "ScheduleAnyway" for each in who.newcomer.spread):
+    elif any(each.when_unsatisfiable != "ScheduleAnyway" for each in who.pod.spec.topology_spread_constraints or ()):
         what = "DoNotSchedule topology spread"
     else:
         return None
@@ -183,10 +189,9 @@ def _refused(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | 
     node = crowd.nodes.get(name)
     if node is None:
         return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
-    for rule in (interpod.judge, spread.judge):
-        ruling = rule(who.newcomer, node, crowd.nodes, crowd.neighbours)
-        if not isinstance(ruling, Allowed):
-            # A VM that is pinned there, and not bound yet, must not find this one there before it, and be repelled.
-            comes_first = there.pinned and ruling.cause is Reason.NEIGHBOUR_EXPECTED
-            return Verdict(name, ruling.why, preferable=not comes_first)
-    return None
+    ruling = who.filters.ruling(node, crowd)
+    if isinstance(ruling, Allowed):
+        return None
+    # A VM that is pinned there, and not bound yet, must not find this one there before it, and be repelled.
+    comes_first = there.pinned and ruling.cause is Reason.NEIGHBOUR_EXPECTED
+    return Verdict(name, ruling.why, preferable=not comes_first)

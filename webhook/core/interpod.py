@@ -1,167 +1,155 @@
 """Would kube-scheduler's InterPodAffinity filter admit this pod on that node? Required affinity, in both directions.
 
-plugins/interpodaffinity/filtering.go. Only pods that are on nodes count, and those that are terminating do.
+plugins/interpodaffinity/filtering.go, and as there in two parts: `pre_filter` looks at pods and nodes once for a pod,
+`filter_node` then asks of each node which values its topology labels have. Only pods that are on nodes count, and those
+that are terminating do.
 Invariant: what is Allowed here that filter admits, for these pods and nodes. Pods that the scheduler has nominated for
 a node (`status.nominatedNodeName`) are not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.neighbours import LOOKED_AT_MAX, Found, Neighbours
+from webhook.core.budget import OutOfSteps
+from webhook.core.keep_apart import KeepApart, Places
+from webhook.core.neighbours import Found
 from webhook.core.newcomer import Newcomer
 from webhook.core.objects import Node
 from webhook.core.reasons import Reason
-from webhook.core.rulings import ALLOWED, Refused, Ruling, Undecided, overall
+from webhook.core.repulsions import Repulsion
+from webhook.core.rulings import ALLOWED, Refused, Ruling, Told, Undecided, overall
+from webhook.core.search import Search, Topology
 from webhook.core.selectors import Term, conjunction, parse_terms
-from webhook.core.tally import Tally, as_dict, entries
+from webhook.core.tally import names
 
 _AFFINITY: Final = "required pod affinity"
 _ANTI_AFFINITY: Final = "required pod anti-affinity"
 _EXISTING: Final = "the required anti-affinity of a pod that is there"
 
-
-class _Place(Struct, frozen=True):
-    """The candidate node, and what is known around it."""
-
-    node: str
-    labels: Mapping[str, str]
-    nodes: Mapping[str, Node]
-    neighbours: Neighbours
-
-    def is_near(self, name: str, key: str) -> bool | None:
-        """Whether a node has the candidate's value of this label; None where no node of this name is known."""
-        node = self.nodes.get(name)
-        if node is None:
-            return None
-        return (node.metadata.labels or {}).get(key) == self.labels[key]
-
-    def any_near(self, names: Iterable[str], key: str) -> bool:
-        """Whether one of these nodes, of those that are known, has the candidate's value."""
-        return any(self.is_near(name, key) for name in names)
-
-    def may_be_near(self, names: Iterable[str], key: str) -> bool:
-        """Whether one of these nodes has the candidate's value, or is not known."""
-        return any(self.is_near(name, key) is not False for name in names)
-
-    def refused(self, cause: Reason, **names: object) -> Refused:
-        return Refused(cause, {"node": self.node, **names})
-
-    def undecided(self, cause: Reason, rule: str, **names: object) -> Undecided:
-        return Undecided(cause, {"node": self.node, "rule": rule, **names})
-
-    def strangers(self, names: Iterable[str], rule: str) -> Undecided | None:
-        """A pod is on a node that is not known: gone, or so new that it is not seen yet."""
-        other = next((name for name in names if name not in self.nodes), None)
-        return None if other is None else self.undecided(Reason.NEIGHBOUR_ON_UNKNOWN_NODE, rule, other=other)
+_FILED_STEPS: Final = 15  # for `Term.matches`: 1 us
+_REPULSION_STEPS: Final = 45  # for `KeepApart.put`, its nodes apart: 3 us
 
 
-def judge(newcomer: Newcomer, node: Node, nodes: Mapping[str, Node], neighbours: Neighbours) -> Ruling:
-    """Whether the pod may join the pods that are on and around `node`.
+class _Near(Struct, frozen=True):
+    """What the pod's required affinity found.
 
-    Args:
-        nodes: every node of the cluster by its name.
+    Attributes:
+        values: of each topology label that a term names, those of the nodes on which matching pods are.
+        settled: the ruling for every node that has these labels.
+        far: the ruling for a node that lacks a value; None where that does not matter.
     """
-    place = _Place(node.metadata.name or "", node.metadata.labels or {}, nodes, neighbours)
-    return overall(_rulings(newcomer, place))
+
+    values: Mapping[str, Collection[str]] = {}
+    settled: Told | None = None
+    far: Told | None = None
+
+    def ruling(self, node: str, labels: Mapping[str, str]) -> Ruling:
+        """SatisfyPodAffinity: near pods that match every term, in the topology of each."""
+        for key in self.values:
+            if key not in labels:
+                return Refused(Reason.TOPOLOGY_LABEL_MISSING, {"node": node, "rule": _AFFINITY, "key": key})
+        if self.settled:
+            return self.settled.of(node)
+        unmet = next((key for key, values in self.values.items() if labels[key] not in values), None)
+        return ALLOWED if unmet is None or self.far is None else self.far.of(node, key=unmet)
 
 
-def _rulings(newcomer: Newcomer, place: _Place) -> Iterator[Ruling]:
-    yield _affinity(newcomer, place)
-    yield from _anti_affinity(newcomer, place)
-    yield from _existing(newcomer, place)
+class PreFilterState(Struct, frozen=True):
+    """What is known of a pod before any node is looked at."""
+
+    near: _Near
+    apart: KeepApart
 
 
-def _affinity(newcomer: Newcomer, place: _Place) -> Ruling:
-    """satisfyPodAffinity: near pods that match every term, in the topology of each."""
-    terms = parse_terms(newcomer.affinity, newcomer.namespace, newcomer.labels)
+def pre_filter(incoming: Newcomer, search: Search) -> PreFilterState:
+    """Look at the pods that the incoming pod's terms are about, and at the terms that are about it."""
+    near = _near(incoming, search)
+    apart = KeepApart(search)
+    _anti_affinity(incoming, search, apart)
+    _existing(incoming, search, apart)
+    return PreFilterState(near, apart)
+
+
+def filter_node(state: PreFilterState, node: Node) -> Ruling:
+    """Whether the pod may join the pods that are on and around `node`, one of those that were searched."""
+    name, labels = node.metadata.name or "", node.metadata.labels or {}
+    near = state.near.ruling(name, labels)
+    return near if isinstance(near, Refused) else overall((near, state.apart.ruling(name, labels)))
+
+
+def _near(incoming: Newcomer, search: Search) -> _Near:
+    terms = parse_terms(incoming.affinity, incoming.namespace, incoming.labels)
     if terms is None:
-        return place.refused(Reason.SELECTOR_UNREADABLE, rule=_AFFINITY)
+        return _Near(settled=Told(Refused, Reason.SELECTOR_UNREADABLE, {"rule": _AFFINITY}))
+    if not terms:
+        return _Near()
     keys = sorted({term.topology_key for term in terms})
-    missing = next((key for key in keys if key not in place.labels), None)
-    if missing is not None:
-        return place.refused(Reason.TOPOLOGY_LABEL_MISSING, rule=_AFFINITY, key=missing)
     wanted = conjunction(term.selector for term in terms)
-    found = place.neighbours.find([term.scope for term in terms], wanted, rule=_AFFINITY) if terms else Found()
+    found = search.find([term.scope for term in terms], wanted, rule=_AFFINITY)
     if isinstance(found, Undecided):
-        return found
-    unmet = next((key for key in keys if not place.any_near(found.there, key)), None)
-    if unmet is None:
-        return ALLOWED
+        return _Near(dict.fromkeys(keys, frozenset()), Told.like(found))
+    try:
+        there = {key: search.topology(found.bound, key) for key in keys}
+    except OutOfSteps:
+        return _Near(dict.fromkeys(keys, frozenset()), Told.like(search.gave_up(_AFFINITY)))
+    values = {key: topology.values for key, topology in there.items()}
+    return _Near(values, far=_far(incoming, terms, found, there))
+
+
+def _far(incoming: Newcomer, terms: Sequence[Term], found: Found, there: Mapping[str, Topology]) -> Told | None:
+    """What is to be said of a node that is near to none of them; None where the pod is the first of its kind.
+
+    So it is where nothing matches the terms yet, on any node with one of the labels, and the pod itself will.
+    """
     if found.unsure:
-        return place.undecided(Reason.NAMESPACES_UNKNOWN, _AFFINITY)
+        return Told(Undecided, Reason.NAMESPACES_UNKNOWN, {"rule": _AFFINITY})
     if found.expected:
-        return place.undecided(Reason.NEIGHBOUR_EXPECTED, _AFFINITY)
-    stranger = place.strangers(found.there, _AFFINITY)
+        return Told(Undecided, Reason.NEIGHBOUR_EXPECTED, {"rule": _AFFINITY})
+    stranger = next((topology.stranger for topology in there.values()), None)
     if stranger is not None:
-        return stranger
-    first = _is_first_of_its_kind(newcomer, terms, keys, found, place)
-    if first is None:
-        return place.undecided(Reason.NAMESPACES_UNKNOWN, _AFFINITY)
-    return ALLOWED if first else place.refused(Reason.POD_AFFINITY_UNMET, key=unmet, pods=wanted)
+        return Told(Undecided, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, {"rule": _AFFINITY, "other": stranger})
+    own = [term.matches(incoming.namespace, incoming.labels) for term in terms]
+    if False in own or any(topology.values for topology in there.values()):
+        return Told(Refused, Reason.POD_AFFINITY_UNMET, {"pods": conjunction(term.selector for term in terms)})
+    return Told(Undecided, Reason.NAMESPACES_UNKNOWN, {"rule": _AFFINITY}) if None in own else None
 
 
-def _is_first_of_its_kind(
-    newcomer: Newcomer, terms: Sequence[Term], keys: Sequence[str], found: Found, place: _Place
-) -> bool | None:
-    """Whether nothing matches the terms yet, on any node with one of the labels, and the pod itself will."""
-    for name in found.there:
-        labels = place.nodes[name].metadata.labels or {}
-        if any(key in labels for key in keys):
-            return False
-    own = [term.matches(newcomer.namespace, newcomer.labels) for term in terms]
-    if False in own:
-        return False
-    return None if None in own else True
-
-
-def _anti_affinity(newcomer: Newcomer, place: _Place) -> Iterator[Ruling]:
-    """satisfyPodAntiAffinity: away from pods that match any term, each in its topology."""
-    terms = parse_terms(newcomer.anti_affinity, newcomer.namespace, newcomer.labels)
+def _anti_affinity(incoming: Newcomer, search: Search, apart: KeepApart) -> None:
+    """SatisfyPodAntiAffinity: away from pods that match any term, each in its topology."""
+    terms = parse_terms(incoming.anti_affinity, incoming.namespace, incoming.labels)
     if terms is None:
-        yield place.refused(Reason.SELECTOR_UNREADABLE, rule=_ANTI_AFFINITY)
-    for term in terms or ():
-        if term.topology_key in place.labels:
-            found = place.neighbours.find([term.scope], term.selector, rule=_ANTI_AFFINITY)
-            if not isinstance(found, Undecided):
-                yield _apart(term, found, place, Reason.POD_ANTI_AFFINITY, _ANTI_AFFINITY)
+        apart.put_everywhere(Told(Refused, Reason.SELECTOR_UNREADABLE, {"rule": _ANTI_AFFINITY}))
+        return
+    try:
+        for term in terms:
+            found = search.find([term.scope], term.selector, rule=_ANTI_AFFINITY)
+            if isinstance(found, Undecided):
+                apart.put_on_all(term.topology_key, Told.like(found))
             else:
-                yield found
+                places = Places(found.bound, found.expected, found.unsure)
+                apart.put(term, places, _ANTI_AFFINITY, Reason.POD_ANTI_AFFINITY)
+    except OutOfSteps:
+        apart.put_everywhere(Told.like(search.gave_up(_ANTI_AFFINITY)))
 
 
-def _existing(newcomer: Newcomer, place: _Place) -> Iterator[Ruling]:
-    """satisfyExistingPodsAntiAffinity: away from pods that have a term against such a one."""
-    looked_at = 0
-    for repulsion, certain in place.neighbours.repulsions.against(newcomer.namespace, newcomer.labels):
-        tally = repulsion.tally
-        if tally is None or repulsion.term.topology_key not in place.labels:
-            continue
-        looked_at += entries(tally)
-        if looked_at > LOOKED_AT_MAX:
-            yield place.undecided(Reason.TOO_MANY_NEIGHBOURS, _EXISTING, most=LOOKED_AT_MAX)
-            return
-        found = _found(tally, certain=certain, expected=repulsion.expected)
-        yield _apart(repulsion.term, found, place, Reason.REPELLED, _EXISTING)
+def _existing(incoming: Newcomer, search: Search, apart: KeepApart) -> None:
+    """SatisfyExistingPodsAntiAffinity: away from pods that have a term against such a one."""
+    repulsions = search.neighbours.repulsions
+    try:
+        search.budget.take(_FILED_STEPS * repulsions.filed(incoming.namespace, incoming.labels))
+        for repulsion, certain in repulsions.against(incoming.namespace, incoming.labels):
+            search.budget.take(_REPULSION_STEPS)
+            apart.put(repulsion.term, _places(repulsion, certain=certain), _EXISTING, Reason.REPELLED)
+    except OutOfSteps:
+        apart.put_everywhere(Told.like(search.gave_up(_EXISTING)))
 
 
-def _found(tally: Tally, *, certain: bool, expected: bool) -> Found:
-    nodes = as_dict(tally)
+def _places(repulsion: Repulsion, *, certain: bool) -> Places:
+    nodes = names(repulsion.tally)
     if not certain:
-        return Found(unsure=nodes)
-    return Found(expected=nodes) if expected else Found(there=nodes)
-
-
-def _apart(term: Term, found: Found, place: _Place, cause: Reason, rule: str) -> Ruling:
-    """Whether none of the pods found is in the candidate's topology."""
-    key = term.topology_key
-    if place.node in found.there or place.any_near(found.there, key):
-        return place.refused(cause, key=key, pods=term)
-    if place.may_be_near(found.unsure, key):
-        return place.undecided(Reason.NAMESPACES_UNKNOWN, rule)
-    if place.may_be_near(found.expected, key):
-        return place.undecided(Reason.NEIGHBOUR_EXPECTED, rule)
-    return place.strangers(found.there, rule) or ALLOWED
+        return Places(unsure=nodes)
+    return Places(expected=nodes) if repulsion.expected else Places(bound=nodes)

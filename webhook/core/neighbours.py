@@ -7,23 +7,27 @@ Invariant: after any run of `add` and `remove` it answers as if it had been made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import chain
 from sys import intern
 from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from webhook.core.budget import Budget, OutOfSteps
 from webhook.core.pod_rules import PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.repulsions import Repulsion, Repulsions
 from webhook.core.rulings import Undecided
 from webhook.core.selectors import Scope, Selector, parse_terms
-from webhook.core.tally import Tally, each, entries, with_one_less, with_one_more
+from webhook.core.tally import Tally, with_one_less, with_one_more
 
-LOOKED_AT_MAX: Final = 10_000
-"""Label sets and nodes that one question may go through: some 3 ms, in which nothing else is answered. Enough for a
-namespace of as many VMs, each with labels of its own, and for every node of the largest clusters."""
+_ANSWERS_MAX: Final = 16  # each costs half a microsecond whenever a pod comes or goes
+_NAMESPACE_STEPS: Final = 10  # for `Scope.covers`
+_GROUP_STEPS: Final = 12  # for one requirement, held against the keys of a group
+_ENTRY_STEPS: Final = 2  # for a node of several pods with the same labels
 
 UNKEPT_LABELS: Final = frozenset(
     {
@@ -54,11 +58,32 @@ class Neighbour(Struct, frozen=True, gc=False):
 
 
 class Found(Struct, gc=False):
-    """Node -> how many of the pods that were asked for are on it."""
+    """Node -> how many of the pods that were asked for are on it.
 
-    there: dict[str, int] = field(default_factory=dict)
-    expected: dict[str, int] = field(default_factory=dict)
-    unsure: dict[str, int] = field(default_factory=dict)  # there or expected, if their namespaces' labels match
+    Attributes:
+        there: bound, and not being deleted.
+        terminating: bound, and being deleted.
+        expected: not bound yet.
+        unsure: in any of these ways, if their namespaces' labels match.
+    """
+
+    there: Counter[str] = field(default_factory=Counter)
+    terminating: Counter[str] = field(default_factory=Counter)
+    expected: Counter[str] = field(default_factory=Counter)
+    unsure: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def bound(self) -> Collection[str]:
+        """The nodes of those that are bound, being deleted or not."""
+        return {**self.there, **self.terminating} if self.terminating else self.there
+
+    def part(self, presence: Presence, *, certain: bool) -> Counter[str]:
+        """Where pods of this presence are counted."""
+        if not certain:
+            return self.unsure
+        if presence is Presence.TERMINATING:
+            return self.terminating
+        return self.expected if presence is Presence.EXPECTED else self.there
 
 
 class _Home(NamedTuple):
@@ -85,8 +110,10 @@ class Neighbours:
 
     def __init__(self) -> None:
         self.repulsions = Repulsions()
+        self.changes = 0  # so that whoever keeps an answer can tell whether it still holds
         self._namespaces: dict[str, dict[_Home, _Group]] = {}
         self._homes: dict[_Home, _Home] = {}  # each to the one that stands for its equals
+        self._answers: dict[tuple[tuple[Scope, ...], Selector], Found] = {}
 
     def add(
         self,
@@ -97,6 +124,7 @@ class Neighbours:
         presence: Presence = Presence.BOUND,
     ) -> Neighbour:
         """A pod is on a node, or will be; it has these required anti-affinity terms."""
+        self.changes += 1
         kept = sorted((key, value) for key, value in (labels or {}).items() if key not in UNKEPT_LABELS)
         home = _Home(intern(namespace), presence, tuple(intern(key) for key, _ in kept))
         home = self._homes.setdefault(home, home)
@@ -108,13 +136,16 @@ class Neighbours:
         else:
             labelled.tally = with_one_more(labelled.tally, node)
         terms = parse_terms(anti_affinity, namespace) if anti_affinity else None
+        self._follow(labelled, node, 1)
         expected = presence is Presence.EXPECTED
         held = tuple(self.repulsions.add(term, node, expected=expected) for term in terms or ())
         return Neighbour(labelled, node, held)
 
     def remove(self, neighbour: Neighbour) -> None:
         """The pod is gone, or is not what it was when it was added."""
+        self.changes += 1
         labelled = neighbour.labelled
+        self._follow(labelled, neighbour.node, -1)
         left = with_one_less(labelled.tally, neighbour.node)
         if left is not None:
             labelled.tally = left
@@ -133,74 +164,100 @@ class Neighbours:
             if not homes:
                 del self._namespaces[home.namespace]
 
-    def find(
-        self, scopes: Sequence[Scope], selector: Selector, *, rule: str, terminating: bool = True
-    ) -> Found | Undecided:
+    def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str, budget: Budget) -> Found | Undecided:
         """Where the pods are that `selector` matches, in the namespaces that all `scopes` cover.
+
+        VMs of one kind ask the same: the last answers are kept, follow the pods, and cost nothing the next time.
 
         Args:
             rule: whose question it is, for the reason why it can't be answered.
-            terminating: whether pods that are being deleted count.
+            budget: what it may cost: a step for each label set that is looked at, and one for each pod that matches.
         """
-        found = Found()
         if selector.nothing:
+            return Found()
+        asked = (tuple(scopes), selector)
+        found = self._answers.pop(asked, None) or self._search(scopes, selector, rule, budget)
+        if isinstance(found, Undecided):
             return found
+        self._answers[asked] = found
+        if len(self._answers) > _ANSWERS_MAX:
+            del self._answers[next(iter(self._answers))]
+        return found
+
+    def _follow(self, labelled: _Labelled, node: str, more: int) -> None:
+        """A pod has come, or is gone: so it is in the answers that are kept."""
+        if not self._answers:
+            return
+        home = labelled.home
+        labels = dict(zip(home.keys, labelled.values, strict=True))
+        for (scopes, selector), found in self._answers.items():
+            covered = [scope.covers(home.namespace) for scope in scopes]
+            if False not in covered and selector.matches(labels):
+                part = found.part(home.presence, certain=None not in covered)
+                part[node] += more
+                if not part[node]:
+                    del part[node]
+
+    def _search(self, scopes: Sequence[Scope], selector: Selector, rule: str, budget: Budget) -> Found | Undecided:
         for requirement in selector.requirements:
             if requirement.key in UNKEPT_LABELS:
                 return Undecided(Reason.LABEL_NOT_KEPT, {"rule": rule, "key": requirement.key})
-        parts: list[tuple[_Group, list[_Test], dict[str, int]]] = []
-        for home, group, certain in self._groups_in(scopes):
-            tests = _tests(selector, home.keys)
-            if tests is not None and (terminating or home.presence is not Presence.TERMINATING):
-                parts.append((group, tests, _part(found, home.presence, certain=certain)))
-        looked_at = sum(len(group) for group, _, _ in parts)
-        for group, tests, into in parts:
-            if looked_at <= LOOKED_AT_MAX:
-                looked_at += _count(group, tests, into)
-        if looked_at > LOOKED_AT_MAX:
-            return Undecided(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": LOOKED_AT_MAX})
+        found = Found()
+        try:
+            self._walk(scopes, selector, found, budget)
+        except OutOfSteps:
+            return Undecided(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": budget.most})
         return found
 
-    def _groups_in(self, scopes: Iterable[Scope]) -> Iterator[tuple[_Home, _Group, bool]]:
-        """The groups of the namespaces that every scope covers, or may; False for those that may."""
-        named = [set(scope.names) for scope in scopes if scope.selector.nothing]
-        for namespace in set.intersection(*named) if named else self._namespaces:
+    def _walk(self, scopes: Sequence[Scope], selector: Selector, found: Found, budget: Budget) -> None:
+        """Count all pods that are asked for."""
+        asked = [(each.key, frozenset(each.values), each.wanted) for each in selector.requirements]
+        for namespace in self._namespaces_in(scopes):
+            budget.take(_NAMESPACE_STEPS * len(scopes))
             covered = [scope.covers(namespace) for scope in scopes]
-            if False not in covered:
-                for home, group in self._namespaces.get(namespace, {}).items():
-                    yield home, group, None not in covered
+            if False in covered:
+                continue
+            for home, group in self._namespaces.get(namespace, {}).items():
+                budget.take(_GROUP_STEPS * (1 + len(asked)))
+                tests = _tests(asked, home.keys)
+                if tests is not None:
+                    _count(group, tests, found.part(home.presence, certain=None not in covered), budget)
+
+    def _namespaces_in(self, scopes: Iterable[Scope]) -> Collection[str]:
+        """No others are covered by every scope."""
+        named = [set(scope.names) for scope in scopes if scope.selector.nothing]
+        return set.intersection(*named) if named else self._namespaces
 
 
-_Test = tuple[int, tuple[str, ...], bool]
+_Asked = tuple[str, frozenset[str], bool]  # a Requirement
+_Test = tuple[int, frozenset[str], bool]
 
 
-def _tests(selector: Selector, keys: tuple[str, ...]) -> list[_Test] | None:
+def _tests(asked: Iterable[_Asked], keys: tuple[str, ...]) -> list[_Test] | None:
     """What is left to ask of the values of these keys: place, values, whether it must be one of them. None: no use."""
     tests = []
-    for requirement in selector.requirements:
-        there = requirement.key in keys
-        if there and requirement.values:
-            tests.append((keys.index(requirement.key), requirement.values, requirement.wanted))
-        elif there != requirement.wanted:
+    for key, values, wanted in asked:
+        there = key in keys
+        if there and values:
+            tests.append((keys.index(key), values, wanted))
+        elif there != wanted:
             return None
     return tests
 
 
-def _count(group: _Group, tests: Sequence[_Test], into: dict[str, int]) -> int:
-    """Count those that pass every test, each on its nodes. Returns how many nodes were looked at beside."""
-    beside = 0
-    for values, labelled in group.items():
-        for place, wanted, is_in in tests:
-            if (values[place] in wanted) != is_in:
-                break
-        else:
-            beside += entries(labelled.tally) - 1
-            for node, count in each(labelled.tally):
-                into[node] = into.get(node, 0) + count
-    return beside
-
-
-def _part(found: Found, presence: Presence, *, certain: bool) -> dict[str, int]:
-    if not certain:
-        return found.unsure
-    return found.expected if presence is Presence.EXPECTED else found.there
+def _count(group: _Group, tests: Iterable[_Test], into: Counter[str], budget: Budget) -> None:
+    """Count those that pass every test, each on its nodes."""
+    rows: Collection[_Labelled] = group.values()
+    for place, values, wanted in tests:
+        budget.take(len(rows))
+        rows = [row for row in rows if (row.values[place] in values) is wanted]
+    budget.take(len(rows))
+    ones = [row.tally for row in rows if isinstance(row.tally, str)]
+    into.update(ones)
+    if len(ones) < len(rows):
+        some = [row.tally for row in rows if not isinstance(row.tally, str)]
+        budget.take(_ENTRY_STEPS * sum(map(len, some)))
+        into.update(chain.from_iterable(tally for tally in some if isinstance(tally, tuple)))
+        for tally in some:
+            if isinstance(tally, dict):
+                into.update(tally)

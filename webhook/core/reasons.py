@@ -272,7 +272,7 @@ class Reason(Enum):
     LABEL_NOT_KEPT = "LabelNotKept", "{rule} selects pods by label {key}, which is not kept of other pods"
     TOO_MANY_NEIGHBOURS = (
         "TooManyNeighbours",
-        "{rule} concerns too many pods or nodes to look at each (more than {most})",
+        "{rule} concerns more pods or nodes than one admission may look at (a budget of {most} steps)",
     )
     NODE_DELINQUENT = "NodeDelinquent", "Longhorn itself prefers to keep its pod away from node {node}"
     NODE_FEASIBLE = "NodeFeasible", "the pod may run on node {node}"

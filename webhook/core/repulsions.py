@@ -59,14 +59,23 @@ class Repulsions:
                 if not self._files[file]:
                     del self._files[file]
 
+    def filed(self, namespace: str, labels: Mapping[str, str]) -> int:
+        """How many terms `against` holds against such a pod."""
+        return self._filed_there(tuple(self._about(namespace, labels)))
+
     def against(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[Repulsion, bool]]:
         """The terms that are about such a pod; False for those that are only if its namespace's labels match."""
+        for file in self._about(namespace, labels):
+            for held in self._files.get(file, ()):
+                matches = held.term.matches(namespace, labels)
+                if matches is not False:
+                    yield held, matches is True
+
+    def _about(self, namespace: str, labels: Mapping[str, str]) -> Iterator[_File]:
+        """Where terms about such a pod are filed."""
         for key, value in (*labels.items(), (_ANY, _ANY)):
-            for within in (namespace, _ANY):
-                for held in self._files.get((within, key, value), ()):
-                    matches = held.term.matches(namespace, labels)
-                    if matches is not False:
-                        yield held, matches is True
+            yield namespace, key, value
+            yield _ANY, key, value
 
     def _where_to_file(self, term: Term) -> tuple[_File, ...]:
         """Under every value of one requirement: the one whose files have the fewest terms by now."""

@@ -7,6 +7,7 @@ Invariant: Allowed is never said where kube-scheduler would refuse for the same 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Self
 
 from msgspec import Struct
 
@@ -39,6 +40,23 @@ class Undecided(Struct, frozen=True):
     def why(self) -> Why:
         """The cause with its names."""
         return Why(self.cause, self.names)
+
+
+class Told(Struct, frozen=True):
+    """What is to be said of nodes that are not looked at yet: a Refused or an Undecided without their names."""
+
+    kind: type[Refused | Undecided]
+    cause: Reason
+    names: Mapping[str, object]
+
+    @classmethod
+    def like(cls, ruling: Refused | Undecided) -> Self:
+        """What says as much as a ruling does."""
+        return cls(type(ruling), ruling.cause, ruling.names)
+
+    def of(self, node: str, **more: object) -> Refused | Undecided:
+        """The ruling on one node."""
+        return self.kind(self.cause, {"node": node, **self.names, **more})
 
 
 Ruling = Allowed | Refused | Undecided

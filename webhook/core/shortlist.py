@@ -29,7 +29,7 @@ from webhook.core.view import ClusterView, Gap
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
 LEAST_NODES: Final = 16
-_LOOKED_AT_MAX: Final = 256  # of those that may be unfit: a few microseconds each
+_LOOKED_AT_MAX: Final = 256  # of those that may be unfit; fewer are judged: what webhook.core.budget allows
 _GOLDEN: Final = 0.618  # the fraction of a circle whose multiples stay apart, however many there are
 
 
@@ -62,8 +62,14 @@ def pick(
     for name in (*wished[:most], *_spread(names, seed)):
         if len(chosen) >= most:
             break
-        if name in wished or (reluctance_of(name, pod, view) >= reluctance and _is_fit(name, who, view)):
-            chosen[name] = _places(name, who, crowd)
+        if name not in wished:
+            if name in chosen or isinstance(view.node(name), Gap) or reluctance_of(name, pod, view) < reluctance:
+                continue
+            if not who.budget.take_candidate():
+                break
+            if not _is_fit(name, who, view):
+                continue
+        chosen[name] = _places(name, who, crowd)
     return tuple(chosen) if len(chosen) >= LEAST_NODES and sum(chosen.values()) >= wanted else ()
 
 

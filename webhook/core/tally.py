@@ -6,7 +6,8 @@ Whoever changes one puts what comes out in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection
 from typing import Final
 
 Tally = str | tuple[str, ...] | dict[str, int]
@@ -43,23 +44,11 @@ def with_one_less(tally: Tally, node: str) -> Tally | None:
     return tally or None
 
 
-def entries(tally: Tally) -> int:
-    """How many steps `each` takes."""
-    return 1 if isinstance(tally, str) else len(tally)
-
-
-def each(tally: Tally) -> Iterable[tuple[str, int]]:
-    """Every node with how many; a node may come several times."""
-    if isinstance(tally, str):
-        return ((tally, 1),)
-    return tally.items() if isinstance(tally, dict) else [(node, 1) for node in tally]
+def names(tally: Tally | None) -> Collection[str]:
+    """The nodes; one may come several times."""
+    return () if tally is None else (tally,) if isinstance(tally, str) else tally
 
 
 def as_dict(tally: Tally) -> dict[str, int]:
     """Node -> how many; the tally itself where it is one."""
-    if isinstance(tally, dict):
-        return tally
-    counts: dict[str, int] = {}
-    for node, count in each(tally):
-        counts[node] = counts.get(node, 0) + count
-    return counts
+    return tally if isinstance(tally, dict) else dict(Counter(names(tally)))

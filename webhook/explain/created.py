@@ -11,6 +11,7 @@ import msgspec
 
 from webhook.core.json_patch import NotApplicable, apply
 from webhook.core.objects import Pod
+from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.core.unpatch import undo
 
 _Json = dict[str, Any]
@@ -25,6 +26,7 @@ def as_created(pod: _Json) -> _Json:
     except (msgspec.ValidationError, NotApplicable):
         return pod
     before["spec"].pop("nodeName", None)
+    (before["metadata"].get("annotations") or {}).pop(ANNOTATION_DECISION, None)
     if operations:
         _drop_empty(before["spec"])
     return before

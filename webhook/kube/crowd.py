@@ -13,6 +13,7 @@ from typing import Final
 from webhook.core import instances
 from webhook.core.crowd import Attendant, Room
 from webhook.core.neighbours import Neighbours, Presence
+from webhook.core.node_labels import NodeLabels
 from webhook.core.objects import Node, Pod
 from webhook.core.placement import Pin
 from webhook.core.requests import Usage
@@ -49,6 +50,13 @@ class WatchedCrowd:
     def nodes(self) -> Mapping[str, Node]:
         """Every node by its name."""
         return self._caches[Kind.NODE].objects
+
+    @property
+    def node_labels(self) -> NodeLabels:
+        """Labels of these nodes."""
+        nodes = self._caches[Kind.NODE].index
+        assert isinstance(nodes, Nodes)  # noqa: S101 - for the type checker: that is what kinds gives this cache
+        return nodes.labels
 
     @property
     def neighbours(self) -> Neighbours:

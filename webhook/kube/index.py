@@ -7,9 +7,12 @@ left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
+from webhook.core.node_labels import NodeLabels
 from webhook.core.room import allocatable
+
+_TOPOLOGY_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")  # what nearly all pods' rules name
 
 
 class Index(Protocol):
@@ -59,10 +62,11 @@ class Names(_Plain):
 
 
 class Nodes(Names):
-    """Nodes, what each has for pods, and how many of them are Ready and not cordoned."""
+    """Nodes, what each has for pods, their labels, and how many of them are Ready and not cordoned."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.labels = NodeLabels(followed=_TOPOLOGY_KEYS)
         self.has: dict[str, Mapping[str, int]] = {}
         self.usable = 0
 
@@ -71,12 +75,15 @@ class Nodes(Names):
         if old is None or old.status != new.status:
             self.has[key] = allocatable(new.status.allocatable if new.status else None)
         self.usable += new.usable - (old is not None and old.usable)
+        if old is None or old.metadata.labels != new.metadata.labels:
+            self.labels.put(key, new.metadata.labels)
         return super().put(key, old, new)
 
     def drop(self, key: str, old: Any) -> None:
         """As Names."""
         del self.has[key]
         self.usable -= old.usable
+        self.labels.drop(key)
         super().drop(key, old)
 
 

@@ -9,6 +9,7 @@ import builders_pods
 import pytest
 from msgspec import convert
 
+from webhook.core.budget import Budget
 from webhook.core.crowd import CountedCrowd, Room
 from webhook.core.neighbours import Found
 from webhook.core.objects import Node, Pod
@@ -61,7 +62,9 @@ def test_pods_repel_and_are_found_by_their_labels() -> None:
     del stray["metadata"]["namespace"]
     away = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
     there = crowd(stray, builders_pods.pod("q", node="node-b", away=[away]))
-    assert there.neighbours.find([Scope(("default",))], EVERYTHING, rule="a test") == Found(there={"node-a": 1})
+    assert there.neighbours.find([Scope(("default",))], EVERYTHING, rule="a test", budget=Budget()) == Found(
+        there={"node-a": 1}
+    )
     ((repulsion, certain),) = there.neighbours.repulsions.against("vms", {"app": "db"})
     assert (repulsion.tally, certain) == ("node-b", True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from webhook.core.budget import Budget
 from webhook.core.crowd import Attendant, Gathering, Room
 from webhook.core.neighbours import Found, Presence
 from webhook.core.requests import HostPort, Usage
@@ -41,7 +42,7 @@ def test_pods_come_and_go() -> None:
     gathering.remove(first)
     load = room(gathering).load
     assert (load.pods, load.requested, load.ports) == (1, {"cpu": 100, "memory": 2**20}, {PORT: 1})
-    found = gathering.neighbours.find([Scope(("vms",))], EVERYTHING, rule="a test")
+    found = gathering.neighbours.find([Scope(("vms",))], EVERYTHING, rule="a test", budget=Budget())
     assert found == Found(there={"n1": 1})
     gathering.remove(second)
     assert not gathering._nodes, "of a node that may be gone nothing is left"

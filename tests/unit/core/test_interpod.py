@@ -6,7 +6,8 @@ import pytest
 from neighbour_judge import Judge, add
 from scheduler_model import REQUIRED, Object, Situation, refusals
 
-from webhook.core.neighbours import LOOKED_AT_MAX, Presence
+from webhook.core.budget import STEPS_MAX
+from webhook.core.neighbours import Presence
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Allowed, Refused, Ruling, Undecided
 
@@ -235,11 +236,11 @@ def test_a_refusal_outweighs_what_is_not_known() -> None:
 def test_too_many_repellers_to_look_at() -> None:
     """Past a bound of nodes whose pods might refuse there is no answer; the candidate's own pods are no exception."""
     judge = Judge(Situation(NODES, (), NAMESPACES, pod(), "n1"))
-    for number in range(LOOKED_AT_MAX + 1):
+    for number in range(STEPS_MAX + 1):
         add(judge.neighbours, keeper(f"far-{number}"))
     told = judge.interpod()
     assert isinstance(told, Undecided)
-    assert (told.cause, str(LOOKED_AT_MAX) in told.why.sentence) == (Reason.TOO_MANY_NEIGHBOURS, True)
+    assert (told.cause, str(STEPS_MAX) in told.why.sentence) == (Reason.TOO_MANY_NEIGHBOURS, True)
 
 
 def test_a_sentence_names_its_evidence() -> None:

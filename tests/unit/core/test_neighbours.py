@@ -1,6 +1,5 @@
 from collections import Counter
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,8 @@ from neighbour_judge import add
 from neighbour_situations import Maker, Setting
 from scheduler_model import labels_of, matches
 
-from webhook.core.neighbours import LOOKED_AT_MAX, UNKEPT_LABELS, Found, Neighbours, Presence
+from webhook.core.budget import Budget
+from webhook.core.neighbours import UNKEPT_LABELS, Found, Neighbours, Presence
 from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Undecided
@@ -24,9 +24,16 @@ def selector(**labels: str) -> Selector:
     return parse(LabelSelector(match_labels=labels)) or NOTHING
 
 
-def found(neighbours: Neighbours, asked: Selector = EVERYTHING, *scopes: Scope, **options: Any) -> Found:
-    """What is found; at home where no scope is told."""
-    answer = neighbours.find(scopes or (HOME,), asked, rule="a test", **options)
+def ask(
+    neighbours: Neighbours, asked: Selector = EVERYTHING, *scopes: Scope, budget: Budget | None = None
+) -> Found | Undecided:
+    """The answer; at home where no scope is told."""
+    return neighbours.find(scopes or (HOME,), asked, rule="a test", budget=budget or Budget())
+
+
+def found(neighbours: Neighbours, asked: Selector = EVERYTHING, *scopes: Scope) -> Found:
+    """What is found."""
+    answer = ask(neighbours, asked, *scopes)
     assert isinstance(answer, Found)
     return answer
 
@@ -46,9 +53,11 @@ def test_it_is_what_is_left(random: Random) -> None:
     parsed = parse(convert(asked, LabelSelector | None))
     assert parsed is not None
     at_home = [pod for pod, _ in there if pod["metadata"]["namespace"] == "vms" and matches(asked, labels_of(pod))]
-    assert found(neighbours, parsed).there == Counter(pod["spec"]["nodeName"] for pod in at_home)
+    answer = found(neighbours, parsed)
+    assert answer.there + answer.terminating == Counter(pod["spec"]["nodeName"] for pod in at_home)
+    assert set(answer.bound) == {pod["spec"]["nodeName"] for pod in at_home}
     living = [pod for pod in at_home if "deletionTimestamp" not in pod["metadata"]]
-    assert found(neighbours, parsed, terminating=False).there == Counter(pod["spec"]["nodeName"] for pod in living)
+    assert answer.there == Counter(pod["spec"]["nodeName"] for pod in living)
     for _, held in there:
         neighbours.remove(held)
     assert not any(
@@ -73,7 +82,7 @@ def test_many_pods_of_the_same_labels() -> None:
     ("presence", "expected"),
     [
         pytest.param(Presence.BOUND, Found(there={"n1": 1}), id="bound"),
-        pytest.param(Presence.TERMINATING, Found(there={"n1": 1}), id="terminating"),
+        pytest.param(Presence.TERMINATING, Found(terminating={"n1": 1}), id="terminating"),
         pytest.param(Presence.EXPECTED, Found(expected={"n1": 1}), id="expected"),
     ],
 )
@@ -104,33 +113,70 @@ def test_a_label_that_is_not_kept(key: str) -> None:
     neighbours = Neighbours()
     neighbours.add("vms", "n1", {key: "6d1f", "app": "db"})
     neighbours.add("vms", "n1", {key: "70aa", "app": "db"})
-    answer = neighbours.find([HOME], selector(**{key: "x"}), rule="a test")
+    answer = ask(neighbours, selector(**{key: "x"}))
     assert answer == Undecided(Reason.LABEL_NOT_KEPT, {"rule": "a test", "key": key})
     assert found(neighbours, selector(app="db")).there == {"n1": 2}
     [[group]] = [homes.values() for homes in neighbours._namespaces.values()]
     assert len(group) == 1, "two pods that differ in nothing else are one set of labels"
 
 
-@pytest.mark.parametrize(
-    ("number", "labels", "answered"),
-    [
-        pytest.param(LOOKED_AT_MAX, {"unique"}, True, id="so many label sets"),
-        pytest.param(LOOKED_AT_MAX + 1, {"unique"}, False, id="one label set more"),
-        pytest.param(LOOKED_AT_MAX, set(), True, id="so many nodes"),
-        pytest.param(LOOKED_AT_MAX + 1, set(), False, id="one node more"),
-    ],
-)
-def test_too_many_to_look_at(number: int, labels: set[str], *, answered: bool) -> None:
-    """Past a bound there is no answer; what is passed over for its keys or its namespace does not count."""
+@pytest.mark.parametrize("labels", [pytest.param({"unique"}, id="label sets"), pytest.param(set(), id="nodes")])
+def test_too_many_to_look_at(labels: set[str]) -> None:
+    """A step or two for each; with one step less there is no answer, and what is passed over costs next to nothing."""
+
+    def crowded() -> Neighbours:
+        neighbours = Neighbours()
+        neighbours.add("vms", "n", {"app": "db"})
+        for each in range(1_000):
+            neighbours.add("crowd", f"n{each}", dict.fromkeys(labels, str(each)))
+        return neighbours
+
+    crowd, enough = Scope(("crowd",)), Budget()
+    assert isinstance(ask(crowded(), EVERYTHING, crowd, budget=enough), Found)
+    steps = enough.most - enough.left
+    assert 1_000 <= steps <= 2_100
+    assert isinstance(ask(crowded(), EVERYTHING, crowd, budget=Budget(steps)), Found)
+    assert ask(crowded(), EVERYTHING, crowd, budget=Budget(steps - 1)) == Undecided(
+        Reason.TOO_MANY_NEIGHBOURS, {"rule": "a test", "most": steps - 1}
+    )
+    for asked, scope in ((EVERYTHING, HOME), (selector(app="db"), crowd)):
+        assert isinstance(ask(crowded(), asked, scope, budget=Budget(50)), Found)
+
+
+@given(random=st.randoms(use_true_random=False))
+def test_an_answer_that_is_kept_follows_the_pods(random: Random) -> None:
+    """Whatever came and went since it was first given, it is what is found anew."""
+    maker = Maker(random, Setting())
+    selectors = [parse(convert(maker.selector(), LabelSelector | None)) or NOTHING for _ in range(3)]
+    scopes = [(HOME,), (Scope((), EVERYTHING),), (HOME, Scope((), selector(team="a"))), (Scope(("apps", "vms")),)]
+    asked = [(each, random.choice(scopes)) for each in selectors]
+    neighbours, there = Neighbours(), []
+    for step in range(random.randrange(40)):
+        if there and maker.odds(40):
+            neighbours.remove(there.pop(random.randrange(len(there)))[1])
+        else:
+            pod, presence = maker.neighbour(step), Presence.EXPECTED if maker.odds(20) else None
+            there.append(((pod, presence), add(neighbours, pod, presence)))
+        each, within = random.choice(asked)
+        found(neighbours, each, *within)
+    fresh = Neighbours()
+    for (pod, presence), _ in there:
+        add(fresh, pod, presence)
+    for each, within in asked:
+        assert found(neighbours, each, *within) == found(fresh, each, *within)
+
+
+def test_an_answer_that_is_kept_costs_nothing() -> None:
+    """The last few questions are; what was not asked for so long is looked for anew."""
     neighbours = Neighbours()
-    neighbours.add("vms", "n", {"app": "db"})
-    for each in range(number):
-        neighbours.add("crowd", f"n{each}", dict.fromkeys(labels, str(each)))
-    crowd = Scope(("crowd",))
-    answer = neighbours.find([crowd], EVERYTHING, rule="a test")
-    assert isinstance(answer, Found) is answered
-    assert found(neighbours).there == {"n": 1}
-    assert found(neighbours, selector(app="db"), crowd) == Found()
+    neighbours.add("vms", "n1", {"app": "db"})
+    nothing = Budget(0)
+    assert isinstance(ask(neighbours, budget=nothing), Undecided)
+    found(neighbours)
+    assert isinstance(ask(neighbours, budget=nothing), Found)
+    for other in range(16):
+        found(neighbours, selector(app=str(other)))
+    assert isinstance(ask(neighbours, budget=nothing), Undecided)
 
 
 def test_terms_are_kept_once() -> None:

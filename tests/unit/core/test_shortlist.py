@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 from views import Patchy, cluster
 
+from webhook.core.budget import STEPS_MAX
 from webhook.core.fit import applicant
 from webhook.core.objects import LonghornNode, Node, Pod
 from webhook.core.shortlist import _spread, pick
@@ -61,9 +62,12 @@ def picked(
     wished: Sequence[str] = ("m0001",),
     reluctance: int = 0,
     pod: Pod = POD,
+    taken: int = 0,
 ) -> tuple[str, ...]:
     """The list for a share-manager pod that is drawn to these nodes."""
-    return pick(applicant(pod, "longhorn-system"), wished, view, seed=seed, reluctance=reluctance)
+    who = applicant(pod, "longhorn-system")
+    who.budget.take(taken)
+    return pick(who, wished, view, seed=seed, reluctance=reluctance)
 
 
 def test_a_list_begins_with_the_preferred_nodes_and_names_each_node_once() -> None:
@@ -250,3 +254,12 @@ def test_a_list_of_nodes_that_are_avoided_as_much() -> None:
     assert len(found) > ceil(LOOKED_AT / 8)
     assert set(found) <= {"m0001", *soft}
     assert not set(picked(view)) <= {"m0001", *soft}
+
+
+def test_where_other_pods_took_long_fewer_nodes_are_looked_at() -> None:
+    """The list has what was found by then: shorter than usual, or none, and no later."""
+    assert len(picked(taken=STEPS_MAX)) == 33
+    unfit = [node(name, cordoned=name != "m0001" and number % 5 > 0) for number, name in enumerate(NAMES)]
+    view = Counting(cluster(*unfit))
+    assert picked(view, taken=STEPS_MAX) == ()
+    assert len(view.asked) <= 34

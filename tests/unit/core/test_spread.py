@@ -7,7 +7,7 @@ from msgspec import convert
 from neighbour_judge import Judge
 from scheduler_model import Object, Situation, refusals
 
-from webhook.core.neighbours import LOOKED_AT_MAX
+from webhook.core.budget import Budget
 from webhook.core.objects import Node
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Allowed, Refused, Ruling, Undecided
@@ -196,16 +196,20 @@ def test_a_pin_does_not_override_the_constraint() -> None:
 
 
 def test_too_many_nodes_to_look_at() -> None:
-    """Past a bound of nodes it is not told where there are the fewest."""
+    """Past a bound of nodes it is not told where there are the fewest: one node more is too much."""
     newcomer = {
         "metadata": {"namespace": "vms", "labels": {"app": "db"}},
         "spec": {"topologySpreadConstraints": [spread()]},
     }
     judge = Judge(Situation(NODES, pods(a1=1, b1=1, c1=1), {"vms": {}}, newcomer, "a1"))
     far = convert(builders.node("far"), Node)
-    judge.nodes |= {f"far-{number}": far for number in range(LOOKED_AT_MAX - len(NODES))}
+    judge.nodes |= {f"far-{number}": far for number in range(1_000)}
     assert judge.spread() == Allowed()
-    told = (judge.nodes.setdefault("one-more", far), judge.spread())[1]
+    enough = Budget()
+    judge.spread(enough)
+    assert judge.spread(Budget(enough.most - enough.left)) == Allowed()
+    judge.nodes["one-more"] = far
+    told = judge.spread(Budget(enough.most - enough.left))
     assert isinstance(told, Undecided)
     assert told.cause is Reason.TOO_MANY_NEIGHBOURS
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from model_api import event, refusal
 from watching import RESOURCES, Driver, Says, Shown, lists, pages, refuses
 
+from webhook.core.budget import Budget
 from webhook.core.view import Kind
 from webhook.kube.index import ByClaim, ByHandle, Groups, Index, Names, Nodes
 from webhook.kube.pods import Pods
@@ -20,6 +21,7 @@ from webhook.kube.wire import Decoders
 
 KEYS: Final = ("a", "b", "c", "d")
 NOBODY: Final = "nobody"
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 
 def volume(name: str, variant: int) -> dict[str, Any]:
@@ -36,8 +38,9 @@ def launcher(name: str, variant: int) -> dict[str, Any]:
 
 
 def node(name: str, variant: int) -> dict[str, Any]:
-    """A node."""
-    return builders.node(name, cordoned=variant < 5)
+    """A node: of one host or another, in a zone or in none."""
+    labels = {HOST: f"host-{variant % 3}", **({ZONE: "a"} if variant % 2 else {})}
+    return builders.node(name, cordoned=variant < 5, labels=labels)
 
 
 Describe = Callable[[str, int], dict[str, Any]]
@@ -55,15 +58,19 @@ def says(index: Any) -> Any:
     """All that an index says; fails where it contradicts itself."""
     if isinstance(index, Pods):
         return says(index.by_claim)
-    if isinstance(index, Names):
-        assert len(set(index.all)) == len(index.all)
-        assert {name: index.all[place] for name, place in index._places.items()} == {name: name for name in index.all}
-        return sorted(index.all)
+    if isinstance(index, Nodes):
+        return _names(index), [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
     assert isinstance(index, Groups)
     assert index.of(NOBODY) == ()
     assert all(sorted(set(keys)) == sorted(index.of(about)) for about, keys in index._keys.items())
     assert all(index._keys.values()), "an empty group is kept"
     return {about: sorted(keys) for about, keys in index._keys.items()}
+
+
+def _names(index: Names) -> list[str]:
+    assert len(set(index.all)) == len(index.all)
+    assert {name: index.all[place] for name, place in index._places.items()} == {name: name for name in index.all}
+    return sorted(index.all)
 
 
 def of(index: Index, objects: Mapping[str, Any]) -> Any:
