@@ -63,11 +63,12 @@ class Storm(NamedTuple):
         return _name(vm % self.homes)
 
     def objects(self) -> list[Object]:
-        """What is there before any VM starts: nodes, foreign pods on each, volumes with share-managers that run."""
+        """What is there before any VM starts: nodes, foreign pods on some, volumes with share-managers that run."""
         names = [_name(index) for index in range(self.nodes)]
         found = [_node(name, self.seats + self.fillers) for name in names]
         found += [builders.longhorn_node(name) for name in names]
-        found += [filler(f"{name}-{index}", name, "tests-low") for name in names for index in range(self.fillers)]
+        homes = self.home_names
+        found += [filler(f"{name}-{index}", name, "tests-low") for name in homes for index in range(self.fillers)]
         for vm in range(self.vms):
             claim, volume = f"disk-{vm:03}", f"pvc-{vm:03}"
             found += [
@@ -93,18 +94,23 @@ class Outcome(NamedTuple):
 
     decided: Counter[str]
     bound: int
-    at_home: int
+    at_home: Counter[str]  # by node
     stranded: Sequence[str]  # Pending, and pinned by us
     waiting: Sequence[str]  # Pending for another reason
     evicted: Sequence[str]
     nominated: int
     seconds: float
 
+    @property
+    def together(self) -> int:
+        """How many are with their share-manager."""
+        return self.at_home.total()
+
     def __str__(self) -> str:
         """One line."""
         decided = ", ".join(f"{count} {word}" for word, count in sorted(self.decided.items()))
         return (
-            f"{decided}; {self.bound} bound, {self.at_home} with their share-manager, {len(self.stranded)} stranded by"
+            f"{decided}; {self.bound} bound, {self.together} with their share-manager, {len(self.stranded)} stranded by"
             f" a pin, {len(self.waiting)} waiting otherwise, {len(self.evicted)} evicted, {self.seconds:.1f} s"
         )
 
@@ -203,7 +209,7 @@ class Booting:
         return Outcome(
             decided=Counter(_word(pod) for pod in created),
             bound=len(pods) - len(left),
-            at_home=sum(pod["spec"].get("nodeName") == homes[name] for name, pod in pods.items()),
+            at_home=Counter(homes[name] for name, pod in pods.items() if pod["spec"].get("nodeName") == homes[name]),
             stranded=[pod["metadata"]["name"] for pod in left if _word(pod) == "required"],
             waiting=[pod["metadata"]["name"] for pod in left if _word(pod) != "required"],
             evicted=evicted,
