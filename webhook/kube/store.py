@@ -97,6 +97,8 @@ class View:
     def __init__(self, store: Store, now: float, reads: Mapping[Ref, Read]) -> None:
         self._store = store
         self._now = now
+        self._fresh: dict[Kind, bool] = {}
+        self._crowd: Crowd | str | None = None
         self.reads = reads
 
     def trouble(self, ref: Ref) -> str:
@@ -153,7 +155,9 @@ class View:
 
     def crowd(self) -> Crowd | str | None:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
-        return self._store.crowd(self._now)
+        if self._crowd is None:
+            self._crowd = self._store.crowd(self._now)
+        return self._crowd
 
     def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
@@ -195,7 +199,10 @@ class View:
         if cache is None:
             return Gap.UNREAD
         counts = self._store.lookups[kind]
-        if not cache.fresh(self._now):
+        fresh = self._fresh.get(kind)
+        if fresh is None:
+            fresh = self._fresh[kind] = cache.fresh(self._now)
+        if not fresh:
             counts.stale += 1
             return Gap.UNREAD
         held = _held(cache, key)
