@@ -170,6 +170,8 @@ class World:
             self.check()
             if self.watch and self.drivers[0].machine.synced and not self.watch.said():
                 break
+        self.bookmark()  # the server's heartbeat: without it a watch is not fresh for ever
+        self.hear(1.0)
         self.wait(SETTLE_SECONDS)
         for driver in self.drivers:
             assert driver.shown == shape(self.server.objects)
