@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from webhook.core.consumers import claim_of, uses
-from webhook.core.crowd import CountedCrowd
+from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.objects import (
     LABEL_APP,
     LONGHORN_API_VERSION,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from webhook.core.drawn import places
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, Pod
+from webhook.core.objects import Node
 from webhook.core.pod_rules import PodAffinityTerm
-from webhook.core.requests import Usage, usage
-from webhook.core.room import NO_HEADROOM, NodeLoad, allocatable, refusal
+from webhook.core.requests import Usage
+from webhook.core.room import NodeLoad, refusal
 
 _EMPTY: Final = NodeLoad()
 _CROWD: Final = 2  # pods that are on their way to one node at once: one alone may still be pinned
@@ -164,8 +163,10 @@ class Gathering:
     A *crowd* comes to a node once a watch shows that several pods are on their way there at once: from then on no
     replica pins there. It has gone when none is shown any more. Each replica sees the same at its own time. It knows
     that all know once a watch shows a pod that it answered for after it has seen that itself; then every answer that
-    was given without that knowledge has been shown, too. That holds as long as an answer becomes a pod before any
-    answer does that was given with more knowledge.
+    was given without that knowledge has been shown, too.
+
+    The bound: this holds as long as every watch shows a pod before the pod is bound, and an answer becomes a pod before
+    any pod is bound that it did not know of, and before any answer does that was given with more knowledge.
 
     Invariant: what it tells is what the pods that were added and not removed add up to; of a node without any of them
     nothing is kept.
@@ -247,69 +248,3 @@ def _less(counts: dict[Usage, int], usage: Usage) -> None:
     counts[usage] -= 1
     if not counts[usage]:
         del counts[usage]
-
-
-class CountedCrowd:
-    """The Crowd of pods and nodes that are all there to be counted, once: of files, or of lists."""
-
-    def __init__(
-        self,
-        pods: Iterable[Pod],
-        nodes: Mapping[str, Node],
-        limits_of: Mapping[str, Mapping[str, int]],
-        headroom: Mapping[str, int] = NO_HEADROOM,
-        replicas: int = 1,
-    ) -> None:
-        """Count every pod that is not over; `limits_of` are `volume_limits.limits` by node."""
-        self.nodes = nodes
-        self.node_labels = NodeLabels(charges=False)
-        self.headroom = headroom
-        self.replicas = replicas
-        self._limits = limits_of
-        self._pods = tuple(pods)
-        self._gathering = Gathering()
-        self.leave_out(lambda _: False)
-
-    def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
-        """Count all pods but these; none but these is left out from now on."""
-        self._gathering = Gathering()
-        for pod in self._pods:
-            if not is_gone(pod):
-                for there in attendants(pod):
-                    self._gathering.add(there)
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """Every pod, as rules between pods see it."""
-        return self._gathering.neighbours
-
-    def room(self, node: str) -> Room:
-        """What is there on a node."""
-        status = self.nodes[node].status if node in self.nodes else None
-        has = allocatable(status.allocatable if status else None)
-        return self._gathering.room(node, has, self._limits.get(node, {}))
-
-    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
-        """Of those that are there."""
-        return self._gathering.listed(in_flight=in_flight)
-
-
-def attendants(pod: Pod) -> Iterator[Attendant]:
-    """A pod where it counts: on its node, or on each that it is drawn to."""
-    meta, spec, status = pod.metadata, pod.spec, pod.status
-    drawn = places(spec, status, leaves=bool(meta.deletion_timestamp), is_vm=meta.label(LABEL_APP) == VIRT_LAUNCHER)
-    repels = spec.affinity.pod_anti_affinity if spec.affinity else None
-    if drawn:
-        taken = usage(spec, status)
-        for place in drawn:
-            yield Attendant(
-                namespace=meta.namespace or "default",
-                usage=taken,
-                labels=meta.labels,
-                repels=repels.required if repels else None,
-                node=place.node,
-                presence=place.presence,
-                on_way=place.on_way,
-                pinned=place.pinned,
-                listed=place.listed,
-            )

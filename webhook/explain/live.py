@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from webhook.core.crowd import CountedCrowd
+from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, PersistentVolumeClaim, Pod
 from webhook.core.room import NO_HEADROOM
 from webhook.core.view import ClusterView, Gap, Key, Kind, Ref

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from webhook.core.consumers import claim_of, uses
-from webhook.core.crowd import CountedCrowd
+from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.objects import Pod
 from webhook.core.view import Gap, Key, Ref
 from webhook.kube.store import Read, Store, View

@@ -10,7 +10,8 @@ import pytest
 from msgspec import convert
 
 from webhook.core.budget import Budget
-from webhook.core.crowd import CountedCrowd, Room
+from webhook.core.counted_crowd import CountedCrowd
+from webhook.core.crowd import Room
 from webhook.core.neighbours import Found
 from webhook.core.objects import Node, Pod
 from webhook.core.selectors import EVERYTHING, Scope

@@ -11,7 +11,7 @@ from neighbour_judge import add, newcomer
 from scheduler_model import REQUIRED, Object
 
 from webhook.core.budget import Budget
-from webhook.core.crowd import CountedCrowd
+from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.neighbours import Found, Neighbours
 from webhook.core.objects import Node
 from webhook.core.pod_filters import PodFilters

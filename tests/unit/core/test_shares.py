@@ -1,8 +1,7 @@
 """No VM that was pinned is ever without a place: every order of steps of a small cluster, checked one by one.
 
 One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
-is stated in webhook.core.crowd.Gathering: an answer becomes a pod before one that was given later and with more
-knowledge. All else is free: how far each replica's watch is behind, which replica is asked, and which of the created
+is stated in webhook.core.crowd.Gathering. All else is free: how far each replica's watch is behind, which replica is asked, and which of the created
 pods the scheduler takes next. `SHARES_VMS=5 pytest tests/unit/core/test_shares.py` looks at one VM more.
 """
 

@@ -1,0 +1,79 @@
+"""CountedCrowd: the Crowd (webhook.core.crowd) of pods and nodes that are all there to be counted: of files, or of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from webhook.core.crowd import Attendant, Gathering, Room
+from webhook.core.drawn import places
+from webhook.core.neighbours import Neighbours
+from webhook.core.node_labels import NodeLabels
+from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, Pod
+from webhook.core.requests import Usage, usage
+from webhook.core.room import NO_HEADROOM, allocatable
+
+
+class CountedCrowd:
+    """The Crowd of pods and nodes that are all there to be counted, once: of files, or of lists."""
+
+    def __init__(
+        self,
+        pods: Iterable[Pod],
+        nodes: Mapping[str, Node],
+        limits_of: Mapping[str, Mapping[str, int]],
+        headroom: Mapping[str, int] = NO_HEADROOM,
+        replicas: int = 1,
+    ) -> None:
+        """Count every pod that is not over; `limits_of` are `volume_limits.limits` by node."""
+        self.nodes = nodes
+        self.node_labels = NodeLabels(charges=False)
+        self.headroom = headroom
+        self.replicas = replicas
+        self._limits = limits_of
+        self._pods = tuple(pods)
+        self._gathering = Gathering()
+        self.leave_out(lambda _: False)
+
+    def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
+        """Count all pods but these; none but these is left out from now on."""
+        self._gathering = Gathering()
+        for pod in self._pods:
+            if not is_gone(pod):
+                for there in attendants(pod):
+                    self._gathering.add(there)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Every pod, as rules between pods see it."""
+        return self._gathering.neighbours
+
+    def room(self, node: str) -> Room:
+        """What is there on a node."""
+        status = self.nodes[node].status if node in self.nodes else None
+        has = allocatable(status.allocatable if status else None)
+        return self._gathering.room(node, has, self._limits.get(node, {}))
+
+    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
+        """Of those that are there."""
+        return self._gathering.listed(in_flight=in_flight)
+
+
+def attendants(pod: Pod) -> Iterator[Attendant]:
+    """A pod where it counts: on its node, or on each that it is drawn to."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    drawn = places(spec, status, leaves=bool(meta.deletion_timestamp), is_vm=meta.label(LABEL_APP) == VIRT_LAUNCHER)
+    repels = spec.affinity.pod_anti_affinity if spec.affinity else None
+    if drawn:
+        taken = usage(spec, status)
+        for place in drawn:
+            yield Attendant(
+                namespace=meta.namespace or "default",
+                usage=taken,
+                labels=meta.labels,
+                repels=repels.required if repels else None,
+                node=place.node,
+                presence=place.presence,
+                on_way=place.on_way,
+                pinned=place.pinned,
+                listed=place.listed,
+            )
