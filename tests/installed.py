@@ -50,7 +50,7 @@ class Installed:
         plane.install(each for each in rendered if each is not self._configuration)
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": NAME, "namespace": NAME}}
         self.address: str = plane.api.get(service)["spec"]["clusterIP"]
-        self.port = _free_port(self.address)
+        self.port = free_port(self.address)
         plane.api.patch(service, {"spec": {"ports": [{"name": "https", "port": self.port, "targetPort": "https"}]}})
         self.kubeconfig = plane.kubeconfig(directory / f"{NAME}.kubeconfig", plane.service_account(NAME, NAME))
         self.certificate = issue(self.authority, directory, f"{NAME}.{NAME}.svc")
@@ -112,7 +112,8 @@ def issue(authority: trustme.CA, directory: Path, *names: str) -> Pair:
     return pair
 
 
-def _free_port(host: str) -> int:
+def free_port(host: str) -> int:
+    """A port of this address that nobody listens on."""
     with socket.create_server((host, 0)) as server:
         port: int = server.getsockname()[1]
         return port

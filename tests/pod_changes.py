@@ -136,3 +136,13 @@ def changed(pod: Object, changes: list[Change]) -> Object:
     for change in changes:
         change(after)
     return after
+
+
+def plain(value: Any) -> Any:
+    """Without what is empty or null, and preferences in one order: to the API server and the scheduler that is one."""
+    if isinstance(value, dict):
+        kept = {key: rest for key, inner in value.items() if (rest := plain(inner)) not in (None, {}, [])}
+        if PREFERRED in kept:
+            kept[PREFERRED] = sorted(kept[PREFERRED], key=json.dumps)
+        return kept
+    return [plain(inner) for inner in value] if isinstance(value, list) else value

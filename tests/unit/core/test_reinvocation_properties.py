@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import steering_scenarios
 from hypothesis import given
 from outcomes import outcome
-from pod_changes import CHANGES, PREFERRED, Change, changed
+from pod_changes import CHANGES, Change, changed, plain
 from strategies import Scenario, scenarios
-
-Object = dict[str, Any]
-
-
-def plain(value: Any) -> Any:
-    """Without what is empty or null, and preferences in one order: to the API server and the scheduler that is one."""
-    if isinstance(value, dict):
-        kept = {key: rest for key, inner in value.items() if (rest := plain(inner)) not in (None, {}, [])}
-        if PREFERRED in kept:
-            kept[PREFERRED] = sorted(kept[PREFERRED], key=json.dumps)
-        return kept
-    return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
 def judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
