@@ -13,7 +13,7 @@ from cluster_model import ClusterModel
 from strategies import Scenario, review_of
 from views import cluster
 
-from webhook.core.admit import Answer, admit
+from webhook.core.admit import AGAIN, Answer, admit
 from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN
 from webhook.core.view import ClusterView, Needs
 
@@ -51,6 +51,8 @@ def outcome(pod: dict[str, Any], scenario: Scenario, view: ClusterView | None = 
 def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
     """The answer, from its bytes alone."""
     response = json.loads(answer.body)["response"]
+    told = response["auditAnnotations"]
+    response["auditAnnotations"] = {key.removeprefix(AGAIN): value for key, value in told.items()}
     patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
     apart = json.loads(json.dumps(pod))  # two terms that are one object here would both be patched
     return Outcome(response, patch, jsonpatch.apply_patch(apart, patch))

@@ -18,7 +18,7 @@ from builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
 from corpus import UNCHANGED, Case
 
 from webhook import documents
-from webhook.core.admit import Answer, Entry, admit
+from webhook.core.admit import AGAIN, Answer, Entry, admit
 from webhook.core.placement import Mode, Policy
 from webhook.core.reasons import Reason
 from webhook.manifests import Manifests
@@ -102,7 +102,10 @@ def ask(case: Case, body: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:
     """(the answer, its response) to a review on the case's cluster."""
     answer = admit(json.dumps(body).encode(), cluster(case), Policy(Mode(case.mode)), entry_of(case))
     assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
-    return answer, json.loads(answer.body)["response"]
+    response = json.loads(answer.body)["response"]
+    told = response["auditAnnotations"]
+    response["auditAnnotations"] = {key.removeprefix(AGAIN): value for key, value in told.items()}
+    return answer, response
 
 
 def patched(pod: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:

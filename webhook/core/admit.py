@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from typing import Final
 
 from msgspec import Struct
 
@@ -14,9 +15,11 @@ from webhook.core import json_patch, patch, placement, review, steering, unpatch
 from webhook.core.json_patch import NotApplicable, Operation
 from webhook.core.objects import Pod
 from webhook.core.placement import Decision, Leave, Policy
-from webhook.core.reasons import Reason, Why
+from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
 from webhook.core.review import AdmissionRequest
 from webhook.core.view import ClusterView, Needs
+
+AGAIN: Final = "again-"
 
 
 class Answer(Struct, frozen=True):
@@ -124,9 +127,9 @@ def _proven(
 
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:
-    audit_annotations = _audit_annotations(decision)
-    body = review.encode(request.uid, operations, audit_annotations=audit_annotations, warnings=_warnings(decision))
-    return Answer(body, request, pod, decision, operations, audit_annotations)
+    told = _audit_annotations(decision)
+    body = review.encode(request.uid, operations, audit_annotations=_keyed(told, pod), warnings=_warnings(decision))
+    return Answer(body, request, pod, decision, operations, told)
 
 
 def _audit_annotations(decision: Decision) -> dict[str, str]:
@@ -139,6 +142,12 @@ def _audit_annotations(decision: Decision) -> dict[str, str]:
     if not isinstance(decision, Leave):
         told["node"] = ",".join(decision.nodes)
     return told
+
+
+def _keyed(told: Mapping[str, str], pod: Pod | None) -> Mapping[str, str]:
+    """The API server keeps the first value of each key. Where it asks again both answers are there, by other keys."""
+    again = pod is not None and pod.metadata.annotation(ANNOTATION_DECISION) is not None
+    return {f"{AGAIN}{key}": value for key, value in told.items()} if again else told
 
 
 def _warnings(decision: Decision) -> list[str]:

@@ -1,4 +1,4 @@
-"""CountedCrowd: the Crowd (webhook.core.crowd) of pods and nodes that are all there to be counted: of files, or of lists."""
+"""CountedCrowd: the Crowd (webhook.core.crowd) of pods and nodes that are counted once: of files, or of lists."""
 
 from __future__ import annotations
 

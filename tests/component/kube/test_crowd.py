@@ -145,7 +145,7 @@ async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: Store) -> No
     async with running(store):
         first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
         second = await asked_again(store, first, vm("vm"))
-        assert second["auditAnnotations"]["decision"] == "required"
+        assert second["auditAnnotations"]["again-decision"] == "required"
         assert "patch" not in second
         assert _counted(store) == (1, 1)
 
@@ -156,7 +156,8 @@ async def test_a_pod_that_became_too_large_loses_its_pin(store: Store) -> None:
         first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
         sidecar = {"name": "sidecar", "resources": {"requests": {"cpu": "1"}}}
         second = await asked_again(store, first, vm("vm"), containers=[*ONE_CPU, sidecar])
-        assert (second["auditAnnotations"]["decision"], second["auditAnnotations"]["reason"]) == ("preferred", "NoRoom")
+        told = second["auditAnnotations"]
+        assert (told["again-decision"], told["again-reason"]) == ("preferred", "NoRoom")
         assert await pinned(store, body(vm("other"))) == [True]
 
 

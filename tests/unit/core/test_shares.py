@@ -1,8 +1,8 @@
 """No VM that was pinned is ever without a place: every order of steps of a small cluster, checked one by one.
 
 One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
-is stated in webhook.core.crowd.Gathering. All else is free: how far each replica's watch is behind, which replica is asked, and which of the created
-pods the scheduler takes next. `SHARES_VMS=5 pytest tests/unit/core/test_shares.py` looks at one VM more.
+is stated in webhook.core.crowd.Gathering. All else is free: how far each replica's watch is behind, which replica is
+asked, and which of the created pods the scheduler takes next. With SHARES_VMS=5 one VM more is looked at.
 """
 
 from __future__ import annotations
