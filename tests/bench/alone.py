@@ -1,7 +1,8 @@
 """Admissions in one process, with every pod of a cluster known and with none, in turn: CPU time and time of each.
 
 Called as `alone.py CLAIMS PODS NODES LAUNCHERS OTHERS CALLS`; prints one line of JSON: microseconds at percentiles.
-Each has the same machine at the same moment, so what differs is its own. Pins are reserved, and their pods never seen.
+Each has the same machine at the same moment, so what differs is its own. What was drawn to a node is assumed to be
+there, and its pod is never seen.
 """
 
 from __future__ import annotations
@@ -12,44 +13,25 @@ import json
 import sys
 from collections.abc import Sequence
 from time import perf_counter_ns, thread_time_ns
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from model_api import bookmark
+from heard import store_of
 from sample import sample_review
 from scale import Scale, claim_name, collections, namespace
 from table import percentile
 
 from webhook.app import admitter
 from webhook.core.placement import Policy
-from webhook.kube.client import Api
-from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.kinds import WatchedPods
 from webhook.kube.store import Store
-from webhook.kube.watch import ListWatch
 
 _OWNER: Final = b"82e8dbfd"  # how the VM's uid begins
-_LAST_VERSION: Final = 10**9
-_AHEAD_SECONDS: Final = 300.0  # caches are fresh for as long as this takes
 _TURNS_AT_ONCE: Final = 4
 _PERCENTS: Final = (50, 99, 99.9)
 
 
 def _known(scale: Scale, pods: WatchedPods) -> Store:
-    """A store that has heard of everything, and has no way to ask."""
-    store = Store(cast("Api", None), longhorn_namespace="longhorn-system", kinds=resources("longhorn-system", pods))
-    lists = {each.path: each for each in collections(scale)}
-    at = asyncio.get_running_loop().time() + _AHEAD_SECONDS
-    for cache in store.caches.values():
-        _list(cache, lists[cache.resource.collection].objects(), at)
-    return store
-
-
-def _list(cache: ListWatch, objects: Any, at: float) -> None:
-    cache.next(at)
-    cache.opened(200, None, at)
-    for each in objects:
-        cache.feed(b'{"type":"ADDED","object":' + each + b"}\n", at)
-    cache.feed(bookmark(_LAST_VERSION, end=True), at)
-    cache.ended(at)
+    return store_of({each.path: each.objects() for each in collections(scale)}, pods)
 
 
 async def _measure(scale: Scale, calls: int) -> dict[str, Any]:

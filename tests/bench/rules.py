@@ -12,34 +12,29 @@ import asyncio
 import gc
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from time import thread_time
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
-from model_api import bookmark  # noqa: E402
+from heard import store_of  # noqa: E402
 from sample import sample_pod  # noqa: E402
 from scale import PODS, Scale, claim_name, collections, namespace  # noqa: E402
 from table import percentile, row, title  # noqa: E402
 
 from webhook.core.admit import Answer, admit  # noqa: E402
 from webhook.core.placement import Mode, Pin, Policy  # noqa: E402
-from webhook.kube.client import Api  # noqa: E402
-from webhook.kube.kinds import resources  # noqa: E402
 from webhook.kube.store import Store  # noqa: E402
-from webhook.kube.watch import ListWatch  # noqa: E402
 
 LONGEST_MS: Final = 5.0
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _ZONE: Final = "topology.kubernetes.io/zone"
-_AHEAD_SECONDS: Final = 3_600.0  # caches are fresh for as long as this takes
-_LAST_VERSION: Final = 10**9
 _EACH_GROUP: Final = 9  # VMs with the same label `group`
 _MANY_VALUES: Final = 1_000
 
@@ -140,23 +135,8 @@ def _vms(case: Case, plan: Plan) -> Iterator[bytes]:
 
 
 def _known(case: Case, plan: Plan) -> Store:
-    """A store that has heard of everything, and has no way to ask."""
-    store = Store(cast("Api", None), longhorn_namespace="longhorn-system", kinds=resources("longhorn-system"))
-    lists = {each.path: each for each in collections(Scale(claims=1, pods=1, nodes=plan.nodes))}
-    at = asyncio.get_running_loop().time() + _AHEAD_SECONDS
-    for cache in store.caches.values():
-        path = cache.resource.collection
-        _list(cache, _vms(case, plan) if path == PODS else lists[path].objects(), at)
-    return store
-
-
-def _list(cache: ListWatch, objects: Iterable[bytes], at: float) -> None:
-    cache.next(at)
-    cache.opened(200, None, at)
-    for each in objects:
-        cache.feed(b'{"type":"ADDED","object":' + each + b"}\n", at)
-    cache.feed(bookmark(_LAST_VERSION, end=True), at)
-    cache.ended(at)
+    lists = {each.path: each.objects() for each in collections(Scale(claims=1, pods=1, nodes=plan.nodes))}
+    return store_of({**lists, PODS: _vms(case, plan)})
 
 
 def _review(case: Case, number: int) -> bytes:

@@ -9,7 +9,7 @@ from timeit import Timer
 from typing import Any, Final
 
 from webhook import record
-from webhook.core import admit, patch, placement, review
+from webhook.core import admit, json_patch, patch, placement, review
 from webhook.core.placement import Policy
 from webhook.core.view import ClusterView
 from webhook.log import Log
@@ -31,7 +31,7 @@ def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, 
         "decode the review": lambda: review.decode(body),
         "decide": lambda: placement.decide(pod, request.namespace or "", view, Policy()),
         "build the patch": lambda: patch.for_decision(pod, decision),
-        "prove the patch": lambda: patch.flaw(pod, operations),
+        "prove the patch": lambda: json_patch.apply(json_patch.tree_of(pod), operations),
         "encode the answer": lambda: review.encode(request.uid, operations, audit_annotations=audit),
         "all of core": lambda: admit.admit(body, view, Policy()),
         "record and log line": _log_line(answer),

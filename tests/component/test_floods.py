@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import builders
 import pytest
+from admitting import until
 from serving import Client, Serving, cluster, issue, request, serving, write_cluster
 
 FLOOD: Final = 1_100  # connections: more than a listener holds
@@ -23,6 +24,7 @@ _PROBES_AFTER: Final = 20
 _PROBE_SECONDS: Final = 1.0  # timeoutSeconds of a kubelet's probe, where none is given
 _CONNECT_SECONDS: Final = 10.0
 _FILES: Final = 1_024  # with which containers often begin: no more than a listener's connections
+_LISTENING: Final = "0A"  # tcp_states.h
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 PROBE: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HEALTH: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -174,6 +176,7 @@ def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
     """As soon as the process may open files again, and the log tells what keeps it."""
     with Client(server.process.health_port) as first:  # the loop has all the files that it takes
         assert first.ask(PROBE).status == 200
+    until(lambda: not _open_connections(server), "connections of the past to be closed: they would give way")
     short_of_files(0)
     with ExitStack() as stack:
         waiting = [stack.enter_context(Client(server.process.health_port)) for _ in range(3)]
@@ -182,3 +185,10 @@ def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
         server.process.until_logged("no connection can be taken")
         short_of_files(24)
         assert [each.reply().status for each in waiting] == [200, 200, 200]
+
+
+def _open_connections(server: Server) -> int:
+    """How many the replica has a file for; proc_net_tcp.rst: local address, state and inode of each socket."""
+    ports = {f"{server.port(listener):04X}" for listener in ("health", "webhook")}
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(each[1][-4:] in ports and each[3] != _LISTENING and each[9] != "0" for each in sockets)
