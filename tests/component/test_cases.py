@@ -27,6 +27,7 @@ CASES = corpus.load()
 ROWS_AT_LEAST = 540
 
 NEEDS_A_LIVE_CLUSTER = {
+    "CrowdBefore",  # replicas
     "Indivisible",  # replicas
     "NodeAwaited",  # a VM that kube-scheduler has looked at in vain: tests/unit/core/test_fit.py
     "NoShare",  # replicas

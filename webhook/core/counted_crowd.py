@@ -76,4 +76,5 @@ def attendants(pod: Pod) -> Iterator[Attendant]:
                 on_way=place.on_way,
                 pinned=place.pinned,
                 listed=place.listed,
+                vm=place.vm,
             )

@@ -15,7 +15,7 @@ from webhook.core.requests import Usage
 from webhook.core.room import NodeLoad, refusal
 
 _EMPTY: Final = NodeLoad()
-_CROWD: Final = 2  # pods that are on their way to one node at once: one alone may still be pinned
+_CROWD: Final = 2  # VMs that are on their way to one node at once: one alone may still be pinned
 
 
 class Room(Struct, frozen=True):
@@ -27,7 +27,7 @@ class Room(Struct, frozen=True):
         volume_limits: by CSI driver.
         on_way: how many pods are drawn to it that kube-scheduler has not looked at yet.
         pinned: whether a VM that may run on no other node waits for it.
-        crowded: whether several pods were on their way there at once, and are or may still be (see `Gathering`).
+        crowded: whether several VMs were on their way there at once, and are or may still be (see `Gathering`).
         settled: whether several are, and every replica knows it.
         in_flight: those that this replica has just drawn to it, and that no watch has shown yet.
     """
@@ -91,7 +91,8 @@ class Attendant(Struct, frozen=True, kw_only=True):
         on_way: kube-scheduler has not looked at it yet.
         pinned: it is a VM's, and may run on no other node, or on few that it is drawn to alike.
         listed: it may run on a short list of nodes only. Told for one of the nodes that it is drawn to.
-        in_flight: no watch has shown it yet.
+        vm: it is a VM's.
+        in_flight: no watch has shown it yet; it is a VM's.
     """
 
     namespace: str
@@ -103,11 +104,15 @@ class Attendant(Struct, frozen=True, kw_only=True):
     on_way: bool = False
     pinned: bool = False
     listed: bool = False
+    vm: bool = False
     in_flight: bool = False
 
 
 class Counted(Struct, frozen=True, gc=False):
-    """What `Gathering.add` returns, and `remove` takes. `answer`: the number of a pod in flight, 0 for any other."""
+    """What `Gathering.add` returns, and `remove` takes.
+
+    `shown`: a watch has shown this VM's pod, which is on its way. `answer`: the number of a pod in flight, else 0.
+    """
 
     node: str
     usage: Usage
@@ -115,28 +120,30 @@ class Counted(Struct, frozen=True, gc=False):
     on_way: bool = False
     pinned: bool = False
     listed: bool = False
+    shown: bool = False
     answer: int = 0
 
 
 class _NodePods:
     """The pods of one node: those that are bound, and those that are drawn to it and bound nowhere."""
 
-    __slots__ = ("coming", "crowded", "drawn", "in_flight", "load", "on_way", "pinned", "since")
+    __slots__ = ("coming", "crowded", "drawn", "in_flight", "load", "pinned", "shown", "since")
 
     def __init__(self) -> None:
         self.load = NodeLoad()
         self.drawn: dict[Usage, int] = {}
-        self.coming: dict[Usage, int] = {}  # of those that are drawn, the pods on their way: `on_way` in all
+        self.coming: dict[Usage, int] = {}  # of those that are drawn, the pods on their way
         self.pinned: dict[Usage, int] = {}
         self.in_flight = NodeLoad()
-        self.on_way = 0
+        self.shown = 0  # VMs on their way that a watch has shown
         self.crowded = False
         self.since = 0  # the last answer before a watch showed the crowd, or the end of it
 
-    def changed(self, shown: int, answers: int) -> None:
-        """So many pods on their way had been shown, before the last one came or went."""
-        now = self.on_way - self.in_flight.pods
-        if (now >= _CROWD and not self.crowded) or (self.crowded and bool(now) is not bool(shown)):
+    def show(self, change: int, answers: int) -> None:
+        """A VM more is on its way, or one less."""
+        self.shown += change
+        is_first, is_last = change > 0 and self.shown == 1, self.shown == 0
+        if (self.shown >= _CROWD and not self.crowded) or (self.crowded and (is_first or is_last)):
             self.crowded, self.since = True, answers
 
     def is_empty(self) -> bool:
@@ -152,15 +159,15 @@ class _NodePods:
                     load.add(usage, count)
                     on_way += self.coming.get(usage, 0)
                     pinned |= usage in self.pinned
-        known, shown = heard > self.since, self.on_way > self.in_flight.pods
-        crowded = self.crowded and (shown or not known)
+        known = heard > self.since
+        crowded = self.crowded and (self.shown > 0 or not known)
         return Room(has, load, volume_limits, on_way, pinned, crowded, crowded and known, self.in_flight)
 
 
 class Gathering:
     """The pods on all nodes, counted as they come and go; each in a time that depends on none of the others.
 
-    A *crowd* comes to a node once a watch shows that several pods are on their way there at once: from then on no
+    A *crowd* comes to a node once a watch shows that several VMs are on their way there at once: from then on no
     replica pins there. It has gone when none is shown any more. Each replica sees the same at its own time. It knows
     that all know once a watch shows a pod that it answered for after it has seen that itself; then every answer that
     was given without that knowledge has been shown, too.
@@ -196,21 +203,20 @@ class Gathering:
         if pod.presence is not Presence.EXPECTED:
             pods.load.add(pod.usage)
             return Counted(neighbour.node, pod.usage, neighbour)
-        shown = pods.on_way - pods.in_flight.pods
         _more(pods.drawn, pod.usage)
         if pod.on_way:
-            pods.on_way += 1
             _more(pods.coming, pod.usage)
         if pod.pinned:
             _more(pods.pinned, pod.usage)
         if pod.listed:
             _more(self._listed[pod.in_flight], pod.usage)
-        answer = 0
+        answer, shown = 0, pod.vm and pod.on_way and not pod.in_flight
         if pod.in_flight:
             pods.in_flight.add(pod.usage)
             answer = self._answers = self._answers + 1
-        pods.changed(shown, self._answers)
-        return Counted(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, answer)
+        if shown:
+            pods.show(1, self._answers)
+        return Counted(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, shown, answer)
 
     def confirm(self, counted: Counted) -> None:
         """A watch has shown a pod that was in flight: it is counted as it is now."""
@@ -223,10 +229,8 @@ class Gathering:
         if counted.neighbour.labelled.home.presence is not Presence.EXPECTED:
             pods.load.remove(usage)
         else:
-            shown = pods.on_way - pods.in_flight.pods
             _less(pods.drawn, usage)
             if counted.on_way:
-                pods.on_way -= 1
                 _less(pods.coming, usage)
             if counted.pinned:
                 _less(pods.pinned, usage)
@@ -234,7 +238,8 @@ class Gathering:
                 _less(self._listed[counted.answer > 0], usage)
             if counted.answer:
                 pods.in_flight.remove(usage)
-            pods.changed(shown, self._answers)
+            if counted.shown:
+                pods.show(-1, self._answers)
         if pods.is_empty():
             del self._nodes[counted.node]
         self.neighbours.remove(counted.neighbour)

@@ -25,6 +25,7 @@ class Place(Struct, frozen=True, kw_only=True, gc=False):
     on_way: bool = False
     pinned: bool = False
     listed: bool = False
+    vm: bool = False
 
 
 class Spec(Protocol):
@@ -69,13 +70,19 @@ def places(spec: Spec, status: PodStatus | None, *, leaves: bool, is_vm: bool) -
     named = named_nodes(node_affinity.required) if node_affinity else frozenset()
     if status and status.nominated_node_name:
         nominated = status.nominated_node_name
-        return (Place(node=nominated, pinned=is_vm and named == {nominated}),)
+        return (Place(node=nominated, pinned=is_vm and named == {nominated}, vm=is_vm),)
     wished = _wished(node_affinity.preferred or ()) if node_affinity else frozenset()
     nodes = named if len(named) == 1 else wished
     alike = bool(named) and named.issubset(nodes)
     on_way = not (status and status.scheduled)
     return tuple(
-        Place(node=name, on_way=on_way, pinned=is_vm and alike, listed=bool(named) and not alike and index == 0)
+        Place(
+            node=name,
+            on_way=on_way,
+            pinned=is_vm and alike,
+            listed=bool(named) and not alike and index == 0,
+            vm=is_vm,
+        )
         for index, name in enumerate(sorted(nodes))
     )
 

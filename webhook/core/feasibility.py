@@ -39,7 +39,7 @@ TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
     "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-_FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY)
+_FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
 _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 

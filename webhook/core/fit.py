@@ -81,7 +81,7 @@ def judge(name: str, who: Applicant, view: ClusterView) -> Verdict | Needs:
     On its way is a pod that is drawn to the node, and that kube-scheduler has not looked at yet. The share: beside all
     pods that are bound to the node, nominated for it or drawn to it there is room for this one and for what this
     replica has drawn there a moment ago, as many times as there are replicas. Each replica keeps to its share, so that
-    together they give away no more than there is. Several pods on their way are a crowd (`crowd.Gathering`): nobody is
+    together they give away no more than there is. Several VMs on their way are a crowd (`crowd.Gathering`): nobody is
     pinned there until it has gone, and kube-scheduler gives the places to as many preferences as fit. Before all know
     of the crowd a preference beyond the share could take the place of a pin that is not seen yet; so it could while a
     VM that may run on no other node waits for room there.
@@ -152,9 +152,9 @@ def _shared(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | N
     short = room.refusal(who.usage, there.has, there.load, margin) if crowd.replicas > 1 else None
     if short is not None:
         return _scarce(name, Reason.NO_SHARE.why(node=name, replicas=crowd.replicas, **short.names()), there)
-    if there.on_way or there.crowded:
+    if there.on_way:
         return Verdict(name, Reason.OTHERS_ON_WAY.why(node=name, count=there.on_way))
-    return None
+    return Verdict(name, Reason.CROWD_BEFORE.why(node=name)) if there.crowded else None
 
 
 def _margin(asked: Usage, there: Room, crowd: Crowd) -> Mapping[str, int]:

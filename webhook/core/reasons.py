@@ -213,6 +213,10 @@ class Reason(Enum):
         "OthersOnWay",
         "{count} more pods are drawn to node {node}, and kube-scheduler has not looked at them yet",
     )
+    CROWD_BEFORE = (
+        "CrowdBefore",
+        "several VMs were on their way to node {node} at once, and other replicas may not have seen the end of it yet",
+    )
     NODE_CONTESTED = (
         "NodeContested",
         "{count} more pods are on their way to node {node}, and may be all that it has room for ({because})",

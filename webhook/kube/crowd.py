@@ -107,6 +107,7 @@ class WatchedCrowd:
                     on_way=True,
                     pinned=bool(drawn.required),
                     listed=bool(drawn.shortlist) and index == 0,
+                    vm=True,
                     in_flight=True,
                 )
                 for index, node in enumerate(drawn.nodes)

@@ -89,6 +89,7 @@ def keep(wire: WirePod) -> Seen:
             on_way=place.on_way,
             pinned=place.pinned,
             listed=place.listed,
+            vm=place.vm,
         )
         for place in where
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from webhook.core.budget import Budget
-from webhook.core.crowd import Attendant, Gathering, Room
+from webhook.core.crowd import Attendant, Counted, Gathering, Room
 from webhook.core.neighbours import Found, Presence
 from webhook.core.requests import HostPort, Usage
 from webhook.core.selectors import EVERYTHING, Scope
@@ -90,3 +90,51 @@ def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
     assert (room(gathering).load.pods, room(gathering).pinned) == (0, False)
     gathering.add(attendant(usage=Usage((("cpu", 1000),)), presence=Presence.EXPECTED, pinned=True))
     assert (room(gathering).load.pods, room(gathering).pinned) == (1, True)
+
+
+def coming(gathering: Gathering, *, vm: bool = True) -> Counted:
+    """A watch shows a pod that is on its way."""
+    return gathering.add(attendant(presence=Presence.EXPECTED, on_way=True, vm=vm))
+
+
+def answered(gathering: Gathering) -> None:
+    """An answer is given, and a watch shows its pod, which is bound at once."""
+    gathering.confirm(gathering.add(attendant(presence=Presence.EXPECTED, on_way=True, vm=True, in_flight=True)))
+
+
+def crowd(gathering: Gathering) -> tuple[bool, bool]:
+    """Whether there is one, and whether all know of it."""
+    found = room(gathering)
+    return found.crowded, found.settled
+
+
+def test_several_vms_on_their_way_are_a_crowd() -> None:
+    """All know of it, and of its end, once a pod was shown that was answered for after it was seen."""
+    gathering = Gathering()
+    early = gathering.add(attendant("n2", presence=Presence.EXPECTED, on_way=True, vm=True, in_flight=True))
+    vms = [coming(gathering)]
+    assert crowd(gathering) == (False, False)
+    vms.append(coming(gathering))
+    assert crowd(gathering) == (True, False)
+    gathering.confirm(early)
+    assert crowd(gathering) == (True, False), "that one was answered for before"
+    answered(gathering)
+    assert crowd(gathering) == (True, True)
+    gathering.add(attendant())
+    for vm in vms:
+        gathering.remove(vm)
+    assert crowd(gathering) == (True, False)
+    again = coming(gathering)
+    assert crowd(gathering) == (True, False), "one that comes in between may not be known to all"
+    gathering.remove(again)
+    answered(gathering)
+    assert crowd(gathering) == (False, False)
+
+
+def test_other_pods_are_no_crowd() -> None:
+    """A DaemonSet's come to each new node at once, and no replica has drawn them there."""
+    gathering = Gathering()
+    for _ in range(3):
+        coming(gathering, vm=False)
+    assert crowd(gathering) == (False, False)
+    assert room(gathering).on_way == 3

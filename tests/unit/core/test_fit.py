@@ -249,3 +249,30 @@ def test_what_no_replica_has_a_share_of(crowd: Crowd | str | None, pod: Pod, tol
     """Two replicas could both pin such a pod to one node at the same moment, and one of the pods would be stranded."""
     why = fit.indivisible(fit.applicant(pod, "vms"), Crowded(crowd))
     assert (why is None) if told is None else (why is not None and told in why.sentence)
+
+
+def after_a_crowd(*, settled: bool) -> There:
+    """Two VMs came to n1, and are bound elsewhere; or, where all know of them, are on their way still."""
+    made = there()
+    vms = [made.gathering.add(coming(400, vm=True)) for _ in range(2)]
+    if settled:
+        made.gathering.confirm(made.gathering.add(coming(1, vm=True, in_flight=True)))
+        return made
+    made.gathering.add(taking(1))
+    for vm in vms:
+        made.gathering.remove(vm)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("crowd", "expected"),
+    [
+        pytest.param(after_a_crowd(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"),
+        pytest.param(after_a_crowd(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
+    ],
+)
+def test_amid_a_crowd_a_vm_is_drawn_and_not_pinned(crowd: There, expected: tuple[Reason, bool]) -> None:
+    """Kube-scheduler settles who gets the places, however many are drawn there."""
+    found = verdict(crowd)
+    assert (found.why.reason, found.preferable) == expected
+    assert found.fits is (expected[0] is Reason.CROWD_BEFORE)

@@ -157,6 +157,7 @@ def _drawn(vm: VM, *, in_flight: bool) -> Attendant:
         presence=Presence.EXPECTED,
         on_way=True,
         pinned=vm.pinned,
+        vm=True,
         in_flight=in_flight,
     )
 

@@ -67,7 +67,9 @@ def owner_of(described: Object) -> tuple[str, str]:
 def waiting(node: str, cpu: int = 1000) -> Attendant:
     """A pod that is being created."""
     taken = Usage((("cpu", cpu),))
-    return Attendant(namespace="vms", node=node, usage=taken, presence=Presence.EXPECTED, on_way=True, in_flight=True)
+    return Attendant(
+        namespace="vms", node=node, usage=taken, presence=Presence.EXPECTED, on_way=True, vm=True, in_flight=True
+    )
 
 
 def plain(loads: Mapping[str, Any]) -> Any:
