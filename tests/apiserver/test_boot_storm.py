@@ -26,7 +26,7 @@ SEATS_OF_25_VMS: Final = 2  # on each of five nodes: 200 for 500 VMs
 STORM: Final = Storm(vms=VMS, seats=VMS * SEATS_OF_25_VMS // 25)
 WORKERS: Final = 10  # of virt-controller
 AT_ONCE: Final = (WORKERS, 50)
-TAKEN: Final = 0.98  # of the places beside share-managers, by VMs whose share-manager is there
+WHOLE: Final = 500  # VMs
 
 each_round = pytest.mark.parametrize("number", ROUNDS)
 
@@ -49,7 +49,7 @@ def test_nobody_is_stranded(number: int, asked: Asked, at_once: int, replicas: i
     _show(f"{replicas} replicas, asked {asked.value}, {at_once} at once, round {number}", booting.storm, outcome)
     booting.stop_vms()
     _nobody_waits(outcome)
-    assert outcome.together >= booting.storm.room * TAKEN
+    assert outcome.together >= booting.storm.room * _taken(at_once, replicas)
 
 
 @each_round
@@ -72,7 +72,7 @@ def test_a_replica_ends_and_one_starts_amid_the_storm(
     _show(f"{how.name} and a start amid {at_once} at once, round {number}", booting.storm, outcome)
     booting.stop_vms()
     _nobody_waits(outcome)
-    assert outcome.together >= booting.storm.room * TAKEN
+    assert outcome.together >= booting.storm.room * _taken(at_once, 2)
 
 
 @each_round
@@ -92,7 +92,7 @@ def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, 
         outcome = booting.start(at_once, amid=amid)
     _show(f"nodes lost amid {at_once} at once, round {number}", STORM, outcome)
     _nobody_waits(outcome)
-    assert outcome.at_home[STORM.home_names[-1]] >= STORM.seats * TAKEN
+    assert outcome.at_home[STORM.home_names[-1]] >= STORM.seats * _taken(at_once, 2)
 
 
 @each_round
@@ -104,7 +104,7 @@ def test_a_storm_in_a_large_cluster(number: int, nodes: int, installed: Installe
         outcome = booting.start(WORKERS)
     _show(f"{nodes} nodes, {WORKERS} at once, round {number}", storm, outcome)
     _nobody_waits(outcome)
-    assert outcome.together >= storm.room * TAKEN
+    assert outcome.together >= storm.room * _taken(WORKERS, 2)
 
 
 def test_without_the_guard_they_are(installed: Installed) -> None:
@@ -116,6 +116,17 @@ def test_without_the_guard_they_are(installed: Installed) -> None:
     assert outcome.decided == {"required": storm.vms}
     assert len(outcome.stranded) >= storm.vms - storm.room
     assert outcome.evicted
+
+
+def _taken(at_once: int, replicas: int) -> float:
+    """Of the places beside share-managers, by VMs whose share-manager is there.
+
+    A smaller storm than the whole one is over in a second. Where as many VMs come at once as such a storm has places,
+    no more than one replica's share is certain.
+    """
+    if VMS >= WHOLE:
+        return 0.98
+    return 0.9 if at_once == WORKERS else 1 / replicas
 
 
 def _nobody_waits(outcome: Outcome) -> None:
