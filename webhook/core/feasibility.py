@@ -158,7 +158,7 @@ def _is_elsewhere(volume_labels: Mapping[str, str], node_labels: Mapping[str, st
 
 
 def _own_affinity_refusal(node: Node | Gap, name: str, pod: Pod) -> Why | None:
-    """Asked last, so that a pod which already carries our pin is refused for the reason it was refused before."""
+    """Asked last: what is wrong with the node tells more than that its owner excludes it."""
     labels = None if isinstance(node, Gap) else node.metadata.labels
     if selector_admits(pod.spec.required_node_affinity, labels, name):
         return None
