@@ -139,8 +139,10 @@ class _NodePods:
         self.crowded = False
         self.since = 0  # the last answer before a watch showed the crowd, or the end of it
 
-    def show(self, change: int, answers: int) -> None:
+    def show(self, change: int, answers: int, heard: int) -> None:
         """A VM more is on its way, or one less."""
+        if not self.shown and heard > self.since:  # the crowd has gone, and all know
+            self.crowded = False
         self.shown += change
         is_first, is_last = change > 0 and self.shown == 1, self.shown == 0
         if (self.shown >= _CROWD and not self.crowded) or (self.crowded and (is_first or is_last)):
@@ -215,7 +217,7 @@ class Gathering:
             pods.in_flight.add(pod.usage)
             answer = self._answers = self._answers + 1
         if shown:
-            pods.show(1, self._answers)
+            pods.show(1, self._answers, self._heard)
         return Counted(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, shown, answer)
 
     def confirm(self, counted: Counted) -> None:
@@ -239,7 +241,7 @@ class Gathering:
             if counted.answer:
                 pods.in_flight.remove(usage)
             if counted.shown:
-                pods.show(-1, self._answers)
+                pods.show(-1, self._answers, self._heard)
         if pods.is_empty():
             del self._nodes[counted.node]
         self.neighbours.remove(counted.neighbour)

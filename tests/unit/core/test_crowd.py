@@ -131,6 +131,20 @@ def test_several_vms_on_their_way_are_a_crowd() -> None:
     assert crowd(gathering) == (False, False)
 
 
+def test_after_a_crowd_vms_that_come_one_by_one_are_none() -> None:
+    """Once all know that it has gone: the first of them tells. It takes several at once to be a crowd again."""
+    gathering = Gathering()
+    gathering.add(attendant())
+    for vm in [coming(gathering) for _ in range(2)]:
+        gathering.remove(vm)
+    found = []
+    for _ in range(3):
+        found.append(room(gathering).crowded)
+        answered(gathering)
+        gathering.remove(coming(gathering))
+    assert found == [True, False, False]
+
+
 def test_other_pods_are_no_crowd() -> None:
     """A DaemonSet's come to each new node at once, and no replica has drawn them there."""
     gathering = Gathering()
