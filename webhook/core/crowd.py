@@ -134,9 +134,11 @@ class _NodePods:
         self.crowded = False
         self.since = 0  # the last answer before a watch showed the crowd, or the end of it
 
-    def changed(self, shown: int, answers: int) -> None:
+    def changed(self, shown: int, answers: int, heard: int) -> None:
         """So many pods on their way had been shown, before the last one came or went."""
         now = self.on_way - self.in_flight.pods
+        if not shown and heard > self.since:  # it has gone, and all know
+            self.crowded = False
         if (now >= _CROWD and not self.crowded) or (self.crowded and bool(now) is not bool(shown)):
             self.crowded, self.since = True, answers
 
@@ -208,7 +210,7 @@ class Gathering:
         if pod.in_flight:
             pods.in_flight.add(pod.usage)
             answer = self._answers = self._answers + 1
-        pods.changed(shown, self._answers)
+        pods.changed(shown, self._answers, self._heard)
         return Counted(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, answer)
 
     def confirm(self, counted: Counted) -> None:
@@ -233,7 +235,7 @@ class Gathering:
                 _less(self._listed[counted.answer > 0], usage)
             if counted.answer:
                 pods.in_flight.remove(usage)
-            pods.changed(shown, self._answers)
+            pods.changed(shown, self._answers, self._heard)
         if pods.is_empty():
             del self._nodes[counted.node]
         self.neighbours.remove(counted.neighbour)

@@ -90,3 +90,24 @@ def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
     assert (room(gathering).load.pods, room(gathering).pinned) == (0, False)
     gathering.add(attendant(usage=Usage((("cpu", 1000),)), presence=Presence.EXPECTED, pinned=True))
     assert (room(gathering).load.pods, room(gathering).pinned) == (1, True)
+
+
+def test_after_a_crowd_pods_that_come_one_by_one_are_no_crowd() -> None:
+    """Once all know that it has gone: the first of them tells; it takes several at once to be a crowd again."""
+    gathering = Gathering()
+    gathering.add(attendant())
+    for counted in [gathering.add(attendant(presence=Presence.EXPECTED, on_way=True)) for _ in range(2)]:
+        gathering.remove(counted)
+    found = []
+    for _ in range(3):
+        found.append(room(gathering).crowded)
+        answered = gathering.add(attendant(presence=Presence.EXPECTED, on_way=True, in_flight=True))
+        gathering.confirm(answered)
+        shown = gathering.add(attendant(presence=Presence.EXPECTED, on_way=True))
+        gathering.remove(shown)
+    assert found == [True, False, False]
+    several = [gathering.add(attendant(presence=Presence.EXPECTED, on_way=True)) for _ in range(2)]
+    assert room(gathering).crowded
+    for counted in several:
+        gathering.remove(counted)
+    assert room(gathering).crowded
