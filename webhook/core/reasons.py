@@ -211,7 +211,10 @@ class Reason(Enum):
     )
     OTHERS_ON_WAY = (
         "OthersOnWay",
-        "{count} more pods are drawn to node {node}, and kube-scheduler has not looked at them yet",
+        (
+            "other pods are on their way to node {node}, or several were before this one: "
+            "kube-scheduler has not looked at {count} of them yet"
+        ),
     )
     NODE_CONTESTED = (
         "NodeContested",
