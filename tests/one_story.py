@@ -24,11 +24,12 @@ from fleets import EARLY, served
 from installed import Installed
 from kube_api import Object
 from kubevirt_kinds import crd
+from programs import Program
 from scraping import Scraped, scrape
 from serving import Client, Serving
 from status_runs import instance
 from vm_events import clear, granted, written
-from vm_starts import GATE, Start, Starting, nodes
+from vm_starts import Start, Starting, nodes
 
 from webhook.families import Family
 
@@ -100,7 +101,8 @@ def happened(installed: Installed, directory: Path) -> Iterator[Story]:
         until_watched(server)
         installed.enable()
         installed.until_called()
-        acting = _Acting(starting, cluster, {vm: api.create(instance(vm)) for vm in VMS})
+        assert installed.plane.scheduler
+        acting = _Acting(starting, cluster, installed.plane.scheduler, {vm: api.create(instance(vm)) for vm in VMS})
         pods = {"together": acting.together(), "apart": acting.apart(), "pinned": acting.pinned()}
         pods["cold"] = acting.cold()
         until(lambda: written(server, "written") == EVENTS, lambda: f"{written(server, 'written')} of {EVENTS} Events")
@@ -121,7 +123,10 @@ def _settled(story: Story) -> bool:
 class _Acting:
     """The others: KubeVirt, Longhorn and whoever else creates pods."""
 
-    def __init__(self, starting: Starting, cluster: ClusterState, instances: dict[str, Object]) -> None:
+    def __init__(
+        self, starting: Starting, cluster: ClusterState, scheduler: Program, instances: dict[str, Object]
+    ) -> None:
+        self._scheduler = scheduler
         self._starting, self._api, self._cluster, self._instances = starting, starting.api, cluster, instances
 
     def together(self) -> list[Object]:
@@ -141,10 +146,11 @@ class _Acting:
 
     def pinned(self) -> list[Object]:
         """It is pinned, and before it is on its node a pod that names the node itself takes its seat."""
-        pod = self._launch("pinned", gated=True)
+        self._scheduler.stop()
+        pod = self._launch("pinned")
         taker = builders_pods.pod("taker", node=HOME["pinned"], requests=_ALL_OF_A_NODE)
         self._cluster.become([*_before(), taker])
-        self._api.patch(pod, {"spec": {"schedulingGates": None}})
+        self._scheduler.start()  # it lists every pod before it looks at one
         until(lambda: _is_unschedulable(self._api.get(pod)), "what kube-scheduler says")
         return [pod]
 
@@ -160,14 +166,13 @@ class _Acting:
         self._api.replace_status({**found, "status": {**found["status"], "state": "running", "ownerID": there}})
         return [pod, manager]
 
-    def _launch(self, vm: str, run: str = "1", *, gated: bool = False, **described: Any) -> Object:
+    def _launch(self, vm: str, run: str = "1", **described: Any) -> Object:
         """The pod of a run, which its VirtualMachineInstance owns."""
         pod = _STARTS[vm].launcher(run, **described)
         uid = self._instances[vm]["metadata"]["uid"]
         pod["metadata"]["ownerReferences"][0]["uid"] = uid
         pod["metadata"]["labels"][_CREATED_BY] = uid
         pod["spec"]["containers"][0]["resources"] = {"requests": _SEAT}
-        pod["spec"] |= {"schedulingGates": [{"name": GATE}]} if gated else {}
         return self._api.create(pod)
 
 

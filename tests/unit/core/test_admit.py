@@ -185,3 +185,11 @@ def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
     else:
         assert isinstance(found, Answer)
         assert response(found)["allowed"] is True
+
+
+def test_a_pod_whose_annotations_are_full_is_admitted_as_it_is() -> None:
+    """The API server would refuse it with one more."""
+    pod = virt_launcher_pod(claims=["disk"], annotations={"full": "x" * (256 * 1024 - 256)})
+    answer = admit(json.dumps(review(pod)).encode(), cluster(*CLUSTER), Policy())
+    assert isinstance(answer, Answer)
+    assert (answer.operations, answer.decision.why.reason) == ([], Reason.ANNOTATIONS_FULL)

@@ -7,7 +7,7 @@ import pytest
 
 from webhook.core.quantity import UNREADABLE
 from webhook.core.requests import ANY_ADDRESS, HostPort, Usage
-from webhook.core.room import NodeLoad, PortTaken, Shortage, allocatable, amount_text, refusal, refusals
+from webhook.core.room import NodeLoad, PortTaken, Shortage, allocatable, amount_text, places, refusal, refusals
 
 KVM = "devices.kubevirt.io/kvm"
 HAS = {"pods": 3, "cpu": 4000, "memory": 2**30, KVM: 2}
@@ -174,3 +174,23 @@ def test_an_amount_is_told_as_kubernetes_would(resource: str, amount: int, text:
 def test_a_refusal_names_what_is_missing(found: Shortage | PortTaken, names: dict[str, str]) -> None:
     """For a sentence about it."""
     assert found.names() == names
+
+
+@pytest.mark.parametrize(
+    ("asked", "has", "found"),
+    [
+        pytest.param(Usage((("cpu", 300),), ()), {"pods": 10, "cpu": 1000}, 3, id="as often as what is free holds it"),
+        pytest.param(Usage((("cpu", 300),), ()), {"pods": 3, "cpu": 10_000}, 2, id="as many pods as a node takes"),
+        pytest.param(
+            Usage((("cpu", 1001),), ()), {"pods": 10, "cpu": 1000}, 0, id="nowhere on a node that is too small"
+        ),
+        pytest.param(
+            Usage((), (HostPort("TCP", 80, ANY_ADDRESS),)), {"pods": 10}, 1, id="once where it takes a host port"
+        ),
+    ],
+)
+def test_a_node_has_places_for_so_many_pods(asked: Usage, has: Mapping[str, int], found: int) -> None:
+    """Beside the one that is there, and asks for nothing."""
+    load = NodeLoad()
+    load.add(Usage((), ()))
+    assert places(asked, has, load) == found

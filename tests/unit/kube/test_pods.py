@@ -237,6 +237,7 @@ def _places(described: Object) -> list[str]:
 
 UNSCHEDULABLE: Final = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2 nodes"}
 REFUSED: Final = {"status": {"phase": "Pending", "conditions": [UNSCHEDULABLE]}}
+TOLD_BY_OTHERS: Final = {"status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]}}
 NOMINATED: Final = {"status": {"phase": "Pending", "conditions": [UNSCHEDULABLE], "nominatedNodeName": "n1"}}
 LIKES: Final = builders.node_affinity(preferred={"n1": 100})
 LABELLED: Final = {"matchExpressions": [{"key": "zone", "operator": "Exists"}], **builders.on_node("n1")}
@@ -262,6 +263,7 @@ PLACES: Final[dict[str, tuple[Object, tuple[int, int, int, bool]]]] = {
     "elsewhere": (pod("a", node="n0"), NOTHING),
     "a VM that is pinned": (vm("a", affinity=PIN), (1, 1, 250, True)),
     "one that kube-scheduler found no room for": (vm("a", affinity=PIN) | REFUSED, (1, 0, 250, True)),
+    "one that others tell something of": (vm("a", affinity=PIN) | TOLD_BY_OTHERS, (1, 1, 250, True)),
     "a pod of somebody else's that is pinned": (pod("a", affinity=PIN), (1, 1, 250, False)),
     "one that is larger than the node takes nothing": (pod("a", affinity=PIN, cpu="9"), NOTHING),
     "nor does such a VM": (vm("a", affinity=PIN, cpu="9") | REFUSED, NOTHING),
