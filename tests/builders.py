@@ -163,7 +163,7 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
 def written(node: str) -> Mapping[str, str]:
     """The annotations that the webhook leaves on a pod that it pins to a node, and that had no affinity."""
     term = NodeSelectorTerm(match_fields=[pin(node)])
-    record = Written(nodes=(node,), terms=(fingerprint(term),), preferred=((node, 100, 1),))
+    record = Written(nodes=(node,), terms=((0, fingerprint(term)),), preferred=((node, 100, 1),))
     return {DECISION: f"required on {node}: ShareManagerPod: for a test", WRITTEN: encode(record)}
 
 

@@ -71,7 +71,7 @@ def wish(node: str, weight: int = 100) -> dict[str, Any]:
 def record(nodes: str = "", terms: list[dict[str, Any]] | None = None, **more: Any) -> str:
     """The annotation of what was written: nodes as one word, and the terms as they were afterwards."""
     marks = [fingerprint(convert(term, NodeSelectorTerm)) for term in terms or ()]
-    return json.dumps({"nodes": list(nodes), "terms": marks, **more})
+    return json.dumps({"nodes": list(nodes), "terms": list(enumerate(marks)), **more})
 
 
 def required(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +110,11 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
     ),
     "a term that others put before ours stays": (ONLY_A, required(SSD_A, A), required(SSD_A)),
     "one that names our node for itself stays": (record("a", [SSD_A]), required(A, SSD_A), required(A, SSD)),
+    "of two that others changed the one where ours stood is ours": (
+        json.dumps({"nodes": ["a"], "terms": [[1, "00000000"]]}),
+        required(SSD_A, SSD_A),
+        required(SSD_A, SSD),
+    ),
     "other affinity stays": (ONLY_A, {"podAffinity": {"x": 1}, **required(A)}, {"podAffinity": {"x": 1}}),
     "our preference goes, others stay": (
         record(preferred=[["a", 100, 1]]),

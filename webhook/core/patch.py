@@ -56,7 +56,7 @@ class _Drawing:
     def __init__(self, pod: Pod, drawn: Pin) -> None:
         self.operations: list[Operation] = []
         self._nodes = drawn.required or drawn.shortlist
-        self._terms: list[str] = []
+        self._terms: list[tuple[int, str]] = []
         self._copies: list[tuple[str, int, int]] = []
         affinity, steers = pod.spec.affinity, isinstance(drawn, Steer)
         self._toward = drawn.toward if isinstance(drawn, Steer) else ()
@@ -89,7 +89,8 @@ class _Drawing:
         return {**required, PREFERRED: [_wish(wish) for wish in wishes]}
 
     def _selector(self) -> dict[str, Any]:
-        self._terms += [fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes]
+        marks = (fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes)
+        self._terms += enumerate(marks)
         return {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]} for node in self._nodes]}
 
     def _narrow(self, own: NodeAffinity, *, keep_pinned: bool) -> None:
@@ -117,7 +118,8 @@ class _Drawing:
     def _and(self, term: NodeSelectorTerm, index: int, node: str) -> None:
         path = f"{TERMS}/{index}/matchFields"
         self._add(*((f"{path}/-", _requirement(node)) if term.match_fields else (path, [_requirement(node)])))
-        self._terms.append(fingerprint(replace(term, match_fields=[*(term.match_fields or ()), pin(node)])))
+        narrowed = replace(term, match_fields=[*(term.match_fields or ()), pin(node)])
+        self._terms.append((index, fingerprint(narrowed)))
 
     def _prefer(self, own: NodeAffinity, wishes: Sequence[WeightedNode], *, insist: bool) -> None:
         """Append the wishes that are not there yet.

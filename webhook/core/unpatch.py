@@ -7,7 +7,6 @@ Invariants: nothing that the record (webhook.core.written) does not name is remo
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -109,21 +108,24 @@ def _pins(own: NodeAffinity, written: Written) -> Iterator[Operation]:
 def _ours(terms: Sequence[NodeSelectorTerm], written: Written) -> Iterator[tuple[int, str]]:
     """The terms that we narrowed, each with its node: those that are as we left them, then those that were changed.
 
-    Of the changed ones there are no more than we miss, and the first of them count as ours. Where others changed a
-    term of ours, and wrote one for the same node, nothing tells the two apart.
+    Of the changed ones there are no more than we miss, and one that stands where ours stood comes first.
     """
-    missed, changed = Counter(written.terms), []
+    missed = list(written.terms)
+    changed: list[tuple[int, str]] = []
     for index, term in enumerate(terms):
         node = _pinned_by_us(term, written)
         if node is None:
             continue
         mark = fingerprint(term)
-        if missed[mark]:
-            missed[mark] -= 1
+        found = next((each for each in missed if each[1] == mark), None)
+        if found is not None:
+            missed.remove((index, mark) if (index, mark) in missed else found)
             yield index, node
         else:
             changed.append((index, node))
-    yield from changed[: missed.total()]
+    places = {index for index, _ in missed}
+    changed.sort(key=lambda each: each[0] not in places)
+    yield from changed[: len(missed)]
 
 
 def _pinned_by_us(term: NodeSelectorTerm, written: Written) -> str | None:

@@ -20,13 +20,13 @@ class Written(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         nodes: the nodes that required terms were narrowed to, the first one in place, the others in copies of a term.
-        terms: the `fingerprint` of each of these terms, as it was afterwards.
+        terms: place among all terms, and `fingerprint`, of each of these terms, as it was afterwards.
         preferred: node, weight, and how often the preference was written.
         near: namespace and uid of each VirtualMachineInstance whose pods are preferred company.
     """
 
     nodes: tuple[str, ...] = ()
-    terms: tuple[str, ...] = ()
+    terms: tuple[tuple[int, str], ...] = ()
     preferred: tuple[tuple[str, int, int], ...] = ()
     near: tuple[tuple[str, str], ...] = ()
 
