@@ -126,6 +126,11 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
         {"nodeAffinity": {PREFERRED: [wish("a"), wish("a"), wish("a")]}},
         {"nodeAffinity": {PREFERRED: [wish("a")]}},
     ),
+    "a record that names a preference twice": (
+        record(preferred=[["a", 100, 1], ["a", 100, 1]]),
+        {"nodeAffinity": {PREFERRED: [wish("b"), wish("a")]}},
+        {"nodeAffinity": {PREFERRED: [wish("b")]}},
+    ),
     "nearness to a VM goes, and other nearness stays": (
         record(near=[["vms", "uid"]]),
         {"podAffinity": {PREFERRED: [near("vms", "uid"), near("vms", "other")]}},

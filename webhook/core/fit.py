@@ -148,8 +148,9 @@ def _full(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | Non
 
 def _shared(name: str, who: Applicant, there: Room, crowd: Crowd) -> Verdict | None:
     """The verdict where the node has room, and what others may be drawing to it forbids a hard pin."""
-    margin = _margin(who.usage, there, crowd)
-    short = room.refusal(who.usage, there.has, there.load, margin) if crowd.replicas > 1 else None
+    short = None
+    if crowd.replicas > 1:
+        short = room.refusal(who.usage, there.has, there.load, _margin(who.usage, there, crowd))
     if short is not None:
         return _scarce(name, Reason.NO_SHARE.why(node=name, replicas=crowd.replicas, **short.names()), there)
     if there.on_way:

@@ -69,11 +69,11 @@ def undo(pod: Pod) -> list[Operation]:
 
 def _wishes(own: NodeAffinity, written: Written) -> Iterator[Operation]:
     there = own.preferred or []
-    ours: list[int] = []
+    ours: set[int] = set()
     for node, weight, copies in written.preferred:
         alike = [index for index, term in enumerate(there) if prefers_only(term, node, weight)]
-        ours += alike[max(0, len(alike) - copies) :]
-    yield from _removed(f"{NODE_AFFINITY}/{PREFERRED}", ours, len(there))
+        ours.update(alike[max(0, len(alike) - copies) :])
+    yield from _removed(f"{NODE_AFFINITY}/{PREFERRED}", sorted(ours), len(there))
 
 
 def _company(own: InterPodTerms, written: Written) -> Iterator[Operation]:
