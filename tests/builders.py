@@ -21,8 +21,7 @@ from builders_longhorn import (  # noqa: F401 - Longhorn's objects are built by 
     volume_attachment,
 )
 
-from webhook.core.affinity import pin
-from webhook.core.objects import NodeSelectorTerm
+from webhook.core.api.node_selector import NodeSelectorTerm, pin
 from webhook.core.written import Written, encode, fingerprint
 
 Object = dict[str, Any]

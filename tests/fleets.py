@@ -8,8 +8,8 @@ import builders
 from msgspec import convert
 from views import Patchy, cluster
 
+from webhook.core.api.pod import Pod
 from webhook.core.fleet import VirtualMachineRow, row
-from webhook.core.objects import Pod
 from webhook.core.placement import Mode, Policy
 from webhook.core.view import Gap, Ref
 

@@ -28,10 +28,10 @@ from scheduled import is_judged, refusal
 from scheduler_model import REQUIRED, Situation, refusals
 
 from webhook.core import interpod, spread
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget
 from webhook.core.neighbours import Neighbours
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import Node
 from webhook.core.rulings import Allowed, Ruling, overall
 from webhook.core.search import Search
 

@@ -15,9 +15,10 @@ from model_api import Collection, bookmark, event
 from msgspec.structs import replace
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.meta import Key
+from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.placement import Policy
-from webhook.core.view import Key, Kind, Ref
+from webhook.core.view import Kind, Ref
 from webhook.kube.client import Api, Target
 from webhook.kube.kinds import Resource, WatchedPods, resources
 from webhook.kube.reflector import Reflector

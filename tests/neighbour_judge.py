@@ -9,12 +9,14 @@ from msgspec import convert
 from scheduler_model import REQUIRED, Object, Situation
 
 from webhook.core import interpod, spread
+from webhook.core.api.affinity import PodAffinityTerm, TopologySpreadConstraint
+from webhook.core.api.node import Node
+from webhook.core.api.node_selector import NodeSelector
+from webhook.core.api.pod import Toleration
 from webhook.core.budget import Budget
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
 from webhook.core.newcomer import Newcomer
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import Node, NodeSelector, Toleration
-from webhook.core.pod_rules import PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.rulings import Ruling
 from webhook.core.search import Search
 

@@ -8,10 +8,10 @@ import builders
 from msgspec import Struct, convert, field
 from views import Patchy, cluster
 
+from webhook.core.api.node import Node
 from webhook.core.crowd import Crowd, Gathering, Room
 from webhook.core.neighbours import Neighbours
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import Node
 from webhook.core.requests import Usage
 from webhook.core.view import Gap, Ref
 

@@ -22,8 +22,10 @@ from scheduled import is_judged, refusal
 from views import cluster
 
 from webhook.core import fit
+from webhook.core.api.affinity import REQUIRED
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.feasibility import ClaimVolume, Verdict
-from webhook.core.objects import REQUIRED, PersistentVolume, Pod
 from webhook.core.reasons import Reason
 
 T = TypeVar("T")

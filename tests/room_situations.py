@@ -16,8 +16,8 @@ import builders
 from msgspec import convert
 from room_pods import OVERHEAD, RUNTIME_CLASS, PodShapes
 
+from webhook.core.api.container import Workload, WorkloadStatus
 from webhook.core.requests import is_over, usage
-from webhook.core.workload import Workload, WorkloadStatus
 
 Object = dict[str, Any]
 

@@ -7,18 +7,13 @@ from typing import Any
 
 import yaml
 
+from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.crowd import Crowd
-from webhook.core.objects import (
-    SHARE_MANAGER_POD_PREFIX,
-    LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    ShareManager,
-    VolumeAttachment,
-)
-from webhook.core.view import Gap, Key, Kind, Ref
+from webhook.core.view import Gap, Kind, Ref
 from webhook.documents import Document
 from webhook.manifests import Manifests
 

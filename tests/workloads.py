@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import convert
 
+from webhook.core.api.container import Workload, WorkloadStatus
 from webhook.core.requests import usage
-from webhook.core.workload import Workload, WorkloadStatus
 
 Object = dict[str, Any]
 GIB = 2**30

@@ -17,13 +17,14 @@ from msgspec import Struct
 from webhook import record
 from webhook.background import Background
 from webhook.core import admit as core
-from webhook.core import restart, review
+from webhook.core import restart
 from webhook.core.admit import Answer, Entry, Question
+from webhook.core.api import admission_review
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.pod import Pod
 from webhook.core.fleet import VirtualMachineRow
-from webhook.core.objects import Pod
 from webhook.core.placement import Pin, Policy
 from webhook.core.reasons import Reason
-from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Ref
 from webhook.log import Log, failure
 from webhook.manifests import Manifests
@@ -342,7 +343,7 @@ def admitter(
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
-            answer = core.unchanged(review.decode(body), why)
+            answer = core.unchanged(admission_review.decode(body), why)
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
         note(record.of(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))

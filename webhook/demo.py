@@ -23,7 +23,7 @@ import yaml
 from msgspec import Struct
 
 from webhook.app import entries
-from webhook.core.objects import LABEL_LONGHORN_SHARE_MANAGER
+from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.placement import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import BadDocument, read_file

@@ -11,25 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from webhook.core.consumers import claim_of, uses
-from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.objects import (
-    LABEL_APP,
+from webhook.core.api.longhorn import (
     LONGHORN_API_VERSION,
     SHARE_MANAGER_POD_PREFIX,
-    VIRT_LAUNCHER,
     LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
     ShareManager,
     VolumeAttachment,
 )
+from webhook.core.api.meta import Key
+from webhook.core.api.node import CSINode, Node
+from webhook.core.api.pod import Pod, uses
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
+from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.placement import Pin
 from webhook.core.room import NO_HEADROOM
-from webhook.core.view import ClusterView, Gap, Key, Ref
-from webhook.core.volume_limits import CSINode, limits
+from webhook.core.view import ClusterView, Gap, Ref
+from webhook.core.volume_limits import limits
 from webhook.documents import BadDocument, Document, read_file
 
 _T = TypeVar("_T")

@@ -26,9 +26,9 @@ from running import Scale, lines
 from sample import sample_review
 from table import row, title
 
+from webhook.core.api.container import Workload, WorkloadStatus
 from webhook.core.requests import Usage, is_over, usage
 from webhook.core.room import NodeLoad, allocatable, refusal
-from webhook.core.workload import Workload, WorkloadStatus
 
 _ALLOCATABLE: Final = {
     "cpu": "95500m",

@@ -9,7 +9,8 @@ from timeit import Timer
 from typing import Any, Final
 
 from webhook import record
-from webhook.core import admit, json_patch, patch, placement, review
+from webhook.core import admit, json_patch, patch, placement
+from webhook.core.api import admission_review
 from webhook.core.placement import Policy
 from webhook.core.view import ClusterView
 from webhook.log import Log
@@ -21,18 +22,18 @@ _ROUNDS: Final = 50  # short, so that the best of many repeats meets a quiet mom
 
 def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, float]]:
     """(stage, microseconds), the best of `repeats`."""
-    request = review.decode(body)
+    request = admission_review.decode(body)
     pod = request.pod()
     decision = placement.decide(pod, request.namespace or "", view, Policy())
     operations = patch.for_decision(pod, decision)
     answer = admit.admit(body, view, Policy())
     audit = answer.audit_annotations
     measured: dict[str, Callable[[], Any]] = {
-        "decode the review": lambda: review.decode(body),
+        "decode the review": lambda: admission_review.decode(body),
         "decide": lambda: placement.decide(pod, request.namespace or "", view, Policy()),
         "build the patch": lambda: patch.for_decision(pod, decision),
         "prove the patch": lambda: json_patch.apply(json_patch.tree_of(pod), operations),
-        "encode the answer": lambda: review.encode(request.uid, operations, audit_annotations=audit),
+        "encode the answer": lambda: admission_review.encode(request.uid, operations, audit_annotations=audit),
         "all of core": lambda: admit.admit(body, view, Policy()),
         "record and log line": _log_line(answer),
         "count it for /metrics": _counting(answer),

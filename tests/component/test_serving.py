@@ -16,7 +16,7 @@ import pytest_asyncio
 from serving import PATH, request
 from wire import Listening, Wire, listening
 
-from webhook.core.review import BadReview
+from webhook.core.api.admission_review import BadReview
 from webhook.serving.routes import MAX_BODY_BYTES, webhook_handler
 
 _GIBIBYTE: Final = 1024**3

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from webhook.core.objects import Node, Pod
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
 from webhook.documents import BadDocument, Document, read, read_file
 
 HEAD = "apiVersion: v1\nkind: Pod\n"

@@ -14,7 +14,7 @@ from msgspec import convert
 from views import cluster
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.objects import NodeSelectorTerm
+from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.patch import near
 from webhook.core.placement import Mode, Policy
 from webhook.core.written import fingerprint

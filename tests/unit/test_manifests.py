@@ -14,7 +14,8 @@ from builders import (
 )
 from views import cluster
 
-from webhook.core.view import Gap, Key
+from webhook.core.api.meta import Key
+from webhook.core.view import Gap
 from webhook.documents import BadDocument
 from webhook.manifests import Manifests
 

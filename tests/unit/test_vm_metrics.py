@@ -10,8 +10,8 @@ from fleets import launcher, the_row
 from msgspec.structs import replace
 from scraping import told
 
+from webhook.core.api.meta import Key
 from webhook.core.fleet import Decided, State, VirtualMachineRow
-from webhook.core.view import Key
 from webhook.families import Family
 from webhook.kube.fleet import Changes, Snapshot
 from webhook.metrics import VirtualMachines, of_vms

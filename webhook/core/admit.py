@@ -11,12 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import json_patch, patch, placement, review, steering, unpatch
+from webhook.core import json_patch, patch, placement, steering, unpatch
+from webhook.core.api import admission_review
+from webhook.core.api.admission_review import AdmissionRequest
+from webhook.core.api.pod import Pod
 from webhook.core.json_patch import NotApplicable, Operation
-from webhook.core.objects import Pod
 from webhook.core.placement import Decision, Leave, Policy
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.review import AdmissionRequest
 from webhook.core.view import ClusterView, Needs
 
 AGAIN: Final = "again-"
@@ -79,7 +80,7 @@ def read(body: bytes, entry: Entry) -> Question | Answer:
     Raises:
         BadReview: the body is no AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
-    request = review.decode(body)
+    request = admission_review.decode(body)
     foreign = placement.foreign(request)
     if foreign:
         return unchanged(request, foreign)
@@ -128,7 +129,9 @@ def _proven(
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:
     told = _audit_annotations(decision)
-    body = review.encode(request.uid, operations, audit_annotations=_keyed(told, pod), warnings=_warnings(decision))
+    body = admission_review.encode(
+        request.uid, operations, audit_annotations=_keyed(told, pod), warnings=_warnings(decision)
+    )
     return Answer(body, request, pod, decision, operations, told)
 
 

@@ -12,23 +12,22 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.core.affinity import is_node_name
-from webhook.core.feasibility import ClaimVolume
-from webhook.core.objects import (
+from webhook.core.api.longhorn import (
+    ASSIGNED_STATES,
     LABEL_LONGHORN_COMPONENT,
     LONGHORN_CSI_DRIVER,
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
-    CSIPersistentVolumeSource,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
     ShareManager,
 )
+from webhook.core.api.meta import Key
+from webhook.core.api.names import is_node_name
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
+from webhook.core.feasibility import ClaimVolume
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref, unread
 
-ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
 # longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _STATE_VOLUME: Final = "vm-state"  # kubevirt pkg/virt-controller/services/rendervolumes.go, withBackendStorage

@@ -14,13 +14,15 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core import instances
-from webhook.core.affinity import is_node_name, only_node
+from webhook.core.api import virt_launcher
+from webhook.core.api.meta import Key
+from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import only_node
+from webhook.core.api.pod import Pod, uses
 from webhook.core.claims import Finding
-from webhook.core.objects import LONGHORN_CSI_DRIVER, PersistentVolume, Pod
 from webhook.core.placement import Mode, Policy, asked_mode
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 
 _CSI_ATTACHER: Final = "csi-attacher"
 _TICKETS_MAX: Final = 4  # nodes of tickets that are asked about: two of a migration, and two that are lost
@@ -51,12 +53,12 @@ class _VM(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The VirtualMachineInstance's name; the pod's where nothing owns it."""
-        return instances.name(self.pod)
+        return virt_launcher.name(self.pod)
 
     @property
     def instance(self) -> Key | None:
         """Namespace and uid of the VirtualMachineInstance, which its pods are labelled with."""
-        owner = instances.owner(self.pod)
+        owner = virt_launcher.owner(self.pod)
         return Key(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
 
 
@@ -84,10 +86,10 @@ class _Search(Struct, frozen=True):
         running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
             vm = _VM(f"{claim.namespace}/{claim.name}", pod)
-            if not instances.is_finished(pod):
+            if not virt_launcher.is_finished(pod):
                 running.setdefault((vm.claim, vm.name), []).append(vm)
         return [
-            self._finding(max(vms, key=lambda vm: instances.standing(vm.pod))) for _, vms in sorted(running.items())
+            self._finding(max(vms, key=lambda vm: virt_launcher.standing(vm.pod))) for _, vms in sorted(running.items())
         ]
 
     def _finding(self, vm: _VM) -> Finding:
@@ -151,27 +153,12 @@ class _Search(Struct, frozen=True):
         return Finding(claim=vm.claim, why=why, volume_handle=self.volume, instance=vm.instance, node=node)
 
 
-def claim_of(volume: PersistentVolume | None, handle: str) -> Key | None:
-    """The claim that a PersistentVolume is for, where it is the one of this Longhorn volume."""
-    spec = volume.spec if volume else None
-    if not spec or not spec.csi or spec.csi.driver != LONGHORN_CSI_DRIVER or spec.csi.volume_handle != handle:
-        return None
-    claim = spec.claim_ref
-    return Key(claim.namespace or "", claim.name) if claim and claim.name else None
-
-
 def _is_leaving(pod: Pod) -> bool:
-    return instances.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
+    return virt_launcher.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
 
 
 def _on_node(namespace: str, node: str) -> Ref:
     return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
-
-
-def uses(pod: Pod, claim: str) -> bool:
-    """Whether a pod has the claim of this name among its volumes."""
-    sources = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
-    return any(source is not None and source.claim_name == claim for source in sources)
 
 
 def _lost(volume: str, ref: Ref, view: ClusterView) -> Finding:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.crowd import Attendant, Gathering, Room
 from webhook.core.drawn import places
 from webhook.core.neighbours import Neighbours
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, Pod
 from webhook.core.requests import Usage, usage
 from webhook.core.room import NO_HEADROOM, allocatable
 

@@ -7,10 +7,10 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.node import Node
 from webhook.core.neighbours import Neighbour, Neighbours, Presence
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import Node
-from webhook.core.pod_rules import PodAffinityTerm
 from webhook.core.requests import Usage
 from webhook.core.room import NodeLoad, refusal
 

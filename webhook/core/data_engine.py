@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from webhook.core.objects import (
-    LABEL_LONGHORN_COMPONENT,
-    LONGHORN_CSI_DRIVER,
-    SHARE_MANAGER,
-    Node,
-    PersistentVolume,
-    Pod,
-)
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_CSI_DRIVER, SHARE_MANAGER
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 
 _DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey

@@ -11,9 +11,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from webhook.core.affinity import named_nodes, pinned_nodes
+from webhook.core.api.affinity import NodeAffinity
+from webhook.core.api.node_selector import PreferredSchedulingTerm, named_nodes, pinned_nodes
+from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.neighbours import Presence
-from webhook.core.objects import NodeAffinity, PodSchedulingGate, PodStatus, PreferredSchedulingTerm
 from webhook.core.requests import is_over
 
 

@@ -14,11 +14,16 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core import data_engine
-from webhook.core.affinity import parse_int64, selector_admits
-from webhook.core.objects import LonghornNode, Node, PersistentVolume, Pod, Taint, Toleration
-from webhook.core.pod_rules import InterPodTerms
+from webhook.core.api.affinity import InterPodTerms
+from webhook.core.api.longhorn import LonghornNode
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Node, Taint
+from webhook.core.api.pod import Pod, Toleration
+from webhook.core.api.quantity import parse_int64
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref, unread
+from webhook.core.scheduler.plugins.node_affinity import selector_admits
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref, unread
 
 _AVOIDED: Final = "PreferNoSchedule"
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")

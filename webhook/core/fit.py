@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from webhook.core import feasibility, room
+from webhook.core.api.pod import Pod
 from webhook.core.budget import Budget
 from webhook.core.crowd import Crowd, Room
 from webhook.core.feasibility import ClaimVolume, Verdict
 from webhook.core.newcomer import Newcomer
-from webhook.core.objects import Pod
 from webhook.core.pod_filters import PodFilters
 from webhook.core.reasons import Reason, Why
 from webhook.core.requests import Usage, usage

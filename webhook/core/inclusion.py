@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from webhook.core.affinity import selector_admits
 from webhook.core.feasibility import tolerates
 from webhook.core.newcomer import Newcomer
+from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.search import Search
 
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")

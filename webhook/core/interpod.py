@@ -14,11 +14,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.node import Node
 from webhook.core.budget import OutOfSteps
 from webhook.core.keep_apart import KeepApart, Places
 from webhook.core.neighbours import Found
 from webhook.core.newcomer import Newcomer
-from webhook.core.objects import Node
 from webhook.core.reasons import Reason
 from webhook.core.repulsions import Repulsion
 from webhook.core.rulings import ALLOWED, Refused, Ruling, Told, Undecided, overall

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
 
 Operation = Mapping[str, Any]
 

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, field
 
+from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.budget import Budget, OutOfSteps
-from webhook.core.pod_rules import PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.repulsions import Repulsion, Repulsions
 from webhook.core.rulings import Undecided

@@ -8,8 +8,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.objects import NodeSelector, Toleration
-from webhook.core.pod_rules import PodAffinityTerm, TopologySpreadConstraint
+from webhook.core.api.affinity import PodAffinityTerm, TopologySpreadConstraint
+from webhook.core.api.node_selector import NodeSelector
+from webhook.core.api.pod import Toleration
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget
-from webhook.core.objects import Node
 
 _COLUMNS_MAX: Final = 16  # 0.3 MiB each where there are 5,000 nodes
 COLUMN_STEPS: Final = 12  # of a node: 0.8 to 1 us to have it at hand

@@ -14,11 +14,11 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core.affinity import pin, pinned_nodes, prefers_only
+from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
+from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
+from webhook.core.api.pod import Pod
 from webhook.core.json_patch import Operation, add, copied, escaped
-from webhook.core.objects import PREFERRED, REQUIRED, NodeAffinity, NodeSelectorTerm, Pod
 from webhook.core.placement import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, tell
-from webhook.core.pod_rules import InterPodTerms
 from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN, Reason, Why
 from webhook.core.written import Written, encode, fingerprint
 

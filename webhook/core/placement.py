@@ -12,16 +12,19 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import claims, fit, instances, shortlist
-from webhook.core.affinity import MAX_TERMS, most_nodes
+from webhook.core import claims, fit, shortlist
+from webhook.core.api import virt_launcher
+from webhook.core.api.admission_review import POD, RequestHead
+from webhook.core.api.meta import Key
+from webhook.core.api.node_selector import MAX_TERMS, most_nodes
+from webhook.core.api.pod import Pod
+from webhook.core.api.virt_launcher import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.claims import Finding
 from webhook.core.feasibility import Verdict
 from webhook.core.fit import Applicant
-from webhook.core.objects import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
 from webhook.core.requests import Usage
-from webhook.core.review import POD, RequestHead
-from webhook.core.view import ClusterView, Key, Needs
+from webhook.core.view import ClusterView, Needs
 
 _NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
@@ -190,7 +193,7 @@ def _shortlist(
     fitting = [verdict.node for verdict in verdicts if verdict.fits]
     if not fitting or any(finding.open for finding in findings):
         return ()
-    owner = instances.owner(who.pod)
+    owner = virt_launcher.owner(who.pod)
     reluctance = shortlist.reluctance_of(fitting[0], who.pod, view)
     return shortlist.pick(who, fitting, view, seed=(owner.uid if owner else None) or fitting[0], reluctance=reluctance)
 

@@ -6,10 +6,10 @@ As kube-scheduler's plugins do between PreFilter and Filter. Nothing is looked f
 from __future__ import annotations
 
 from webhook.core import interpod, spread
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget
 from webhook.core.crowd import Crowd
 from webhook.core.newcomer import Newcomer
-from webhook.core.objects import Node
 from webhook.core.rulings import Allowed, Ruling
 from webhook.core.search import Search
 

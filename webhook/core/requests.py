@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from webhook.core.quantity import amounts, units
-from webhook.core.workload import Container, ContainerStatus, Quantities, Workload, WorkloadStatus
+from webhook.core.api.container import Container, ContainerStatus, Quantities, Workload, WorkloadStatus
+from webhook.core.api.quantity import amounts, units
 
 CPU: Final = "cpu"
 

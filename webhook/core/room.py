@@ -13,9 +13,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.quantity import UNREADABLE, amounts, units
+from webhook.core.api.container import Quantities
+from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.requests import CPU, HostPort, Usage, is_counted
-from webhook.core.workload import Quantities
 
 PODS: Final = "pods"
 NO_HEADROOM: Final[Mapping[str, int]] = MappingProxyType({})

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget
 from webhook.core.neighbours import Found, Neighbours
 from webhook.core.node_labels import COLUMN_STEPS, NodeLabels
-from webhook.core.objects import Node
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Undecided
 from webhook.core.selectors import Scope, Selector

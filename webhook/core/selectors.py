@@ -12,7 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.pod_rules import LabelSelector, LabelSelectorRequirement, PodAffinityTerm
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector, LabelSelectorRequirement
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"  # a label of every namespace: its name (SetDefaults_Namespace)
 

@@ -19,12 +19,13 @@ from typing import Final
 from zlib import crc32
 
 from webhook.core import feasibility, fit, room
-from webhook.core.affinity import MAX_TERMS, most_nodes, names_some_nodes, shuns
+from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nodes
+from webhook.core.api.pod import Pod
 from webhook.core.crowd import Crowd
 from webhook.core.feasibility import Verdict
 from webhook.core.fit import Applicant
-from webhook.core.objects import Pod
 from webhook.core.requests import Usage
+from webhook.core.scheduler.plugins.node_affinity import shuns
 from webhook.core.view import ClusterView, Gap
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored

@@ -17,12 +17,12 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.node import Node
 from webhook.core.budget import OutOfSteps
 from webhook.core.domains import Domains, domains
 from webhook.core.inclusion import Inclusion
 from webhook.core.neighbours import Found
 from webhook.core.newcomer import Newcomer
-from webhook.core.objects import Node
 from webhook.core.reasons import Reason
 from webhook.core.rulings import ALLOWED, Refused, Ruling, Undecided, overall
 from webhook.core.search import Search

@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.core import consumers, fit, shortlist
-from webhook.core.affinity import MAX_TERMS
-from webhook.core.claims import Finding
-from webhook.core.feasibility import Verdict
-from webhook.core.fit import Applicant
-from webhook.core.objects import (
+from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_SHARE_MANAGER,
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
-    Pod,
 )
+from webhook.core.api.meta import Key
+from webhook.core.api.node_selector import MAX_TERMS
+from webhook.core.api.pod import Pod
+from webhook.core.claims import Finding
+from webhook.core.feasibility import Verdict
+from webhook.core.fit import Applicant
 from webhook.core.placement import Decision, Leave, Policy, Steer, evidence_for, rank, weigh
 from webhook.core.reasons import CHAIN_ORDER, Reason
-from webhook.core.view import ClusterView, Key, Needs
+from webhook.core.view import ClusterView, Needs
 
 _NOT_KNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
 _TOWARD_MAX: Final = 8  # VMs on one volume; each is a term that the scheduler looks for on every node

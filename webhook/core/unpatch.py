@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core.affinity import pin, prefers_only
+from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTerms, NodeAffinity
+from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
+from webhook.core.api.pod import Pod
 from webhook.core.json_patch import Operation, apply, escaped, remove, tree_of
-from webhook.core.objects import PREFERRED, REQUIRED, Affinity, NodeAffinity, NodeSelectorTerm, Pod
 from webhook.core.patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS, near
-from webhook.core.pod_rules import InterPodTerms
 from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN
 from webhook.core.written import Written, decode, fingerprint
 

@@ -12,23 +12,12 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from webhook.core.api.longhorn import LonghornNode, ShareManager, VolumeAttachment
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.crowd import Crowd
-from webhook.core.objects import (
-    LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    ShareManager,
-    VolumeAttachment,
-)
-
-
-class Key(NamedTuple):
-    """Namespace and name of an object; the namespace of a cluster-wide one is empty."""
-
-    namespace: str
-    name: str
 
 
 class Kind(StrEnum):

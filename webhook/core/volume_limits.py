@@ -6,35 +6,7 @@ what is attached is not counted here: a node with a limit on a driver is not req
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from webhook.core.objects import ObjectMeta
-
-
-class VolumeCount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 VolumeNodeResources."""
-
-    count: int | None = None
-
-
-class CSINodeDriver(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 CSINodeDriver."""
-
-    name: str | None = None
-    allocatable: VolumeCount | None = None
-
-
-class CSINodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 CSINodeSpec."""
-
-    drivers: list[CSINodeDriver] | None = None
-
-
-class CSINode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 CSINode; its name is the node's."""
-
-    metadata: ObjectMeta
-    spec: CSINodeSpec | None = None
+from webhook.core.api.node import CSINodeSpec
 
 
 def limits(spec: CSINodeSpec | None) -> dict[str, int]:

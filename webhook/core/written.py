@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from webhook.core.objects import NodeSelectorTerm
+from webhook.core.api.node_selector import NodeSelectorTerm
 
 
 class Written(Struct, frozen=True, omit_defaults=True):

@@ -10,10 +10,11 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod
 from webhook.core.claims import Finding
-from webhook.core.objects import Pod
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Key
+from webhook.core.view import ClusterView, Gap
 
 _LIVE_PHASES: Final = ("Pending", "Running")
 

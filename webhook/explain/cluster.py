@@ -10,7 +10,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from webhook.core.objects import PersistentVolumeClaim, Pod
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.view import ClusterView, Needs, Ref
 from webhook.documents import BadDocument, Document
 from webhook.explain.names import Named, Type

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from webhook.core.api.pod import Pod
 from webhook.core.json_patch import NotApplicable, apply
-from webhook.core.objects import Pod
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.core.unpatch import undo
 

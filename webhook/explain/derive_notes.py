@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.core.objects import ObjectMeta
+from webhook.core.api.meta import ObjectMeta
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 
 _HOOK_SIDECARS: Final = "hooks.kubevirt.io/hookSidecars"

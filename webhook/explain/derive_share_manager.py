@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from webhook.core.objects import (
+from webhook.core.api.affinity import REQUIRED
+from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_SHARE_MANAGER,
-    REQUIRED,
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from webhook.core import claims, consumers, fit, steering
 from webhook.core.admit import Answer, Entry
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod
 from webhook.core.feasibility import Verdict
-from webhook.core.objects import Pod
 from webhook.core.placement import Policy
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 from webhook.explain import claim_chain, volume_chain
 from webhook.explain.claim_chain import ClaimChain
 from webhook.explain.cluster import Cluster, settled

@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from webhook.core import admit, steering
 from webhook.core.admit import Answer, Entry
-from webhook.core.objects import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, Pod
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.api.pod import Pod
 from webhook.core.placement import Decision, Leave, Policy, WeightedNode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Needs
 from webhook.documents import BadDocument
 from webhook.explain import evidence

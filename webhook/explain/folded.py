@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from webhook.core.objects import PREFERRED, REQUIRED
+from webhook.core.api.affinity import PREFERRED, REQUIRED
 
 _TERMS_SHOWN: Final = 2  # of a short list
 

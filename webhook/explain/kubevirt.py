@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.objects import Affinity, ObjectMeta, Toleration
-from webhook.core.pod_rules import TopologySpreadConstraint
+from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.pod import Toleration
 
 API_VERSIONS: Final = ("kubevirt.io/v1", "kubevirt.io/v1alpha3")
 

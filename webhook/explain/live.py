@@ -15,11 +15,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.core.api.meta import Key
+from webhook.core.api.node import CSINode, Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, PersistentVolumeClaim, Pod
 from webhook.core.room import NO_HEADROOM
-from webhook.core.view import ClusterView, Gap, Key, Kind, Ref
-from webhook.core.volume_limits import CSINode, limits
+from webhook.core.view import ClusterView, Gap, Kind, Ref
+from webhook.core.volume_limits import limits
 from webhook.documents import Document
 from webhook.errors import UserError
 from webhook.explain import names, reader

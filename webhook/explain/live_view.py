@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from webhook.core.consumers import claim_of, uses
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod, uses
+from webhook.core.api.storage import claim_of
 from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.objects import Pod
-from webhook.core.view import Gap, Key, Ref
+from webhook.core.view import Gap, Ref
 from webhook.kube.store import Read, Store, View
 
 

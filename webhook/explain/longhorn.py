@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from webhook.core.objects import ObjectMeta
+from webhook.core.api.meta import ObjectMeta
 
 
 class VolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):

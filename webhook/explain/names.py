@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from webhook.core.affinity import is_node_name
-from webhook.core.objects import LONGHORN_API_VERSION
+from webhook.core.api.longhorn import LONGHORN_API_VERSION
+from webhook.core.api.names import is_node_name
 from webhook.options import BadSettings
 
 _EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"

@@ -11,8 +11,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core import review
-from webhook.core.objects import ObjectMeta, Pod
+from webhook.core.api import admission_review
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import Document
 from webhook.explain import derive_share_manager, names
@@ -25,7 +26,7 @@ from webhook.explain.names import Named
 from webhook.explain.pods_now import stuck
 
 POD_KIND: Final = ("v1", "Pod")
-REVIEW_KIND: Final = (review.API_VERSION, review.KIND)
+REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
 _REQUEST_UID: Final = "explain"
 _AS_CREATED: Final = (
     "judged as if it were created now: without the node and the decision that it has got since, on the cluster as it is"
@@ -127,8 +128,8 @@ def _subject(document: Document, namespace: str, name: str | None) -> Subject:
 def _review(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
     """The AdmissionReview that the API server sends for the creation of `pod`, as far as it is read."""
     return {
-        "apiVersion": review.API_VERSION,
-        "kind": review.KIND,
+        "apiVersion": admission_review.API_VERSION,
+        "kind": admission_review.KIND,
         "request": {
             "uid": _REQUEST_UID,
             "kind": {"group": "", "version": "v1", "kind": "Pod"},

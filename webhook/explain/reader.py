@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core.affinity import is_node_name
+from webhook.core.api.names import is_node_name
 from webhook.kube.client import Api, Reply, Trouble
 from webhook.kube.wire import Decoders, NotJSON
 

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Hashable, Mapping
 from typing import Final
 
-from webhook.core import instances
+from webhook.core.api import virt_launcher
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
 from webhook.core.crowd import Attendant, Room
 from webhook.core.neighbours import Neighbours, Presence
 from webhook.core.node_labels import NodeLabels
-from webhook.core.objects import Node, Pod
 from webhook.core.placement import Pin
 from webhook.core.requests import Usage
 from webhook.core.view import Kind
@@ -124,5 +125,5 @@ class WatchedCrowd:
 
 def _owner(pod: Pod, namespace: str) -> Hashable | None:
     """The VirtualMachineInstance: it has one pod that starts it, however often that is created anew."""
-    instance = instances.owner(pod)
+    instance = virt_launcher.owner(pod)
     return (namespace, instance.uid) if instance and instance.uid else None

@@ -19,9 +19,9 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core import fleet
+from webhook.core.api.meta import Key
 from webhook.core.fleet import State, VirtualMachineRow
 from webhook.core.placement import Policy
-from webhook.core.view import Key
 from webhook.kube import launchers
 from webhook.kube.known import Known
 from webhook.kube.store import Store

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod
 from webhook.core.fleet import opts_in
-from webhook.core.objects import SHARE_MANAGER_POD_PREFIX, Pod
-from webhook.core.view import Gap, Key, Kind, Ref
+from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.launchers import Launcher
 from webhook.kube.pods import Pods
 from webhook.kube.store import Store, View

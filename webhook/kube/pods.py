@@ -12,11 +12,13 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
+from webhook.core.api.affinity import NodeAffinity
+from webhook.core.api.container import Workload
+from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
+from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.crowd import Attendant, Counted, Gathering
 from webhook.core.drawn import places
-from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, NodeAffinity, PodSchedulingGate, PodStatus, Volume
 from webhook.core.requests import usage
-from webhook.core.workload import Workload
 from webhook.kube import launchers
 from webhook.kube.index import ByClaim
 from webhook.kube.launchers import Launcher

@@ -14,36 +14,31 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from webhook.core.feasibility import TOPOLOGY_LABELS
-from webhook.core.objects import (
+from webhook.core.api.container import PodCondition
+from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LONGHORN_CSI_DRIVER,
-    POD_SCHEDULED,
     SHARE_MANAGER_POD_PREFIX,
-    UNSCHEDULABLE,
-    CSIPersistentVolumeSource,
     LonghornNode,
-    Node,
-    NodeSpec,
-    NodeStatus,
-    ObjectMeta,
-    ObjectReference,
+    ShareManager,
+    ShareManagerStatus,
+    VolumeAttachment,
+    VolumeAttachmentSpec,
+)
+from webhook.core.api.meta import ObjectMeta, ObjectReference
+from webhook.core.api.node import CSINodeSpec, Node, NodeSpec, NodeStatus
+from webhook.core.api.pod import POD_SCHEDULED, UNSCHEDULABLE, Pod, PodSpec, PodStatus
+from webhook.core.api.storage import (
+    CSIPersistentVolumeSource,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
     PersistentVolumeClaimStatus,
     PersistentVolumeSpec,
-    Pod,
-    PodSpec,
-    PodStatus,
-    ShareManager,
-    ShareManagerStatus,
-    VolumeAttachment,
-    VolumeAttachmentSpec,
     VolumeNodeAffinity,
 )
-from webhook.core.volume_limits import CSINodeSpec, limits
-from webhook.core.workload import PodCondition
+from webhook.core.feasibility import TOPOLOGY_LABELS
+from webhook.core.volume_limits import limits
 
 T = TypeVar("T")
 _SHARED_MAX: Final = 20_000  # distinct parts; then it starts anew, so that odd clusters cost memory and no more

@@ -24,24 +24,23 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core.affinity import is_node_name
-from webhook.core.claims import ASSIGNED_STATES
-from webhook.core.consumers import claim_of
-from webhook.core.crowd import Crowd
-from webhook.core.objects import (
+from webhook.core.api.longhorn import (
+    ASSIGNED_STATES,
     SHARE_MANAGER_POD_PREFIX,
     LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
     ShareManager,
     ShareManagerStatus,
     VolumeAttachment,
 )
+from webhook.core.api.meta import Key
+from webhook.core.api.names import is_node_name
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
+from webhook.core.crowd import Crowd
 from webhook.core.placement import Pin
 from webhook.core.room import NO_HEADROOM
-from webhook.core.view import Gap, Key, Kind, Ref
+from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.client import Api, Trouble
 from webhook.kube.crowd import WatchedCrowd
 from webhook.kube.freshness import STALE_AFTER_SECONDS

@@ -13,7 +13,7 @@ from typing import Final
 from aiohttp import web
 from msgspec import Struct
 
-from webhook.core.review import BadReview, uid_of
+from webhook.core.api.admission_review import BadReview, uid_of
 from webhook.record import LOGGER
 from webhook.serving.deadline import budget_seconds
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.core import claims, feasibility, restart, room
+from webhook.core.api.pod import Pod
 from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.objects import Pod
 from webhook.core.reasons import Reason, Why
 from webhook.core.requests import usage
 from webhook.core.room import NodeLoad

@@ -14,12 +14,13 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core import restart, room
+from webhook.core.api.container import Quantities
+from webhook.core.api.pod import Pod
+from webhook.core.api.virt_launcher import LABEL_MIGRATION_JOB_UID
 from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.objects import LABEL_MIGRATION_JOB_UID, Pod
 from webhook.core.requests import usage
 from webhook.core.room import NodeLoad
 from webhook.core.view import ClusterView, Needs
-from webhook.core.workload import Quantities
 from webhook.explain import reader
 from webhook.explain.created import as_created
 from webhook.explain.text import to_yaml

@@ -18,7 +18,7 @@ from live import LONGHORN_NAMESPACE, PATHS, answered, cluster_of, connected, lis
 from msgspec import convert
 
 from webhook.app import admitter
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
 from webhook.core.placement import Pin, Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind

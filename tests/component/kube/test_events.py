@@ -21,7 +21,7 @@ from serving import cluster as described
 
 from webhook import app
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.affinity import is_node_name
+from webhook.core.api.names import is_node_name
 from webhook.core.notices import Outcome
 from webhook.core.placement import Policy
 from webhook.documents import read

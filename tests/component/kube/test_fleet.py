@@ -14,9 +14,10 @@ from fleets import LATER, LATEST, Clock, disk, served
 from fleets import running_pod as launcher
 from live import PATHS, cluster_of, running
 
+from webhook.core.api.meta import Key
 from webhook.core.fleet import State, VirtualMachineRow
 from webhook.core.placement import Policy
-from webhook.core.view import Key, Kind
+from webhook.core.view import Kind
 from webhook.kube import fleet
 from webhook.kube.fleet import Fleet
 from webhook.kube.store import Store

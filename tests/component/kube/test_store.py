@@ -11,8 +11,9 @@ from api_server import ApiServer, Asked, Cluster, Handler, Line, until
 from live import PATHS, answered, cluster_of, gets, now, ref, running
 
 from webhook.core.admit import Answer
+from webhook.core.api.meta import Key
 from webhook.core.placement import Pin
-from webhook.core.view import Gap, Key, Kind, Ref
+from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.store import Store
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")

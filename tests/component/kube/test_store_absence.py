@@ -10,7 +10,7 @@ import pytest
 from api_server import ApiServer, Asked, Cluster, refusing, saying, until
 from live import PATHS, listed, now, ref, running
 
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
 from webhook.core.view import Gap, Kind
 from webhook.kube.store import Store
 from webhook.kube.watch import Cause

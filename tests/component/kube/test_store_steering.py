@@ -11,9 +11,10 @@ from api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, sayin
 from live import PATHS, answered, cluster_of, gets, listed, now, ref, running
 
 from webhook.core.admit import Entry
-from webhook.core.objects import VolumeAttachment
+from webhook.core.api.longhorn import VolumeAttachment
+from webhook.core.api.meta import Key
 from webhook.core.placement import Steer
-from webhook.core.view import Gap, Key, Kind
+from webhook.core.view import Gap, Kind
 from webhook.kube.store import Store
 
 VOLUME: Final = "pvc-disk"

@@ -17,10 +17,11 @@ from builders import (
 from views import Patchy, cluster
 
 from webhook.core.admit import Answer, _proven, admit, unchanged
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.meta import Key
 from webhook.core.placement import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.core.review import BadReview
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 
 Object = dict[str, Any]
 CLUSTER = [

@@ -5,8 +5,9 @@ import pytest
 from builders import on_node
 from msgspec import convert
 
-from webhook.core import affinity
-from webhook.core.objects import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
+from webhook.core.api import names, node_selector, quantity
+from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
+from webhook.core.scheduler.plugins import node_affinity
 
 INT64_MAX = "9223372036854775807"
 INT64_MIN = "-9223372036854775808"
@@ -100,7 +101,7 @@ def field(key: Any, operator: Any, *values: str) -> dict[str, Any]:
 )
 def test_a_term_admits_a_node(term: dict[str, Any], labels: dict[str, str], *, admitted: bool) -> None:
     """Each row is what k8s.io/component-helpers does with the node n1; the oracle is held to the same rows."""
-    assert affinity.selector_admits(selector(term), labels, "n1") is admitted
+    assert node_affinity.selector_admits(selector(term), labels, "n1") is admitted
     assert oracle.selector_matches({"nodeSelectorTerms": [term]}, labels, "n1") is admitted
 
 
@@ -116,7 +117,7 @@ def test_a_term_admits_a_node(term: dict[str, Any], labels: dict[str, str], *, a
 )
 def test_terms_are_ored(given: NodeSelector | None, *, admitted: bool) -> None:
     """No selector admits every node, an empty one none; labels may be absent."""
-    assert affinity.selector_admits(given, None, "n1") is admitted
+    assert node_affinity.selector_admits(given, None, "n1") is admitted
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_terms_are_ored(given: NodeSelector | None, *, admitted: bool) -> None:
 )
 def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: bool) -> None:
     """For PersistentVolumes the scheduler knows the labels of the node and not its name."""
-    assert affinity.selector_admits(selector(term), {}, None) is admitted
+    assert node_affinity.selector_admits(selector(term), {}, None) is admitted
     assert (
         oracle.volume_admits(
             {"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}, {"metadata": {"name": "n1"}}
@@ -159,7 +160,7 @@ def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: b
 )
 def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
     """What ValidateNodeName takes; anything else in matchFields has the pod rejected."""
-    assert affinity.is_node_name(name) is good
+    assert names.is_node_name(name) is good
     assert oracle.is_subdomain(name) is good
 
 
@@ -186,7 +187,7 @@ def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
 )
 def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> None:
     """strconv.ParseInt in base 10 and 64 bits."""
-    assert affinity.parse_int64(text) == number
+    assert quantity.parse_int64(text) == number
     assert oracle.parse_int(text) == number
 
 
@@ -203,7 +204,7 @@ def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> Non
 )
 def test_the_nodes_that_a_term_names(term: dict[str, Any], names: set[str]) -> None:
     """Only metadata.name In names a node."""
-    assert affinity.pinned_nodes(convert(term, NodeSelectorTerm)) == names
+    assert node_selector.pinned_nodes(convert(term, NodeSelectorTerm)) == names
 
 
 OPEN, PINNED, BIG = label("zone", "Exists"), on_node("n1"), label("zone", "In", *["v" * 63] * 500)
@@ -231,7 +232,7 @@ OPEN, PINNED, BIG = label("zone", "Exists"), on_node("n1"), label("zone", "In", 
 def test_how_many_nodes_a_pin_may_name(terms: list[dict[str, Any]] | None, wanted: int, most: int) -> None:
     """MAX_TERMS bounds the terms that a pin leaves, and bytes bound the copies; never less than none."""
     given = None if terms is None else selector(*terms)
-    assert affinity.most_nodes(given, wanted) == most
+    assert node_selector.most_nodes(given, wanted) == most
 
 
 @pytest.mark.parametrize(
@@ -247,4 +248,4 @@ def test_how_many_nodes_a_pin_may_name(terms: list[dict[str, Any]] | None, wante
 )
 def test_a_wish_is_recognised_only_whole(term: dict[str, Any], *, same: bool) -> None:
     """The same node, the same weight, and nothing beside."""
-    assert affinity.prefers_only(convert(term, PreferredSchedulingTerm), "n1", 100) is same
+    assert node_selector.prefers_only(convert(term, PreferredSchedulingTerm), "n1", 100) is same

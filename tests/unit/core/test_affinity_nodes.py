@@ -6,8 +6,8 @@ import pytest
 from builders import on_node
 from msgspec import convert
 
-from webhook.core.affinity import names_some_nodes, only_node, shuns
-from webhook.core.objects import NodeSelector, PreferredSchedulingTerm
+from webhook.core.api.node_selector import NodeSelector, PreferredSchedulingTerm, names_some_nodes, only_node
+from webhook.core.scheduler.plugins.node_affinity import shuns
 
 Object = dict[str, Any]
 FREE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}

@@ -18,9 +18,9 @@ from neighbour_judge import Judge, add
 from neighbour_situations import Maker, Setting
 from scheduler_model import REQUIRED, Object, Situation
 
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget, OutOfSteps
 from webhook.core.neighbours import Presence
-from webhook.core.objects import Node
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Ruling, Undecided
 

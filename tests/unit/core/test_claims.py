@@ -11,10 +11,11 @@ from builders import (
 from msgspec import convert
 from views import Patchy, cluster
 
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod
 from webhook.core.claims import Finding, bound_volumes, resolve
-from webhook.core.objects import Pod
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, Needs, Ref
 
 CLAIM = Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
 VOLUME = Ref(Kind.PERSISTENT_VOLUME, Key("", "pv"))

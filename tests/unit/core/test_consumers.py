@@ -7,12 +7,13 @@ from builders import persistent_volume, persistent_volume_claim, vm_pod, volume_
 from msgspec import convert
 from views import Patchy, cluster
 
+from webhook.core.api.meta import Key
+from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.claims import Finding
-from webhook.core.consumers import claim_of, resolve
-from webhook.core.objects import PersistentVolume
+from webhook.core.consumers import resolve
 from webhook.core.placement import Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 
 Object = dict[str, Any]
 VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]

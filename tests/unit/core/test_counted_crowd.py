@@ -9,11 +9,12 @@ import builders_pods
 import pytest
 from msgspec import convert
 
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
 from webhook.core.budget import Budget
 from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.crowd import Room
 from webhook.core.neighbours import Found
-from webhook.core.objects import Node, Pod
 from webhook.core.selectors import EVERYTHING, Scope
 
 NODES = {

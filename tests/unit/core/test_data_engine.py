@@ -6,8 +6,10 @@ import pytest
 from builders import node, persistent_volume, share_manager_pod, virt_launcher_pod
 from msgspec import convert
 
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.data_engine import refusal
-from webhook.core.objects import Node, PersistentVolume, Pod
 
 Object = dict[str, Any]
 WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}

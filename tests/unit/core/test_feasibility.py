@@ -6,10 +6,13 @@ from builders import longhorn_node, node, on_node, persistent_volume, taint, vir
 from msgspec import convert
 from views import Patchy, cluster
 
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Taint
+from webhook.core.api.pod import Pod, Toleration
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.feasibility import ClaimVolume, Verdict, judge, tolerates, undecidable
-from webhook.core.objects import PersistentVolume, Pod, Taint, Toleration
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, Needs, Ref
 
 N1, LONGHORN_N1 = Ref(Kind.NODE, Key("", "n1")), Ref(Kind.LONGHORN_NODE, Key("", "n1"))
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}

@@ -11,14 +11,16 @@ from msgspec import convert
 from node_crowd import Crowded, There
 
 from webhook.core import fit
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import Key, LabelSelector
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
 from webhook.core.crowd import Attendant, Crowd
 from webhook.core.feasibility import ClaimVolume, Verdict
 from webhook.core.neighbours import Presence
-from webhook.core.objects import PersistentVolume, Pod
-from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.requests import Usage
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, Needs, Ref
 
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}

@@ -4,9 +4,10 @@ import builders
 import pytest
 from fleets import EARLY, LATER, TWO, disk, launcher, served, the_row, unschedulable
 
+from webhook.core.api.meta import Key
 from webhook.core.fleet import State, counts
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Key, Kind, Ref
+from webhook.core.view import Gap, Kind, Ref
 
 Object = dict[str, Any]
 

@@ -4,8 +4,8 @@ from fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served,
 from msgspec import convert
 from views import cluster
 
+from webhook.core.api.pod import Pod
 from webhook.core.fleet import Decided, opts_in, row
-from webhook.core.objects import Pod
 from webhook.core.placement import Mode, Policy
 
 SINCE = [

@@ -9,9 +9,10 @@ from neighbour_judge import add
 from neighbour_situations import Maker, Setting
 from scheduler_model import labels_of, matches
 
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector
 from webhook.core.budget import Budget
 from webhook.core.neighbours import UNKEPT_LABELS, Found, Neighbours, Presence
-from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Undecided
 from webhook.core.selectors import EVERYTHING, NOTHING, Scope, Selector, parse

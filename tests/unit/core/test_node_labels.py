@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget, OutOfSteps
 from webhook.core.node_labels import COLUMN_STEPS, NodeLabels
-from webhook.core.objects import Node
 
 
 def node(name: str, labels: dict[str, str]) -> Node:

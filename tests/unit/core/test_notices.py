@@ -21,10 +21,10 @@ from views import cluster
 
 from webhook.core import notices
 from webhook.core.admit import Answer, Entry, admit, unchanged
+from webhook.core.api.admission_review import decode
 from webhook.core.notices import Notice
 from webhook.core.placement import Mode, Policy, tell
 from webhook.core.reasons import Reason, Why
-from webhook.core.review import decode
 from webhook.core.view import ClusterView
 
 Object = dict[str, Any]

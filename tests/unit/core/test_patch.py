@@ -5,9 +5,9 @@ import pytest
 from builders import DECISION, on_node, virt_launcher_pod
 from msgspec import convert
 
+from webhook.core.api.pod import Pod
 from webhook.core.claims import Finding
 from webhook.core.json_patch import apply, tree_of
-from webhook.core.objects import Pod
 from webhook.core.patch import for_decision
 from webhook.core.placement import Leave, Pin, WeightedNode, tell
 from webhook.core.reasons import Reason

@@ -14,10 +14,11 @@ from builders import (
 from msgspec import convert
 from views import Patchy, cluster
 
-from webhook.core.objects import Pod
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod
 from webhook.core.placement import Leave, Pin, Policy, WeightedNode, decide, tell
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, Needs, Ref
 
 Object = dict[str, Any]
 SPREAD = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]

@@ -11,10 +11,10 @@ from builders import (
 from msgspec import convert
 from views import cluster
 
-from webhook.core.objects import Pod
+from webhook.core.api.admission_review import AdmissionRequest
+from webhook.core.api.pod import Pod
 from webhook.core.placement import Leave, Mode, Pin, Policy, decide, foreign
 from webhook.core.reasons import Reason
-from webhook.core.review import AdmissionRequest
 from webhook.core.view import Needs
 
 Object = dict[str, Any]

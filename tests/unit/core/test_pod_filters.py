@@ -10,10 +10,10 @@ from msgspec import convert
 from neighbour_judge import add, newcomer
 from scheduler_model import REQUIRED, Object
 
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget
 from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.neighbours import Found, Neighbours
-from webhook.core.objects import Node
 from webhook.core.pod_filters import PodFilters
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Ruling, Undecided

@@ -25,10 +25,13 @@ from strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scen
 from views import Patchy, cluster
 
 from webhook.core.admit import Answer, admit
-from webhook.core.affinity import MAX_TERMS, selector_admits
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Taint
+from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
+from webhook.core.api.pod import Toleration
 from webhook.core.feasibility import tolerates
-from webhook.core.objects import NodeSelector, Taint, Toleration
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.scheduler.plugins.node_affinity import selector_admits
+from webhook.core.view import Gap, Kind, Needs, Ref
 
 _INDEXES = range(4)
 _MANAGERS = {Ref(Kind.SHARE_MANAGER, Key("", f"h{i}")) for i in _INDEXES}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webhook.core.quantity import UNREADABLE, amounts, milli_value, units
+from webhook.core.api.quantity import UNREADABLE, amounts, milli_value, units
 
 INT64_MAX = 2**63 - 1
 SUFFIXES = {

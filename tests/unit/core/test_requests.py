@@ -4,9 +4,9 @@ import pytest
 from msgspec import convert
 from workloads import GIB, Object, asks, box, port
 
-from webhook.core.quantity import UNREADABLE, units
+from webhook.core.api.container import Workload
+from webhook.core.api.quantity import UNREADABLE, units
 from webhook.core.requests import ANY_ADDRESS, HostPort, Usage, is_counted, usage
-from webhook.core.workload import Workload
 
 
 @pytest.mark.parametrize(

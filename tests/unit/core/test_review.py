@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from builders import review, virt_launcher_pod
 
-from webhook.core.review import BadReview, decode, encode, uid_of
+from webhook.core.api.admission_review import BadReview, decode, encode, uid_of
 
 POD = virt_launcher_pod()
 

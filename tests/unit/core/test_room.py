@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from webhook.core.quantity import UNREADABLE
+from webhook.core.api.quantity import UNREADABLE
 from webhook.core.requests import ANY_ADDRESS, HostPort, Usage
 from webhook.core.room import NodeLoad, PortTaken, Shortage, allocatable, amount_text, places, refusal, refusals
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 
-from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector
 from webhook.core.selectors import EVERYTHING, NOTHING, Scope, Selector, Term, conjunction, parse, parse_terms
 
 Object = dict[str, Any]

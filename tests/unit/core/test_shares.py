@@ -18,10 +18,10 @@ from msgspec import convert
 from node_crowd import Crowded, There
 
 from webhook.core import fit
+from webhook.core.api.pod import Pod
 from webhook.core.crowd import Attendant, Counted, Gathering
 from webhook.core.feasibility import Verdict
 from webhook.core.neighbours import Presence
-from webhook.core.objects import Pod
 
 VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
 CPU: Final = 100

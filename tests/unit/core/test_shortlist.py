@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from msgspec import convert
 from views import Patchy, cluster
 
+from webhook.core.api.longhorn import LonghornNode
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
 from webhook.core.budget import STEPS_MAX
 from webhook.core.fit import applicant
-from webhook.core.objects import LonghornNode, Node, Pod
 from webhook.core.shortlist import _spread, pick
-from webhook.core.view import ClusterView, Gap, Key, Kind, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Ref
 from webhook.manifests import Manifests
 
 Object = dict[str, Any]

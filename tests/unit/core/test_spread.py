@@ -7,8 +7,8 @@ from msgspec import convert
 from neighbour_judge import Judge
 from scheduler_model import Object, Situation, refusals
 
+from webhook.core.api.node import Node
 from webhook.core.budget import Budget
-from webhook.core.objects import Node
 from webhook.core.reasons import Reason
 from webhook.core.rulings import Allowed, Refused, Ruling, Undecided
 

@@ -22,11 +22,12 @@ from msgspec import convert
 from views import Patchy, cluster
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.objects import Pod
+from webhook.core.api.meta import Key
+from webhook.core.api.pod import Pod
 from webhook.core.placement import Leave, Mode, Policy, Steer, tell
 from webhook.core.reasons import Reason
 from webhook.core.steering import decide, volume_of
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 
 Object = dict[str, Any]
 LONGHORN = "longhorn-system"

@@ -27,7 +27,8 @@ from steering_scenarios import MANY, VOLUME, scenarios
 from strategies import NAMESPACE, Scenario
 from views import Patchy, cluster
 
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.api.meta import Key
+from webhook.core.view import Gap, Kind, Needs, Ref
 
 LEAST_OF_A_LIST = 16
 ROUNDS = 4  # the volume, its tickets, the pods there, the nodes: where no cache knows anything

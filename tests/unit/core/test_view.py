@@ -1,6 +1,7 @@
 import pytest
 
-from webhook.core.view import Gap, Key, Kind, Needs, Ref, unread
+from webhook.core.api.meta import Key
+from webhook.core.view import Gap, Kind, Needs, Ref, unread
 
 NODE, CLAIM = Ref(Kind.NODE, Key("", "n1")), Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from webhook.core.volume_limits import CSINodeSpec, limits
+from webhook.core.api.node import CSINodeSpec
+from webhook.core.volume_limits import limits
 
 LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from watching import RESOURCES
 
-from webhook.core.view import Key, Kind
+from webhook.core.api.meta import Key
+from webhook.core.view import Kind
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.wire import Decoders
 

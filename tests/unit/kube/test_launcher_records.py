@@ -10,7 +10,7 @@ from msgspec import convert
 from views import cluster
 
 from webhook.core import fleet
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
 from webhook.core.placement import Policy
 from webhook.kube import launchers
 from webhook.kube.launchers import WireLauncher

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from strategies import GONE, bend
 from watching import RESOURCES
 
-from webhook.core import consumers, instances
-from webhook.core.affinity import only_node
-from webhook.core.objects import LABEL_MIGRATION_JOB_UID, Pod
+from webhook.core.api import virt_launcher
+from webhook.core.api.node_selector import only_node
+from webhook.core.api.pod import Pod
+from webhook.core.api.virt_launcher import LABEL_MIGRATION_JOB_UID
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.wire import Decoders, NotJSON
@@ -32,7 +33,7 @@ Object = dict[str, Any]
 def reads(pod: Pod) -> tuple[Any, ...]:
     """What core reads of a virt-launcher pod."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    owner = instances.owner(pod)
+    owner = virt_launcher.owner(pod)
     return (
         meta.namespace,
         meta.name,
@@ -43,7 +44,7 @@ def reads(pod: Pod) -> tuple[Any, ...]:
         meta.deletion_timestamp,
         spec.node_name or None,
         None if spec.node_name else only_node(spec.required_node_affinity),
-        [claim for claim in CLAIMS if claim and consumers.uses(pod, claim)],
+        [claim for claim in CLAIMS if claim and pod.uses(pod, claim)],
         status and status.phase,
     )
 
@@ -89,8 +90,8 @@ def test_a_pod_that_is_its_vms_next_is_told_from_the_one_that_ends() -> None:
         builders.vm_pod("3", vm="db01", created="2026-01-02T00:00:00Z"),
     ]
     known = [pod for pod in map(kept, pods) if pod]
-    assert [instances.standing(pod) for pod in known] == [instances.standing(p) for p in map(read, pods) if p]
-    assert max(known, key=instances.standing).metadata.name == "virt-launcher-2"
+    assert [virt_launcher.standing(pod) for pod in known] == [virt_launcher.standing(p) for p in map(read, pods) if p]
+    assert max(known, key=virt_launcher.standing).metadata.name == "virt-launcher-2"
 
 
 AFFINITIES: Final = {

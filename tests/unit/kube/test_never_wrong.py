@@ -17,8 +17,9 @@ from strategies import Object, Scenario, review_of, scenarios
 from views import LONGHORN_NAMESPACE, cluster
 
 from webhook.core.admit import Answer, admit
+from webhook.core.api.meta import Key
 from webhook.core.placement import Pin
-from webhook.core.view import Key, Kind
+from webhook.core.view import Kind
 from webhook.kube.client import Reply, Trouble
 from webhook.kube.store import Store
 

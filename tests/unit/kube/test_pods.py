@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from watching import RESOURCES
 
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector
 from webhook.core.crowd import Attendant, Gathering
 from webhook.core.neighbours import Presence
-from webhook.core.pod_rules import LabelSelector, PodAffinityTerm
 from webhook.core.requests import Usage
 from webhook.core.tally import as_dict
 from webhook.core.view import Kind

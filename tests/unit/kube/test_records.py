@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 from strategies import GONE, bend, chain, node
 from watching import RESOURCES
 
+from webhook.core.api.longhorn import LonghornNode, ShareManager
+from webhook.core.api.meta import Key
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.feasibility import TOPOLOGY_LABELS
-from webhook.core.objects import (
-    LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    ShareManager,
-)
-from webhook.core.view import Key, Kind
+from webhook.core.view import Kind
 from webhook.kube import records
 from webhook.kube.wire import Decoders, NotJSON
 

@@ -9,7 +9,8 @@ import pytest
 from builders import node, share_manager, share_manager_pod
 from watching import RESOURCES, lists
 
-from webhook.core.view import Key, Kind
+from webhook.core.api.meta import Key
+from webhook.core.view import Kind
 from webhook.kube import records
 from webhook.kube.watch import ListWatch, Request
 from webhook.kube.wire import Decoders

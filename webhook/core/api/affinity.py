@@ -10,23 +10,11 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from webhook.core.api.meta import LabelSelector
+from webhook.core.api.node_selector import NodeSelector, PreferredSchedulingTerm
+
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """metav1.LabelSelectorRequirement."""
-
-    key: str | None = None
-    operator: str | None = None
-    values: list[str] | None = None
-
-
-class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """metav1.LabelSelector: requirements, ANDed. An empty one matches everything, an absent one nothing."""
-
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[LabelSelectorRequirement] | None = None
 
 
 class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -58,3 +46,22 @@ class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None
+
+
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """v1.NodeAffinity."""
+
+    required: NodeSelector | None = field(name=REQUIRED, default=None)
+    preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
+
+
+class Affinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """v1.Affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: InterPodTerms | None = None
+    pod_anti_affinity: InterPodTerms | None = None

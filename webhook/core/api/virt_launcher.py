@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from webhook.core.objects import OwnerReference, Pod
+from webhook.core.api.meta import OwnerReference
+from webhook.core.api.pod import Pod
 
 INSTANCE: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
@@ -39,3 +40,8 @@ def standing(pod: Pod) -> tuple[bool, bool, str, str]:
         meta.creation_timestamp or "",
         meta.name or "",
     )
+
+
+LABEL_APP: Final = "kubevirt.io"
+LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
+VIRT_LAUNCHER: Final = "virt-launcher"

@@ -80,3 +80,16 @@ def _amount(written: object) -> int:
 def units(thousandths: int) -> int:
     """Thousandths as units, rounded up. To round twice is to round once."""
     return -(-thousandths // MILLI)
+
+
+_INT64_MAX: Final = 2**63 - 1
+_PARSE_INT_MAX_CHARS: Final = 4300  # what int() takes; leading zeros may be many
+_PARSE_INT: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def parse_int64(text: str) -> int | None:
+    """Go's strconv.ParseInt(text, 10, 64): None where that fails. Unlike int(), no blanks, underscores or bignums."""
+    if not _PARSE_INT.fullmatch(text) or len(text) > _PARSE_INT_MAX_CHARS:
+        return None
+    number = int(text)
+    return number if -_INT64_MAX - 1 <= number <= _INT64_MAX else None
