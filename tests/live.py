@@ -15,8 +15,8 @@ from model_api import Collection, bookmark, event
 from msgspec.structs import replace
 
 from webhook.core.admit import Answer, Entry, admit
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import Key
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.placement import Policy
 from webhook.core.view import Kind, Ref
 from webhook.kube.client import Api, Target

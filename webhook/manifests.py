@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import (
     LONGHORN_API_VERSION,
     SHARE_MANAGER_POD_PREFIX,
@@ -22,7 +23,6 @@ from webhook.core.api.meta import Key
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.placement import Pin
 from webhook.core.room import NO_HEADROOM

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.placement import Leave
 
 LOGGER: Final = logging.getLogger("webhook")
@@ -51,7 +51,7 @@ def of(
     """The record of an answer, as of now."""
     request, pod, decision, audit = answer.request, answer.pod, answer.decision, answer.audit_annotations
     meta = pod.metadata if pod else None
-    instance = virt_launcher.owner(pod) if pod else None
+    instance = kubevirt.owner(pod) if pod else None
     return AdmissionRecord(
         time=datetime.now(UTC),
         level="info",

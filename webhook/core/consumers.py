@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.api.meta import Key
 from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import only_node
@@ -53,12 +53,12 @@ class _VM(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The VirtualMachineInstance's name; the pod's where nothing owns it."""
-        return virt_launcher.name(self.pod)
+        return kubevirt.name(self.pod)
 
     @property
     def instance(self) -> Key | None:
         """Namespace and uid of the VirtualMachineInstance, which its pods are labelled with."""
-        owner = virt_launcher.owner(self.pod)
+        owner = kubevirt.owner(self.pod)
         return Key(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
 
 
@@ -86,11 +86,9 @@ class _Search(Struct, frozen=True):
         running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
             vm = _VM(f"{claim.namespace}/{claim.name}", pod)
-            if not virt_launcher.is_finished(pod):
+            if not kubevirt.is_finished(pod):
                 running.setdefault((vm.claim, vm.name), []).append(vm)
-        return [
-            self._finding(max(vms, key=lambda vm: virt_launcher.standing(vm.pod))) for _, vms in sorted(running.items())
-        ]
+        return [self._finding(max(vms, key=lambda vm: kubevirt.standing(vm.pod))) for _, vms in sorted(running.items())]
 
     def _finding(self, vm: _VM) -> Finding:
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
@@ -154,7 +152,7 @@ class _Search(Struct, frozen=True):
 
 
 def _is_leaving(pod: Pod) -> bool:
-    return virt_launcher.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
+    return kubevirt.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
 
 
 def _on_node(namespace: str, node: str) -> Ref:

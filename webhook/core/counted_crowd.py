@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.crowd import Attendant, Gathering, Room
 from webhook.core.drawn import places
 from webhook.core.neighbours import Neighbours

@@ -13,10 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core import claims
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
-from webhook.core.api.virt_launcher import LABEL_MIGRATION_JOB_UID
 from webhook.core.claims import Finding
 from webhook.core.placement import Mode, Policy, asked_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, CHAIN_ORDER, Reason, Why
@@ -102,10 +102,10 @@ class VirtualMachineRow(Struct, frozen=True, kw_only=True, gc=False):
 
 def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VirtualMachineRow | None:
     """The row of the one VM that these pods are of; None where none of them runs it, or it did not ask for us."""
-    there = [pod for pod in pods if not virt_launcher.is_finished(pod)]
+    there = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not there:
         return None
-    pod = max(there, key=virt_launcher.standing)
+    pod = max(there, key=kubevirt.standing)
     mode = asked_mode(pod, policy)
     if not isinstance(mode, Mode):
         return None
@@ -116,7 +116,7 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VirtualMachin
     state, why, since = _state(pod, volumes, pinned=pinned)
     return VirtualMachineRow(
         namespace=pod.metadata.namespace or "",
-        name=virt_launcher.name(pod),
+        name=kubevirt.name(pod),
         pod=pod.metadata.name or "",
         node=pod.spec.node_name,
         asked=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) or "",

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from webhook.core import fleet, placement
 from webhook.core.admit import Answer, Entry
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.api.names import is_node_name
 from webhook.core.claims import Finding
 from webhook.core.placement import Leave, Mode
@@ -87,7 +87,7 @@ def of(answer: Answer, entry: Entry) -> list[Notice]:
 def _of_virt_launcher(answer: Answer) -> Iterator[Notice]:
     request, decision = answer.request, answer.decision
     pod = answer.pod or request.object
-    owner = virt_launcher.owner(pod) if pod else None
+    owner = kubevirt.owner(pod) if pod else None
     if pod is None or owner is None:
         return
     reason, message = NOT_CO_SCHEDULED, str(decision.why)

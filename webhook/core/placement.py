@@ -13,12 +13,12 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core import claims, fit, shortlist
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.api.admission_review import POD, RequestHead
+from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.meta import Key
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes
 from webhook.core.api.pod import Pod
-from webhook.core.api.virt_launcher import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.claims import Finding
 from webhook.core.feasibility import Verdict
 from webhook.core.fit import Applicant
@@ -193,7 +193,7 @@ def _shortlist(
     fitting = [verdict.node for verdict in verdicts if verdict.fits]
     if not fitting or any(finding.open for finding in findings):
         return ()
-    owner = virt_launcher.owner(who.pod)
+    owner = kubevirt.owner(who.pod)
     reluctance = shortlist.reluctance_of(fitting[0], who.pod, view)
     return shortlist.pick(who, fitting, view, seed=(owner.uid if owner else None) or fitting[0], reluctance=reluctance)
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.core.api.affinity import REQUIRED
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.documents import BadDocument, Document
 from webhook.explain import derive_notes, derive_requests
 from webhook.explain.cluster import Cluster

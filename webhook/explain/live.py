@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import Key
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.room import NO_HEADROOM
 from webhook.core.view import ClusterView, Gap, Kind, Ref

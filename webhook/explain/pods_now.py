@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 
 from webhook.core import restart
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
 from webhook.core.written import decode
 from webhook.explain import names
@@ -29,8 +29,8 @@ def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
         return False
     if newcomer.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
         return pod.metadata.name == newcomer.metadata.name
-    vm = virt_launcher.name(newcomer)
-    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and virt_launcher.name(pod) == vm
+    vm = kubevirt.name(newcomer)
+    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.name(pod) == vm
 
 
 def stuck(pod: Pod, cluster: Cluster) -> str | None:
@@ -40,7 +40,7 @@ def stuck(pod: Pod, cluster: Cluster) -> str | None:
     if told is None or told.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")
-    free = _restart(virt_launcher.name(pod), pod.metadata.namespace or "default", cluster)
+    free = _restart(kubevirt.name(pod), pod.metadata.namespace or "default", cluster)
     return f"{why.sentence}; a new pod is decided on by what is there then: {free}"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
@@ -103,14 +103,14 @@ def _claim(key: Key, view: ClusterView, policy: Policy) -> ClaimLink:
         persistent_volume=there.spec.volume_name if there and there.spec else None,
         phase=there.status.phase if there and there.status else None,
         access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
-        vms=None if isinstance(pods, Gap) else [_vm(pod, policy) for pod in pods if not virt_launcher.is_finished(pod)],
+        vms=None if isinstance(pods, Gap) else [_vm(pod, policy) for pod in pods if not kubevirt.is_finished(pod)],
     )
 
 
 def _vm(pod: Pod, policy: Policy) -> VMLink:
     mode = asked_mode(pod, policy)
     return VMLink(
-        vm=virt_launcher.name(pod),
+        vm=kubevirt.name(pod),
         pod=claim_chain.pod_link(pod),
         annotation=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE),
         mode=mode.value if isinstance(mode, Mode) else None,

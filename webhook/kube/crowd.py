@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Hashable, Mapping
 from typing import Final
 
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.crowd import Attendant, Room
@@ -125,5 +125,5 @@ class WatchedCrowd:
 
 def _owner(pod: Pod, namespace: str) -> Hashable | None:
     """The VirtualMachineInstance: it has one pod that starts it, however often that is created anew."""
-    instance = virt_launcher.owner(pod)
+    instance = kubevirt.owner(pod)
     return (namespace, instance.uid) if instance and instance.uid else None

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
 from webhook.core.api.meta import Key
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.view import Kind
 from webhook.kube import records
 from webhook.kube.index import ByHandle, Index, Nodes

@@ -12,10 +12,10 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
+from webhook.core.api.kubevirt import INSTANCE, LABEL_MIGRATION_JOB_UID
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
-from webhook.core.api.virt_launcher import INSTANCE, LABEL_MIGRATION_JOB_UID
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.records import build_status, claim_key, placed_at, refusal, share
 

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
-from webhook.core.api.virt_launcher import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.crowd import Attendant, Counted, Gathering
 from webhook.core.drawn import places
 from webhook.core.requests import usage

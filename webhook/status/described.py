@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from webhook.core import fleet
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
 from webhook.core.fleet import VirtualMachineRow
@@ -19,7 +19,7 @@ def rows(manifests: Manifests, longhorn_namespace: str) -> list[VirtualMachineRo
     for pod in manifests.launchers():
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        groups.setdefault(Key(namespace, virt_launcher.name(pod)), []).append(placed)
+        groups.setdefault(Key(namespace, kubevirt.name(pod)), []).append(placed)
     policy = Policy(longhorn_namespace=longhorn_namespace)
     found = (fleet.row(pods, manifests, policy) for pods in groups.values())
     return [row for row in found if row is not None]

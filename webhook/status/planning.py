@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from webhook.core import restart, room
 from webhook.core.api.container import Quantities
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
-from webhook.core.api.virt_launcher import LABEL_MIGRATION_JOB_UID
 from webhook.core.fleet import State, VirtualMachineRow
 from webhook.core.requests import usage
 from webhook.core.room import NodeLoad

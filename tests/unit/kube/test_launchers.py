@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from strategies import GONE, bend
 from watching import RESOURCES
 
-from webhook.core.api import virt_launcher
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import only_node
 from webhook.core.api.pod import Pod
-from webhook.core.api.virt_launcher import LABEL_MIGRATION_JOB_UID
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.wire import Decoders, NotJSON
@@ -33,7 +33,7 @@ Object = dict[str, Any]
 def reads(pod: Pod) -> tuple[Any, ...]:
     """What core reads of a virt-launcher pod."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
-    owner = virt_launcher.owner(pod)
+    owner = kubevirt.owner(pod)
     return (
         meta.namespace,
         meta.name,
@@ -90,8 +90,8 @@ def test_a_pod_that_is_its_vms_next_is_told_from_the_one_that_ends() -> None:
         builders.vm_pod("3", vm="db01", created="2026-01-02T00:00:00Z"),
     ]
     known = [pod for pod in map(kept, pods) if pod]
-    assert [virt_launcher.standing(pod) for pod in known] == [virt_launcher.standing(p) for p in map(read, pods) if p]
-    assert max(known, key=virt_launcher.standing).metadata.name == "virt-launcher-2"
+    assert [kubevirt.standing(pod) for pod in known] == [kubevirt.standing(p) for p in map(read, pods) if p]
+    assert max(known, key=kubevirt.standing).metadata.name == "virt-launcher-2"
 
 
 AFFINITIES: Final = {
