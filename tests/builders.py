@@ -22,7 +22,7 @@ from builders_longhorn import (  # noqa: F401 - Longhorn's objects are built by 
 )
 
 from webhook.core.api.node_selector import NodeSelectorTerm, pin
-from webhook.core.written import Written, encode, fingerprint
+from webhook.core.patch.written import Written, encode, fingerprint
 
 Object = dict[str, Any]
 

@@ -13,7 +13,7 @@ from steering_scenarios import VOLUME
 from strategies import Object, Scenario
 from views import LONGHORN_NAMESPACE
 
-from webhook.core.placement import Mode
+from webhook.core.opt_in import Mode
 
 
 class Model:

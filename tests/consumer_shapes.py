@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import GONE, Object, Scenario, bend, node
 
 from webhook.core.admit import Entry
-from webhook.core.placement import Mode
+from webhook.core.opt_in import Mode
 
 VOLUME = "h0"
 _VMS = ("db01", "db02")

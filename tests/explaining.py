@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from webhook import documents, explain
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.explain.cluster import Described
 from webhook.manifests import Manifests
 

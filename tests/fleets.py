@@ -9,8 +9,8 @@ from msgspec import convert
 from views import Patchy, cluster
 
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import VirtualMachineRow, row
-from webhook.core.placement import Mode, Policy
+from webhook.core.observe.vm_status import VirtualMachineRow, row
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Gap, Ref
 
 EARLY, LATER, LATEST = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z", "2026-01-03T00:00:00Z"

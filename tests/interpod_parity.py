@@ -27,13 +27,13 @@ from neighbour_situations import Maker, Setting
 from scheduled import is_judged, refusal
 from scheduler_model import REQUIRED, Situation, refusals
 
-from webhook.core import interpod, spread
 from webhook.core.api.node import Node
-from webhook.core.budget import Budget
-from webhook.core.neighbours import Neighbours
-from webhook.core.node_labels import NodeLabels
-from webhook.core.rulings import Allowed, Ruling, overall
-from webhook.core.search import Search
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
+from webhook.core.scheduler.state.pod_index import Neighbours
+from webhook.core.scheduler.status import Allowed, Ruling, overall
+from webhook.core.scheduler.topology.node_labels import NodeLabels
+from webhook.core.scheduler.topology.search import Search
 
 BY_NAME: Final = "by name"
 BY_TAINTS: Final = "by taints"
@@ -210,8 +210,8 @@ class Core:
         search = Search(self._nodes, self._labels, self._neighbours, Budget())
         return overall(
             (
-                interpod.filter_node(interpod.pre_filter(asked, search), node),
-                spread.filter_node(spread.pre_filter(asked, search), node),
+                inter_pod_affinity.filter_node(inter_pod_affinity.pre_filter(asked, search), node),
+                pod_topology_spread.filter_node(pod_topology_spread.pre_filter(asked, search), node),
             )
         )
 

@@ -13,7 +13,7 @@ from impostors import Said, impostor, patched, reviewed
 from installed import Installed, free_port
 from kube_api import Object
 
-from webhook.core.json_patch import Operation, add
+from webhook.core.patch.json_patch import Operation, add
 
 _HOST: Final = "127.0.0.3"  # the API server speaks HTTP/2 to 127.0.0.1
 _PROBE: Final = "probed"

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import Key
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, Ref
 from webhook.kube.client import Api, Target
 from webhook.kube.kinds import Resource, WatchedPods, resources

@@ -8,17 +8,17 @@ from typing import Any, Final
 from msgspec import convert
 from scheduler_model import REQUIRED, Object, Situation
 
-from webhook.core import interpod, spread
 from webhook.core.api.affinity import PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.node import Node
 from webhook.core.api.node_selector import NodeSelector
 from webhook.core.api.pod import Toleration
-from webhook.core.budget import Budget
-from webhook.core.neighbours import Neighbour, Neighbours, Presence
-from webhook.core.newcomer import Newcomer
-from webhook.core.node_labels import NodeLabels
-from webhook.core.rulings import Ruling
-from webhook.core.search import Search
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
+from webhook.core.scheduler.state.incoming_pod import Newcomer
+from webhook.core.scheduler.state.pod_index import Neighbour, Neighbours, Presence
+from webhook.core.scheduler.status import Ruling
+from webhook.core.scheduler.topology.node_labels import NodeLabels
+from webhook.core.scheduler.topology.search import Search
 
 _NONE: Final[Object] = {}
 
@@ -38,11 +38,15 @@ class Judge:
 
     def interpod(self, budget: Budget | None = None) -> Ruling:
         """InterPodAffinity; within the usual budget, where none is told."""
-        return interpod.filter_node(interpod.pre_filter(self.newcomer, self._search(budget)), self.node)
+        return inter_pod_affinity.filter_node(
+            inter_pod_affinity.pre_filter(self.newcomer, self._search(budget)), self.node
+        )
 
     def spread(self, budget: Budget | None = None) -> Ruling:
         """PodTopologySpread; as `interpod`."""
-        return spread.filter_node(spread.pre_filter(self.newcomer, self._search(budget)), self.node)
+        return pod_topology_spread.filter_node(
+            pod_topology_spread.pre_filter(self.newcomer, self._search(budget)), self.node
+        )
 
     def _search(self, budget: Budget | None) -> Search:
         return Search(self.nodes, NodeLabels(), self.neighbours, budget or Budget())

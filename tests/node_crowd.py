@@ -9,10 +9,12 @@ from msgspec import Struct, convert, field
 from views import Patchy, cluster
 
 from webhook.core.api.node import Node
-from webhook.core.crowd import Crowd, Gathering, Room
-from webhook.core.neighbours import Neighbours
-from webhook.core.node_labels import NodeLabels
-from webhook.core.requests import Usage
+from webhook.core.scheduler.state.cache import Gathering
+from webhook.core.scheduler.state.node_info import Room
+from webhook.core.scheduler.state.pod_index import Neighbours
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import Crowd
+from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Gap, Ref
 
 HAS = {"pods": 3, "cpu": 1000}

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from kube_api import Object
 from one_story import HOME, VMS, Story
 
-from webhook.core.fleet import State
+from webhook.core.observe.vm_status import State
 
 STATES: Final = {"apart": "apart", "cold": "together", "pinned": "stuck", "together": "together"}
 DECIDED: Final = {"apart": "migrated", "cold": "unchanged", "pinned": "required", "together": "required"}

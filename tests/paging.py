@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from serving import Reply
 from wire import Wire
 
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.kube.fleet import Fleet
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.store import Store

@@ -32,7 +32,7 @@ from kube_api import Object
 
 from webhook import documents
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.manifests import Manifests
 
 _PATIENCE_SECONDS: Final = 10.0

@@ -21,12 +21,13 @@ from room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_c
 from scheduled import is_judged, refusal
 from views import cluster
 
-from webhook.core import fit
 from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.feasibility import ClaimVolume, Verdict
+from webhook.core.decision import Verdict
+from webhook.core.placement import fit
 from webhook.core.reasons import Reason
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 
 T = TypeVar("T")
 FITS: Final = "fits"

@@ -17,7 +17,7 @@ from msgspec import convert
 from room_pods import OVERHEAD, RUNTIME_CLASS, PodShapes
 
 from webhook.core.api.container import Workload, WorkloadStatus
-from webhook.core.requests import is_over, usage
+from webhook.core.scheduler.state.pod_requests import is_over, usage
 
 Object = dict[str, Any]
 

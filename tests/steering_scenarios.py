@@ -25,7 +25,7 @@ from strategies import (
 from views import LONGHORN_NAMESPACE
 
 from webhook.core.admit import Entry
-from webhook.core.placement import Mode
+from webhook.core.opt_in import Mode
 
 VOLUME = "h0"
 MANY = tuple(f"m{i}" for i in range(1, 111))  # more than the scheduler always scores all of

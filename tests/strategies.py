@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from views import LONGHORN_NAMESPACE
 
 from webhook.core.admit import Entry
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 
 NAMESPACE = "vms"
 GONE = object()

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import convert
 
 from webhook.core.api.container import Workload, WorkloadStatus
-from webhook.core.requests import usage
+from webhook.core.scheduler.state.pod_requests import usage
 
 Object = dict[str, Any]
 GIB = 2**30

@@ -17,13 +17,14 @@ from msgspec import Struct
 from webhook import record
 from webhook.background import Background
 from webhook.core import admit as core
-from webhook.core import restart
 from webhook.core.admit import Answer, Entry, Question
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import VirtualMachineRow
-from webhook.core.placement import Pin, Policy
+from webhook.core.decision import Pin
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import VirtualMachineRow
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Ref
 from webhook.log import Log, failure

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from msgspec import Struct
 
 from webhook import __version__, options, settings
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.errors import UserError
 from webhook.options import BadSettings, Option
 

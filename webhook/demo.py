@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from webhook.app import entries
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.documents import BadDocument, read_file
 from webhook.explain.explanation import entry_of

@@ -23,11 +23,11 @@ from webhook.core.api.meta import Key
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.placement import Pin
-from webhook.core.room import NO_HEADROOM
+from webhook.core.decision import Pin
+from webhook.core.scheduler.plugins.node_volume_limits import limits
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.snapshot import CountedCrowd
 from webhook.core.view import ClusterView, Gap, Ref
-from webhook.core.volume_limits import limits
 from webhook.documents import BadDocument, Document, read_file
 
 _T = TypeVar("_T")

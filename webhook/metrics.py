@@ -20,8 +20,8 @@ from prometheus_client.registry import Collector
 
 from webhook import __version__
 from webhook.core.admit import Entry
-from webhook.core.fleet import Decided, State, VirtualMachineRow
-from webhook.core.notices import Outcome
+from webhook.core.observe.events import Outcome
+from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
 from webhook.core.view import Kind
 from webhook.families import Family, Histogram, Labels
 from webhook.record import AdmissionRecord

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
-from webhook.core.placement import Leave
+from webhook.core.decision import Leave
 
 LOGGER: Final = logging.getLogger("webhook")
 

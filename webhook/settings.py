@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from webhook.core import room
-from webhook.core.placement import Mode
+from webhook.core.opt_in import Mode
+from webhook.core.scheduler.state import node_info
 from webhook.options import Address, BadSettings, Option, address, count, name, on_or_off, one_of, seconds, yes_or_no
 
 
@@ -64,7 +64,7 @@ def _headroom(text: str) -> Mapping[str, int]:
     pairs = [pair.partition("=") for pair in text.split(",") if pair]
     if any(not (name and equals and quantity) for name, equals, quantity in pairs):
         raise ValueError(expected)
-    kept = room.allocatable({name: quantity for name, _, quantity in pairs})
+    kept = node_info.allocatable({name: quantity for name, _, quantity in pairs})
     odd = next((name for name, _, quantity in pairs if name not in kept and quantity != "0"), None)
     if odd is not None:
         raise ValueError(f"{expected}; {odd} is no resource that the scheduler counts, or its quantity can't be read")

@@ -19,7 +19,7 @@ from prometheus_client.samples import Sample
 from scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
 from serving import Client, Serving
 
-from webhook.core.fleet import Decided, State
+from webhook.core.observe.vm_status import Decided, State
 from webhook.families import Family
 
 PODS: Final = 7

@@ -24,7 +24,7 @@ from one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 from vm_events import events, written
 
 from webhook import cli, settings
-from webhook.core.fleet import Decided, State
+from webhook.core.observe.vm_status import Decided, State
 from webhook.families import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"

@@ -22,7 +22,7 @@ from pod_changes import plain
 from serving import Serving
 from vm_starts import Starting
 
-from webhook.core.json_patch import add
+from webhook.core.patch.json_patch import add
 
 LABEL: Final = "tests/disk"
 _MADE_ANEW: Final = ("name", "uid", "creationTimestamp", "managedFields")  # by the API server, for each pod

@@ -21,7 +21,7 @@ from scale import Scale, claim_name, collections, namespace
 from table import percentile
 
 from webhook.app import admitter
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.kube.kinds import WatchedPods
 from webhook.kube.store import Store
 

@@ -27,7 +27,7 @@ from scraping import asking, scraped  # noqa: E402
 from stages import stages  # noqa: E402
 
 from webhook import app  # noqa: E402
-from webhook.core.placement import Policy  # noqa: E402
+from webhook.core.opt_in import Policy  # noqa: E402
 from webhook.manifests import Manifests  # noqa: E402
 from webhook.metrics import Admissions  # noqa: E402
 

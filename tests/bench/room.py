@@ -27,8 +27,9 @@ from sample import sample_review
 from table import row, title
 
 from webhook.core.api.container import Workload, WorkloadStatus
-from webhook.core.requests import Usage, is_over, usage
-from webhook.core.room import NodeLoad, allocatable, refusal
+from webhook.core.scheduler.plugins.node_resources_fit import refusal
+from webhook.core.scheduler.state.node_info import NodeLoad, allocatable
+from webhook.core.scheduler.state.pod_requests import Usage, is_over, usage
 
 _ALLOCATABLE: Final = {
     "cpu": "95500m",

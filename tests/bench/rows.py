@@ -13,7 +13,7 @@ from typing import Any
 from process import resident
 from scale import vm_name
 
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube.client import Api, Target
 from webhook.kube.fleet import Fleet

@@ -27,7 +27,8 @@ from scale import PODS, Scale, claim_name, collections, namespace  # noqa: E402
 from table import percentile, row, title  # noqa: E402
 
 from webhook.core.admit import Answer, admit  # noqa: E402
-from webhook.core.placement import Mode, Pin, Policy  # noqa: E402
+from webhook.core.decision import Pin  # noqa: E402
+from webhook.core.opt_in import Mode, Policy  # noqa: E402
 from webhook.kube.store import Store  # noqa: E402
 
 LONGEST_MS: Final = 5.0

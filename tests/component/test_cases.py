@@ -19,7 +19,7 @@ from corpus import UNCHANGED, Case
 
 from webhook import documents
 from webhook.core.admit import AGAIN, Answer, Entry, admit
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
 from webhook.manifests import Manifests
 

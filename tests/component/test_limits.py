@@ -14,7 +14,7 @@ from serving import PATH, request
 from wire import Wire, listening
 
 from webhook import app
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.log import JSONFormatter
 from webhook.record import AdmissionRecord
 from webhook.serving.routes import Limits, webhook_handler

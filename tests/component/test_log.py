@@ -18,7 +18,7 @@ from serving import PATH, cluster, request
 from wire import listening
 
 from webhook import app
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.documents import read
 from webhook.log import Log
 from webhook.manifests import Manifests

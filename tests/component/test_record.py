@@ -13,7 +13,7 @@ from serving import cluster
 from webhook import record
 from webhook.core import admit
 from webhook.core.admit import Answer
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.documents import read
 from webhook.manifests import Manifests
 

@@ -12,7 +12,7 @@ import yaml
 from explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, the_cluster
 
 from webhook import explain
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.documents import BadDocument
 
 KIND_ROWS = {

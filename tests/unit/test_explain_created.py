@@ -15,9 +15,9 @@ from views import cluster
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.node_selector import NodeSelectorTerm
-from webhook.core.patch import near
-from webhook.core.placement import Mode, Policy
-from webhook.core.written import fingerprint
+from webhook.core.opt_in import Mode, Policy
+from webhook.core.patch.decision_patch import near
+from webhook.core.patch.written import fingerprint
 from webhook.explain.created import as_created
 
 DECISION = "kubevirt-scheduler/decision"

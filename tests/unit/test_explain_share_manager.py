@@ -12,7 +12,7 @@ from cold_start import PASSPHRASE, VOLUME, created, encrypted, explain, explaine
 from explaining import a_review
 
 from webhook.core.admit import Entry
-from webhook.core.placement import Mode
+from webhook.core.opt_in import Mode
 from webhook.documents import BadDocument
 from webhook.explain import explanation
 

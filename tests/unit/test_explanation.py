@@ -12,7 +12,7 @@ from explaining import a_pod, a_review, a_vm, as_yaml, explained, run, the_clust
 
 from webhook.core.admit import Entry
 from webhook.core.api.meta import Key
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind, Needs, Ref
 from webhook.documents import BadDocument
 from webhook.explain import cluster, explanation, names

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scraping import told
 
 from webhook.core.api.meta import Key
-from webhook.core.fleet import Decided, State, VirtualMachineRow
+from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
 from webhook.families import Family
 from webhook.kube.fleet import Changes, Snapshot
 from webhook.metrics import VirtualMachines, of_vms

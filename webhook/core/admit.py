@@ -11,12 +11,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import json_patch, patch, placement, steering, unpatch
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
-from webhook.core.json_patch import NotApplicable, Operation
-from webhook.core.placement import Decision, Leave, Policy
+from webhook.core.decision import Decision, Leave
+from webhook.core.opt_in import Policy, foreign
+from webhook.core.patch import decision_patch, json_patch, unpatch
+from webhook.core.patch.json_patch import NotApplicable, Operation
+from webhook.core.placement import share_manager, virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
 from webhook.core.view import ClusterView, Needs
 
@@ -46,8 +48,8 @@ class Entry(Enum):
         self.path = f"/mutate/{title}"
         self.decide = decide
 
-    VIRT_LAUNCHER = "virt-launcher", placement.decide
-    SHARE_MANAGER = "share-manager", steering.decide
+    VIRT_LAUNCHER = "virt-launcher", virt_launcher.decide
+    SHARE_MANAGER = "share-manager", share_manager.decide
 
 
 class Question(Struct, frozen=True):
@@ -81,9 +83,9 @@ def read(body: bytes, entry: Entry) -> Question | Answer:
         BadReview: the body is no AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
     request = admission_review.decode(body)
-    foreign = placement.foreign(request)
-    if foreign:
-        return unchanged(request, foreign)
+    why = foreign(request)
+    if why:
+        return unchanged(request, why)
     pod = request.pod()
     before, undone = unpatch.taken_out(pod)
     return Question(request, entry, pod, before, undone)
@@ -94,7 +96,7 @@ def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | Ne
     decision = question.entry.decide(question.before, question.namespace, view, policy)
     if isinstance(decision, Needs):
         return decision
-    written = patch.for_decision(question.before, decision)
+    written = decision_patch.for_decision(question.before, decision)
     if isinstance(written, Why):
         decision, written = Leave(why=written), []
     return _proven(question.request, question.pod, decision, question.undone, written)

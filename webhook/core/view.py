@@ -17,7 +17,7 @@ from webhook.core.api.meta import Key
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.crowd import Crowd
+from webhook.core.scheduler.state.snapshot import Crowd
 
 
 class Kind(StrEnum):

@@ -15,7 +15,7 @@ from typing import Final, Literal, TextIO
 import msgspec
 
 from webhook import documents
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.documents import BadDocument, Document
 from webhook.errors import UserError
 from webhook.explain import explanation, kubevirt, names, question, text

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.claims import Finding
+from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Gap
 

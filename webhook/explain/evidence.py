@@ -11,12 +11,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import claims, consumers, fit, steering
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.feasibility import Verdict
-from webhook.core.placement import Policy
+from webhook.core.decision import Verdict
+from webhook.core.evidence import consumers, share_managers
+from webhook.core.opt_in import Policy
+from webhook.core.placement import fit, share_manager
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 from webhook.explain import claim_chain, volume_chain
 from webhook.explain.claim_chain import ClaimChain
@@ -64,9 +65,9 @@ def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: P
         return Evidence()
     if entry is Entry.SHARE_MANAGER:
         return _of_volume(pod, namespace, cluster, policy)
-    findings = settled(cluster, lambda view: claims.resolve(pod, namespace, view))
+    findings = settled(cluster, lambda view: share_managers.resolve(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
-    who = fit.applicant(pod, namespace, claims.bound_volumes(findings))
+    who = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
     nodes, trouble = _nodes(lambda name, view: fit.judge(name, who, view), candidates, cluster)
     return Evidence(
         claims=[claim_chain.of(finding, namespace, cluster.view) for finding in findings],
@@ -77,12 +78,12 @@ def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: P
 
 def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Evidence:
     """The evidence for a share-manager pod: it has no claim, and verdicts of its own."""
-    volume = steering.volume_of(pod)
+    volume = share_manager.volume_of(pod)
     findings = settled(cluster, lambda view: consumers.resolve(volume, view, policy))
     chain = settled(cluster, lambda view: volume_chain.of(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
     who = fit.applicant(pod, namespace)
-    nodes, trouble = _nodes(lambda name, view: steering.judge(name, who, view), candidates, cluster)
+    nodes, trouble = _nodes(lambda name, view: share_manager.judge(name, who, view), candidates, cluster)
     notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {trouble}"] if trouble else []
     view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, Key("", volume))
     if view.volume_attachment(volume) is Gap.UNAVAILABLE:

@@ -14,12 +14,14 @@ import jsonpatch
 import msgspec
 from msgspec import Struct
 
-from webhook.core import admit, steering
+from webhook.core import admit
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
-from webhook.core.placement import Decision, Leave, Policy, WeightedNode
+from webhook.core.decision import Decision, Leave, WeightedNode
+from webhook.core.opt_in import Policy
+from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, Needs
 from webhook.documents import BadDocument
@@ -201,7 +203,7 @@ def entry_of(review: Any) -> Entry:
 def _prepared(review: Any, cluster: Cluster) -> list[str]:
     """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
     try:
-        volume = steering.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
+        volume = share_manager.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
     except msgspec.ValidationError:
         return []  # core says what is wrong with it
     cluster.node_names()

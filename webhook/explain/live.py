@@ -20,10 +20,10 @@ from webhook.core.api.meta import Key
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.room import NO_HEADROOM
+from webhook.core.scheduler.plugins.node_volume_limits import limits
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.snapshot import CountedCrowd
 from webhook.core.view import ClusterView, Gap, Kind, Ref
-from webhook.core.volume_limits import limits
 from webhook.documents import Document
 from webhook.errors import UserError
 from webhook.explain import names, reader

@@ -13,7 +13,7 @@ from msgspec import Struct
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
-from webhook.core.counted_crowd import CountedCrowd
+from webhook.core.scheduler.state.snapshot import CountedCrowd
 from webhook.core.view import Gap, Ref
 from webhook.kube.store import Read, Store, View
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from webhook.core import restart
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.observe import restart
+from webhook.core.patch.written import decode
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
-from webhook.core.written import decode
 from webhook.explain import names
 from webhook.explain.cluster import Cluster
 

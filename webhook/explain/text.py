@@ -14,7 +14,7 @@ from typing import Final
 import yaml
 
 from webhook.core.admit import Entry
-from webhook.core.placement import Mode
+from webhook.core.opt_in import Mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.explain import links
 from webhook.explain.claim_chain import ClaimChain

@@ -1,7 +1,7 @@
 """VolumeChain: what stands behind a Longhorn volume, from its share-manager to the VMs that use it.
 
 The ClaimChain of a share-manager pod, the other way round. Looked up to be shown; which VM counts was decided in
-webhook.core.consumers.
+webhook.core.evidence.consumers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from webhook.core.api import kubevirt
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.claims import Finding
-from webhook.core.placement import Mode, Policy, asked_mode
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Mode, Policy, asked_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 from webhook.explain import claim_chain

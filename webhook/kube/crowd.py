@@ -1,4 +1,4 @@
-"""WatchedCrowd: the Crowd (webhook.core.crowd) of a live cluster, by the caches of its pods and nodes.
+"""WatchedCrowd: the Crowd (webhook.core.scheduler.state.cache) of a live cluster, by the caches of its pods and nodes.
 
 It also counts what no cache shows yet: pods that were drawn to nodes a moment ago. So of many calls at once no two get
 the last place. What other replicas have decided is known once a watch shows their pods.
@@ -13,11 +13,12 @@ from typing import Final
 from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.crowd import Attendant, Room
-from webhook.core.neighbours import Neighbours, Presence
-from webhook.core.node_labels import NodeLabels
-from webhook.core.placement import Pin
-from webhook.core.requests import Usage
+from webhook.core.decision import Pin
+from webhook.core.scheduler.state.cache import Attendant
+from webhook.core.scheduler.state.node_info import Room
+from webhook.core.scheduler.state.pod_index import Neighbours, Presence
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Kind
 from webhook.kube.index import Nodes
 from webhook.kube.pods import REPLICA_LABELS, Pods

@@ -21,9 +21,9 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct
 
-from webhook.core import notices
 from webhook.core.admit import Answer, Entry
-from webhook.core.notices import Notice, Outcome
+from webhook.core.observe import events
+from webhook.core.observe.events import Notice, Outcome
 from webhook.kube.client import Reply, Trouble
 from webhook.kube.pace import Memory, Pace
 from webhook.kube.wire import Decoders
@@ -96,7 +96,7 @@ class Events:
 
     def hear(self, answer: Answer, entry: Entry) -> None:
         """An admission was answered. Nothing is waited for, and nothing goes wrong here."""
-        if not notices.is_worth_telling(answer):
+        if not events.is_worth_telling(answer):
             return
         if self._queue.full():
             self.counts[Outcome.OVERFLOWED] += 1
@@ -127,7 +127,7 @@ class Events:
             LOGGER.warning("events dropped", extra={"fields": {"because": "shutting down", "dropped": left}})
 
     async def _tell(self, heard: _Heard) -> None:
-        for notice in notices.of(heard.answer, heard.entry):
+        for notice in events.of(heard.answer, heard.entry):
             outcome = await self._told(notice, heard.at)
             self.counts[outcome] += 1
             told = {"uid": heard.answer.request.uid, "outcome": outcome.value, "reason": notice.reason}

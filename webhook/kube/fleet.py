@@ -1,4 +1,5 @@
-"""Fleet: the rows of all VMs that asked for co-scheduling (webhook.core.fleet), kept up with a Store's caches.
+"""Fleet: the rows of all VMs that asked for co-scheduling (webhook.core.observe.vm_status), kept up with a Store's
+caches.
 
 What a reader may assume: a snapshot is of one pass over the caches, and versions only go up. Rows are made anew for
 what has changed since the pass before, in slices so short that calls are answered in between; the API server is asked
@@ -18,10 +19,10 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core import fleet
 from webhook.core.api.meta import Key
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.placement import Policy
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import State, VirtualMachineRow
+from webhook.core.opt_in import Policy
 from webhook.kube import launchers
 from webhook.kube.known import Known
 from webhook.kube.store import Store
@@ -162,7 +163,7 @@ class Fleet:
         if before is not None and len(before) == len(trace) and all(map(is_, before, trace)):
             return
         self._traces[vm] = trace
-        row = fleet.row([launchers.build(*each) for each in there], self._known, self._policy)
+        row = vm_status.row([launchers.build(*each) for each in there], self._known, self._policy)
         self._put(vm, row)
 
     def _put(self, vm: str, row: VirtualMachineRow | None) -> None:

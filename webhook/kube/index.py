@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from webhook.core.node_labels import NodeLabels
-from webhook.core.room import allocatable
+from webhook.core.scheduler.state.node_info import allocatable
+from webhook.core.scheduler.topology.node_labels import NodeLabels
 
 _TOPOLOGY_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")  # what nearly all pods' rules name
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import opts_in
+from webhook.core.observe.vm_status import opts_in
 from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.launchers import Launcher
 from webhook.kube.pods import Pods

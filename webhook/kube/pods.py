@@ -16,9 +16,9 @@ from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
-from webhook.core.crowd import Attendant, Counted, Gathering
-from webhook.core.drawn import places
-from webhook.core.requests import usage
+from webhook.core.scheduler.state.cache import Attendant, Counted, Gathering
+from webhook.core.scheduler.state.pod_nodes import places
+from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube import launchers
 from webhook.kube.index import ByClaim
 from webhook.kube.launchers import Launcher

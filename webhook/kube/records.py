@@ -37,8 +37,8 @@ from webhook.core.api.storage import (
     PersistentVolumeSpec,
     VolumeNodeAffinity,
 )
-from webhook.core.feasibility import TOPOLOGY_LABELS
-from webhook.core.volume_limits import limits
+from webhook.core.scheduler.plugins.node_volume_limits import limits
+from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 
 T = TypeVar("T")
 _SHARED_MAX: Final = 20_000  # distinct parts; then it starts anew, so that odd clusters cost memory and no more

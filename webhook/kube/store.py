@@ -37,9 +37,9 @@ from webhook.core.api.names import is_node_name
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.crowd import Crowd
-from webhook.core.placement import Pin
-from webhook.core.room import NO_HEADROOM
+from webhook.core.decision import Pin
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.snapshot import Crowd
 from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.client import Api, Trouble
 from webhook.kube.crowd import WatchedCrowd

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from webhook.core.fleet import Decided, State, VirtualMachineRow
-from webhook.core.placement import Mode
+from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
+from webhook.core.opt_in import Mode
 from webhook.page.decisions import KEPT, Decisions
 from webhook.record import AdmissionRecord
 

@@ -1,7 +1,7 @@
 """The status subcommand: which VMs are with their share-manager, which are not, since when and why.
 
-What a VM's row says is core's (webhook.core.fleet); where the rows come from is `live`'s or `described`'s, how they
-look `text`'s, and what would bring a VM together again `plan`'s.
+What a VM's row says is core's (webhook.core.observe.vm_status); where the rows come from is `live`'s or
+`described`'s, how they look `text`'s, and what would bring a VM together again `plan`'s.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.core.fleet import State, VirtualMachineRow
+from webhook.core.observe.vm_status import State, VirtualMachineRow
 
 EXIT_TOGETHER: Final = 0
 EXIT_APART: Final = 1

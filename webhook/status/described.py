@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from webhook.core import fleet
 from webhook.core.api import kubevirt
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import VirtualMachineRow
-from webhook.core.placement import Policy
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VirtualMachineRow
+from webhook.core.opt_in import Policy
 from webhook.manifests import Manifests
 
 
@@ -21,5 +21,5 @@ def rows(manifests: Manifests, longhorn_namespace: str) -> list[VirtualMachineRo
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(Key(namespace, kubevirt.name(pod)), []).append(placed)
     policy = Policy(longhorn_namespace=longhorn_namespace)
-    found = (fleet.row(pods, manifests, policy) for pods in groups.values())
+    found = (vm_status.row(pods, manifests, policy) for pods in groups.values())
     return [row for row in found if row is not None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Final, Self
 
-from webhook.core import fleet
-from webhook.core.fleet import VirtualMachineRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VirtualMachineRow
 from webhook.status import text
 from webhook.status.output import Output, now
 from webhook.status.report import Asked
@@ -42,7 +42,7 @@ class Screen:
         chosen = self._asked.rows(snapshot.rows)
         foot = [
             "",
-            text.summary(fleet.counts(chosen)),
+            text.summary(vm_status.counts(chosen)),
             f"{self._origin} at {now()}; Ctrl-C ends",
             *(f"not up to date: {problem}" for problem in snapshot.late),
         ]

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from webhook.core.fleet import VirtualMachineRow
-from webhook.core.placement import Policy
+from webhook.core.observe.vm_status import VirtualMachineRow
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.errors import UserError
 from webhook.explain.live import reach

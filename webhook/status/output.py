@@ -8,8 +8,8 @@ from typing import Final, TextIO
 
 import msgspec
 
-from webhook.core import fleet
-from webhook.core.fleet import VirtualMachineRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VirtualMachineRow
 from webhook.settings import StatusSettings
 from webhook.status import exit_code, report, text
 from webhook.status.report import Asked
@@ -45,7 +45,7 @@ class Output:
             self._print(report.of(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(fleet.counts(chosen)))
+        self.tell(text.summary(vm_status.counts(chosen)))
         return self.conclude(asked, chosen, problems)
 
     def conclude(self, asked: Asked, chosen: Sequence[VirtualMachineRow], problems: Sequence[str]) -> int:

@@ -11,12 +11,15 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core import claims, feasibility, restart, room
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import State, VirtualMachineRow
+from webhook.core.evidence import share_managers
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import State, VirtualMachineRow
+from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason, Why
-from webhook.core.requests import usage
-from webhook.core.room import NodeLoad
+from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, Gap, Needs
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -52,10 +55,10 @@ class Room:
 
     def refusal(self, node: str, pod: Pod) -> Why | None:
         """Why the pod has no room there; None where it has, or nobody knows."""
-        short = None if self.trouble else room.refusal(usage(pod.spec), self._has, self._load)
+        short = None if self.trouble else refusal(usage(pod.spec), self._has, self._load)
         if short is None:
             return None
-        reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
+        reason = Reason.NO_ROOM if isinstance(short, Shortage) else Reason.PORT_TAKEN
         return reason.why(node=node, **short.names())
 
     def take(self, pod: Pod) -> None:
@@ -109,8 +112,8 @@ def step(
     if refusal:
         return Step(row=row, sentences=[f"not without downtime: {refusal}", start])
     assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
-    found = claims.resolve(machine.pod, row.namespace, known)
-    volumes = claims.bound_volumes(found) if isinstance(found, list) else []
+    found = share_managers.resolve(machine.pod, row.namespace, known)
+    volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
     verdict = feasibility.judge(places[0], machine.pod, volumes, nodes)
     if isinstance(verdict, Needs):
         return verdict

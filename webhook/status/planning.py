@@ -13,13 +13,14 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core import restart, room
 from webhook.core.api.container import Quantities
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.requests import usage
-from webhook.core.room import NodeLoad
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import State, VirtualMachineRow
+from webhook.core.scheduler.state import node_info
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, Needs
 from webhook.explain import reader
 from webhook.explain.created import as_created
@@ -99,7 +100,9 @@ class Planner:
             found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
             fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"
             pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=fields)
-            has = room.allocatable(msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None))
+            has = node_info.allocatable(
+                msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None)
+            )
         except (Trouble, msgspec.ValidationError) as error:
             return Room({}, load, str(error))
         for pod in pods:

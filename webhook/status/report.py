@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from webhook.core import fleet
-from webhook.core.fleet import Decided, State, VirtualMachineRow, VolumeRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow, VolumeRow
 
 TROUBLED = (State.APART, State.STUCK)
 
@@ -90,7 +90,7 @@ def of(
     return Report(
         cluster=cluster,
         at=at,
-        summary=fleet.counts(chosen),
+        summary=vm_status.counts(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
         items=[item(row) for row in asked.shown(chosen)],

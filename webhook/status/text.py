@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.fleet import State, VirtualMachineRow, VolumeRow
+from webhook.core.observe.vm_status import State, VirtualMachineRow, VolumeRow
 
 _GAP: Final = "   "  # kubectl's
 _RESET: Final = "\x1b[0m"

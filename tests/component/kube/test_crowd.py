@@ -19,7 +19,8 @@ from msgspec import convert
 
 from webhook.app import admitter
 from webhook.core.api.pod import Pod
-from webhook.core.placement import Pin, Policy
+from webhook.core.decision import Pin
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind
 from webhook.kube.crowd import WatchedCrowd

@@ -22,8 +22,8 @@ from serving import cluster as described
 from webhook import app
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.names import is_node_name
-from webhook.core.notices import Outcome
-from webhook.core.placement import Policy
+from webhook.core.observe.events import Outcome
+from webhook.core.opt_in import Policy
 from webhook.documents import read
 from webhook.kube.client import Api
 from webhook.kube.events import DEFAULT_LIMITS, Events, Limits

@@ -15,8 +15,8 @@ from fleets import running_pod as launcher
 from live import PATHS, cluster_of, running
 
 from webhook.core.api.meta import Key
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.placement import Policy
+from webhook.core.observe.vm_status import State, VirtualMachineRow
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube import fleet
 from webhook.kube.fleet import Fleet

@@ -12,7 +12,7 @@ from live import PATHS, answered, cluster_of, gets, now, ref, running
 
 from webhook.core.admit import Answer
 from webhook.core.api.meta import Key
-from webhook.core.placement import Pin
+from webhook.core.decision import Pin
 from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.store import Store
 

@@ -13,7 +13,7 @@ from live import PATHS, answered, cluster_of, gets, listed, now, ref, running
 from webhook.core.admit import Entry
 from webhook.core.api.longhorn import VolumeAttachment
 from webhook.core.api.meta import Key
-from webhook.core.placement import Steer
+from webhook.core.decision import Steer
 from webhook.core.view import Gap, Kind
 from webhook.kube.store import Store
 

@@ -12,7 +12,7 @@ import serving
 from api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
 from live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
 
-from webhook.core.placement import Pin
+from webhook.core.decision import Pin
 from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.store import Store, View
 

@@ -14,7 +14,7 @@ from fleets import LATEST, served
 from paging import REPLICA, Paged, answer, asking, paged, record, state, vm
 from wire import Wire
 
-from webhook.core.placement import Policy
+from webhook.core.opt_in import Policy
 from webhook.kube.fleet import Fleet
 from webhook.page.decisions import KEPT, Decisions
 from webhook.page.news import Cursor, News

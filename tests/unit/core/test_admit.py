@@ -19,7 +19,7 @@ from views import Patchy, cluster
 from webhook.core.admit import Answer, _proven, admit, unchanged
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import Key
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 

@@ -19,10 +19,10 @@ from neighbour_situations import Maker, Setting
 from scheduler_model import REQUIRED, Object, Situation
 
 from webhook.core.api.node import Node
-from webhook.core.budget import Budget, OutOfSteps
-from webhook.core.neighbours import Presence
 from webhook.core.reasons import Reason
-from webhook.core.rulings import Ruling, Undecided
+from webhook.core.scheduler.budget import Budget, OutOfSteps
+from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.status import Ruling, Undecided
 
 MANY = 2_000
 STEPS = 500

@@ -13,7 +13,8 @@ from views import Patchy, cluster
 
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.claims import Finding, bound_volumes, resolve
+from webhook.core.evidence.finding import Finding
+from webhook.core.evidence.share_managers import bound_volumes, resolve
 from webhook.core.reasons import Reason
 from webhook.core.view import Gap, Kind, Needs, Ref
 

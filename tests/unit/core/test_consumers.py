@@ -9,9 +9,9 @@ from views import Patchy, cluster
 
 from webhook.core.api.meta import Key
 from webhook.core.api.storage import PersistentVolume, claim_of
-from webhook.core.claims import Finding
-from webhook.core.consumers import resolve
-from webhook.core.placement import Policy
+from webhook.core.evidence.consumers import resolve
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 

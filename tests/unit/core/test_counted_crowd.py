@@ -11,11 +11,11 @@ from msgspec import convert
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.budget import Budget
-from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.crowd import Room
-from webhook.core.neighbours import Found
-from webhook.core.selectors import EVERYTHING, Scope
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.state.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.state.node_info import Room
+from webhook.core.scheduler.state.pod_index import Found
+from webhook.core.scheduler.state.snapshot import CountedCrowd
 
 NODES = {
     name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.core.budget import Budget
-from webhook.core.crowd import Attendant, Counted, Gathering, Room
-from webhook.core.neighbours import Found, Presence
-from webhook.core.requests import HostPort, Usage
-from webhook.core.selectors import EVERYTHING, Scope
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.state.cache import Attendant, Counted, Gathering
+from webhook.core.scheduler.state.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.state.node_info import Room
+from webhook.core.scheduler.state.pod_index import Found, Presence
+from webhook.core.scheduler.state.pod_requests import HostPort, Usage
 
 PORT = HostPort("TCP", 80, "0.0.0.0")  # noqa: S104 - as the scheduler writes it
 HAS = {"pods": 10, "cpu": 1000, "memory": 2**30}

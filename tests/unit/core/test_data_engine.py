@@ -9,7 +9,7 @@ from msgspec import convert
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.data_engine import refusal
+from webhook.core.placement.data_engine import refusal
 
 Object = dict[str, Any]
 WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}

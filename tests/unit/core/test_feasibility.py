@@ -10,8 +10,11 @@ from webhook.core.api.meta import Key
 from webhook.core.api.node import Taint
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.feasibility import ClaimVolume, Verdict, judge, tolerates, undecidable
+from webhook.core.decision import Verdict
+from webhook.core.placement.feasibility import judge, undecidable
 from webhook.core.reasons import Reason
+from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.view import Gap, Kind, Needs, Ref
 
 N1, LONGHORN_N1 = Ref(Kind.NODE, Key("", "n1")), Ref(Kind.LONGHORN_NODE, Key("", "n1"))

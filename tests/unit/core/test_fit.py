@@ -10,16 +10,18 @@ import pytest
 from msgspec import convert
 from node_crowd import Crowded, There
 
-from webhook.core import fit
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import Key, LabelSelector
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.crowd import Attendant, Crowd
-from webhook.core.feasibility import ClaimVolume, Verdict
-from webhook.core.neighbours import Presence
+from webhook.core.decision import Verdict
+from webhook.core.placement import fit
 from webhook.core.reasons import Reason
-from webhook.core.requests import Usage
+from webhook.core.scheduler.state.cache import Attendant
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import Crowd
 from webhook.core.view import Gap, Kind, Needs, Ref
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -5,7 +5,7 @@ import pytest
 from fleets import EARLY, LATER, TWO, disk, launcher, served, the_row, unschedulable
 
 from webhook.core.api.meta import Key
-from webhook.core.fleet import State, counts
+from webhook.core.observe.vm_status import State, counts
 from webhook.core.reasons import Reason
 from webhook.core.view import Gap, Kind, Ref
 

@@ -5,8 +5,8 @@ from msgspec import convert
 from views import cluster
 
 from webhook.core.api.pod import Pod
-from webhook.core.fleet import Decided, opts_in, row
-from webhook.core.placement import Mode, Policy
+from webhook.core.observe.vm_status import Decided, opts_in, row
+from webhook.core.opt_in import Mode, Policy
 
 SINCE = [
     pytest.param(LATER, LATEST, LATEST, id="the share-manager came last"),

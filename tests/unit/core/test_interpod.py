@@ -6,10 +6,10 @@ import pytest
 from neighbour_judge import Judge, add
 from scheduler_model import REQUIRED, Object, Situation, refusals
 
-from webhook.core.budget import STEPS_MAX
-from webhook.core.neighbours import Presence
 from webhook.core.reasons import Reason
-from webhook.core.rulings import Allowed, Refused, Ruling, Undecided
+from webhook.core.scheduler.budget import STEPS_MAX
+from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.status import Allowed, Refused, Ruling, Undecided
 
 NAMESPACES = {name: {"kubernetes.io/metadata.name": name} for name in ("vms", "other")}
 NODES = (

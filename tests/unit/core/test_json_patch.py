@@ -8,7 +8,7 @@ from builders import virt_launcher_pod
 from msgspec import convert
 
 from webhook.core.api.pod import Pod
-from webhook.core.json_patch import NotApplicable, add, apply, copied, escaped, remove, tree_of
+from webhook.core.patch.json_patch import NotApplicable, add, apply, copied, escaped, remove, tree_of
 
 Object = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

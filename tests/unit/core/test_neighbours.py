@@ -11,11 +11,11 @@ from scheduler_model import labels_of, matches
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.budget import Budget
-from webhook.core.neighbours import UNKEPT_LABELS, Found, Neighbours, Presence
 from webhook.core.reasons import Reason
-from webhook.core.rulings import Undecided
-from webhook.core.selectors import EVERYTHING, NOTHING, Scope, Selector, parse
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.state.label_selector import EVERYTHING, NOTHING, Scope, Selector, parse
+from webhook.core.scheduler.state.pod_index import UNKEPT_LABELS, Found, Neighbours, Presence
+from webhook.core.scheduler.status import Undecided
 
 HOME = Scope(("vms",))
 

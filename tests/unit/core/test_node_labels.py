@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from msgspec import convert
 
 from webhook.core.api.node import Node
-from webhook.core.budget import Budget, OutOfSteps
-from webhook.core.node_labels import COLUMN_STEPS, NodeLabels
+from webhook.core.scheduler.budget import Budget, OutOfSteps
+from webhook.core.scheduler.topology.node_labels import COLUMN_STEPS, NodeLabels
 
 
 def node(name: str, labels: dict[str, str]) -> Node:

@@ -6,10 +6,10 @@ from builders import DECISION, on_node, virt_launcher_pod
 from msgspec import convert
 
 from webhook.core.api.pod import Pod
-from webhook.core.claims import Finding
-from webhook.core.json_patch import apply, tree_of
-from webhook.core.patch import for_decision
-from webhook.core.placement import Leave, Pin, WeightedNode, tell
+from webhook.core.decision import Leave, Pin, WeightedNode, tell
+from webhook.core.evidence.finding import Finding
+from webhook.core.patch.decision_patch import for_decision
+from webhook.core.patch.json_patch import apply, tree_of
 from webhook.core.reasons import Reason
 
 Object = dict[str, Any]

@@ -16,7 +16,9 @@ from views import Patchy, cluster
 
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.placement import Leave, Pin, Policy, WeightedNode, decide, tell
+from webhook.core.decision import Leave, Pin, WeightedNode, tell
+from webhook.core.opt_in import Policy
+from webhook.core.placement.virt_launcher import decide
 from webhook.core.reasons import Reason
 from webhook.core.view import Gap, Kind, Needs, Ref
 

@@ -11,13 +11,13 @@ from neighbour_judge import add, newcomer
 from scheduler_model import REQUIRED, Object
 
 from webhook.core.api.node import Node
-from webhook.core.budget import Budget
-from webhook.core.counted_crowd import CountedCrowd
-from webhook.core.neighbours import Found, Neighbours
-from webhook.core.pod_filters import PodFilters
 from webhook.core.reasons import Reason
-from webhook.core.rulings import Ruling, Undecided
-from webhook.core.selectors import Scope, Selector
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.pod_filters import PodFilters
+from webhook.core.scheduler.state.label_selector import Scope, Selector
+from webhook.core.scheduler.state.pod_index import Found, Neighbours
+from webhook.core.scheduler.state.snapshot import CountedCrowd
+from webhook.core.scheduler.status import Ruling, Undecided
 
 HOST = "kubernetes.io/hostname"
 WEB = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}}}

@@ -6,7 +6,7 @@ from workloads import GIB, Object, asks, box, port
 
 from webhook.core.api.container import Workload
 from webhook.core.api.quantity import UNREADABLE, units
-from webhook.core.requests import ANY_ADDRESS, HostPort, Usage, is_counted, usage
+from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage, is_counted, usage
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from workloads import Object, asks, box, resize, told
 
-from webhook.core.requests import is_over
+from webhook.core.scheduler.state.pod_requests import is_over
 
 SIDECAR = {"initContainers": [box("s", always=True, cpu="1")]}
 INIT = {"initContainers": [box("i", cpu="1")]}

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from webhook.core import restart
+from webhook.core.observe import restart
 
 RESTART: Final = "virtctl restart db01 -n vms"
 DELETE: Final = "kubectl delete virtualmachineinstance db01 -n vms"

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from webhook.core.api.quantity import UNREADABLE
-from webhook.core.requests import ANY_ADDRESS, HostPort, Usage
-from webhook.core.room import NodeLoad, PortTaken, Shortage, allocatable, amount_text, places, refusal, refusals
+from webhook.core.scheduler.plugins.node_ports import PortTaken
+from webhook.core.scheduler.plugins.node_resources_fit import Shortage, amount_text, places, refusal, refusals
+from webhook.core.scheduler.state.node_info import NodeLoad, allocatable
+from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage
 
 KVM = "devices.kubevirt.io/kvm"
 HAS = {"pods": 3, "cpu": 4000, "memory": 2**30, KVM: 2}

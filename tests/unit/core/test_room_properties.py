@@ -5,8 +5,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.requests import ANY_ADDRESS, HostPort, Usage
-from webhook.core.room import NodeLoad, refusal
+from webhook.core.scheduler.plugins.node_resources_fit import refusal
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage
 
 RESOURCES = ("cpu", "memory", "example.com/gpu")
 AMOUNTS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(1, 10))

@@ -1,7 +1,7 @@
 import pytest
 
 from webhook.core.reasons import Reason
-from webhook.core.rulings import ALLOWED, Refused, Ruling, Undecided, overall
+from webhook.core.scheduler.status import ALLOWED, Refused, Ruling, Undecided, overall
 
 NO, PERHAPS = Refused(Reason.REPELLED, {}), Undecided(Reason.LABEL_NOT_KEPT, {})
 

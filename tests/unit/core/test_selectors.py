@@ -8,7 +8,16 @@ from msgspec import convert
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.selectors import EVERYTHING, NOTHING, Scope, Selector, Term, conjunction, parse, parse_terms
+from webhook.core.scheduler.state.label_selector import (
+    EVERYTHING,
+    NOTHING,
+    Scope,
+    Selector,
+    Term,
+    conjunction,
+    parse,
+    parse_terms,
+)
 
 Object = dict[str, Any]
 LABELS = {"app": "db", "tier": ""}

@@ -1,7 +1,8 @@
 """No VM that was pinned is ever without a place: every order of steps of a small cluster, checked one by one.
 
 One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
-is stated in webhook.core.crowd.Gathering. All else is free: how far each replica's watch is behind, which replica is
+is stated in webhook.core.scheduler.state.cache.Gathering. All else is free: how far each replica's watch is behind,
+which replica is
 asked, and which of the created pods the scheduler takes next. With SHARES_VMS=5 one VM more is looked at.
 """
 
@@ -17,11 +18,11 @@ import pytest
 from msgspec import convert
 from node_crowd import Crowded, There
 
-from webhook.core import fit
 from webhook.core.api.pod import Pod
-from webhook.core.crowd import Attendant, Counted, Gathering
-from webhook.core.feasibility import Verdict
-from webhook.core.neighbours import Presence
+from webhook.core.decision import Verdict
+from webhook.core.placement import fit
+from webhook.core.scheduler.state.cache import Attendant, Counted, Gathering
+from webhook.core.scheduler.state.pod_index import Presence
 
 VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
 CPU: Final = 100

@@ -17,9 +17,9 @@ from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.meta import Key
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.budget import STEPS_MAX
-from webhook.core.fit import applicant
-from webhook.core.shortlist import _spread, pick
+from webhook.core.placement.fit import applicant
+from webhook.core.placement.shortlist import _spread, pick
+from webhook.core.scheduler.budget import STEPS_MAX
 from webhook.core.view import ClusterView, Gap, Kind, Ref
 from webhook.manifests import Manifests
 

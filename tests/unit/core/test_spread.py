@@ -8,9 +8,9 @@ from neighbour_judge import Judge
 from scheduler_model import Object, Situation, refusals
 
 from webhook.core.api.node import Node
-from webhook.core.budget import Budget
 from webhook.core.reasons import Reason
-from webhook.core.rulings import Allowed, Refused, Ruling, Undecided
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.status import Allowed, Refused, Ruling, Undecided
 
 NODES = (
     builders.node("a1", labels={"zone": "a", "host": "a1", "pool": "vms"}),

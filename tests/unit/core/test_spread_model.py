@@ -8,7 +8,7 @@ from neighbour_situations import Maker, Setting
 from scheduler_model import refusals
 
 from webhook.core.reasons import Reason
-from webhook.core.rulings import Allowed, Refused
+from webhook.core.scheduler.status import Allowed, Refused
 
 
 @given(random=st.randoms(use_true_random=False))

@@ -24,9 +24,10 @@ from views import Patchy, cluster
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
-from webhook.core.placement import Leave, Mode, Policy, Steer, tell
+from webhook.core.decision import Leave, Steer, tell
+from webhook.core.opt_in import Mode, Policy
+from webhook.core.placement.share_manager import decide, volume_of
 from webhook.core.reasons import Reason
-from webhook.core.steering import decide, volume_of
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
 
 Object = dict[str, Any]

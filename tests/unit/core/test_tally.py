@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.tally import Tally, as_dict, names, with_one_less, with_one_more
+from webhook.core.scheduler.state.node_counts import Tally, as_dict, names, with_one_less, with_one_more
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), st.sampled_from("abcd")), max_size=60))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from model_api import event, refusal
 from watching import RESOURCES, Driver, Says, Shown, lists, pages, refuses
 
-from webhook.core.budget import Budget
+from webhook.core.scheduler.budget import Budget
 from webhook.core.view import Kind
 from webhook.kube.index import ByClaim, ByHandle, Groups, Index, Names, Nodes
 from webhook.kube.pods import Pods

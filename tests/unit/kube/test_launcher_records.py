@@ -9,9 +9,9 @@ from fleets import LATER, running_pod, unschedulable
 from msgspec import convert
 from views import cluster
 
-from webhook.core import fleet
 from webhook.core.api.pod import Pod
-from webhook.core.placement import Policy
+from webhook.core.observe import vm_status
+from webhook.core.opt_in import Policy
 from webhook.kube import launchers
 from webhook.kube.launchers import WireLauncher
 from webhook.kube.pods import WirePod
@@ -50,6 +50,6 @@ def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -
     meta = pod["metadata"]
     record = launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
     built = launchers.build(f"{meta['namespace']}/{meta['name']}", record)
-    expected = fleet.row([convert(pod, Pod)], cluster(), Policy())
+    expected = vm_status.row([convert(pod, Pod)], cluster(), Policy())
     assert expected is not None
-    assert fleet.row([built], cluster(), Policy()) == expected
+    assert vm_status.row([built], cluster(), Policy()) == expected

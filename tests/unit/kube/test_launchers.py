@@ -18,7 +18,7 @@ from watching import RESOURCES
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import only_node
-from webhook.core.api.pod import Pod
+from webhook.core.api.pod import Pod, uses
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.wire import Decoders, NotJSON
@@ -44,7 +44,7 @@ def reads(pod: Pod) -> tuple[Any, ...]:
         meta.deletion_timestamp,
         spec.node_name or None,
         None if spec.node_name else only_node(spec.required_node_affinity),
-        [claim for claim in CLAIMS if claim and pod.uses(pod, claim)],
+        [claim for claim in CLAIMS if claim and uses(pod, claim)],
         status and status.phase,
     )
 

@@ -18,7 +18,7 @@ from views import LONGHORN_NAMESPACE, cluster
 
 from webhook.core.admit import Answer, admit
 from webhook.core.api.meta import Key
-from webhook.core.placement import Pin
+from webhook.core.decision import Pin
 from webhook.core.view import Kind
 from webhook.kube.client import Reply, Trouble
 from webhook.kube.store import Store

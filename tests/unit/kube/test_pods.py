@@ -15,10 +15,10 @@ from watching import RESOURCES
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.crowd import Attendant, Gathering
-from webhook.core.neighbours import Presence
-from webhook.core.requests import Usage
-from webhook.core.tally import as_dict
+from webhook.core.scheduler.state.cache import Attendant, Gathering
+from webhook.core.scheduler.state.node_counts import as_dict
+from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.pods import Pods, Record, Seen, build
 from webhook.kube.wire import Decoders

@@ -19,7 +19,7 @@ from webhook.core.api.meta import Key
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.feasibility import TOPOLOGY_LABELS
+from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 from webhook.core.view import Kind
 from webhook.kube import records
 from webhook.kube.wire import Decoders, NotJSON

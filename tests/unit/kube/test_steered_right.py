@@ -18,7 +18,7 @@ from views import LONGHORN_NAMESPACE
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import Key
 from webhook.core.api.names import is_node_name
-from webhook.core.placement import Leave, Pin, Steer
+from webhook.core.decision import Leave, Pin, Steer
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind
 from webhook.kube.client import Reply, Trouble

@@ -5,7 +5,7 @@ from typing import Any
 from fleets import LATER, disk, launcher, served, the_row
 
 from webhook.core.api.meta import Key
-from webhook.core.fleet import VirtualMachineRow
+from webhook.core.observe.vm_status import VirtualMachineRow
 from webhook.kube.fleet import Changes, Snapshot
 from webhook.settings import StatusSettings
 from webhook.status.follow import Lines

@@ -1,6 +1,7 @@
 """What a pod asks of a node, as it is on the wire: its containers' requests and host ports, and what became of them.
 
-The structs alone; `webhook.core.requests` counts them. PodSpec and PodStatus of any pod inherit from `Workload` and
+The structs alone; `webhook.core.scheduler.state.pod_requests` counts them. PodSpec and PodStatus of any pod inherit
+from `Workload` and
 `WorkloadStatus`. Quantities are read later and one by one, so that an odd one is no reason to lose the pod.
 """
 
