@@ -19,11 +19,14 @@ from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import Key
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, Ref
-from webhook.kube.client import Api, Target
-from webhook.kube.kinds import Resource, WatchedPods, resources
-from webhook.kube.reflector import Reflector
-from webhook.kube.store import Store, View
-from webhook.kube.watch import ListWatch, Request, Wait
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import View
+from webhook.kube.client.api import Api, Target
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
+from webhook.kube.informer.requests import Request, Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import WatchedPods, resources
 
 LONGHORN_NAMESPACE = "longhorn-system"
 RESOURCES = {resource.kind: resource for resource in resources(LONGHORN_NAMESPACE)}

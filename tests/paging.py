@@ -20,9 +20,9 @@ from serving import Reply
 from wire import Wire
 
 from webhook.core.opt_in import Policy
-from webhook.kube.fleet import Fleet
+from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.store import Store
+from webhook.kube.vm_status import Fleet
 from webhook.options import Address
 from webhook.page.decisions import Decisions
 from webhook.page.news import News

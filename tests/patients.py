@@ -18,7 +18,7 @@ from proxy import Address, Proxy
 from serving import Serving
 from truth import CLAIM, Truth
 
-from webhook.kube.watch import _HEALTHY_SECONDS
+from webhook.kube.informer.list_watch import _HEALTHY_SECONDS
 
 _EXACT_TIMES: Final = 20
 _JUST: Final = re.compile("heard from [012] s ago")

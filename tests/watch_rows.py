@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from model_api import event, refusal, status
 from watching import CUTS, Cut, Driver, Says, Shown, lists, manager, pages, refuses
 
-from webhook.kube.watch import Cause
+from webhook.kube.informer.backoff import Cause
 
 A, B = manager("a", 3, "n1"), manager("b", 7, "n2")
 A_MOVED = manager("a", 11, "n3")

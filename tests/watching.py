@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from model_api import Answer, bookmark, event, page
 
 from webhook.core.view import Kind
-from webhook.kube.freshness import SETTLE_SECONDS
-from webhook.kube.kinds import Resource, resources
-from webhook.kube.watch import ListWatch, Request, Wait
+from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Request, Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import resources
 
 RESOURCES = {resource.kind: resource for resource in resources("longhorn-system")}
 RESOURCE = RESOURCES[Kind.SHARE_MANAGER]

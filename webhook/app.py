@@ -27,25 +27,17 @@ from webhook.core.observe.vm_status import VirtualMachineRow
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Ref
+from webhook.kube.metrics import Caches, VirtualMachines, of_events
 from webhook.log import Log, failure
 from webhook.manifests import Manifests
-from webhook.metrics import (
-    Admissions,
-    Caches,
-    Metrics,
-    Source,
-    VirtualMachines,
-    of_background,
-    of_certificate,
-    of_events,
-    of_log,
-)
+from webhook.metrics import Admissions, Metrics, Source, of_background, of_log
 from webhook.page.decisions import Decisions
 from webhook.page.news import News
 from webhook.page.routes import page_handler
 from webhook.record import LOGGER, AdmissionRecord
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
+from webhook.serving.metrics import of_certificate
 from webhook.serving.routes import Admit, Check, health_handler, telling, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.sockets import allow_files
@@ -53,8 +45,8 @@ from webhook.serving.tls import MIN_VERSIONS, Files
 from webhook.settings import ServeSettings
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Fleet
-    from webhook.kube.store import CacheState
+    from webhook.kube.cache.readiness import CacheState
+    from webhook.kube.vm_status import Fleet
 
 PATIENCE_SECONDS: Final = 30.0  # to list every pod; then calls are taken without them
 GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
@@ -123,11 +115,11 @@ async def _serve_manifests(settings: ServeSettings, log: Log) -> int:
 
 async def _serve_live(settings: ServeSettings, log: Log) -> int:
     """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
-    from webhook.kube.client import Api, Target  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
-    from webhook.kube.events import Events  # noqa: PLC0415 - as above
-    from webhook.kube.fleet import Fleet  # noqa: PLC0415 - as above
+    from webhook.kube.cache.cluster_cache import Store  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
+    from webhook.kube.client.api import Api, Target  # noqa: PLC0415 - as above
+    from webhook.kube.events.recorder import Events  # noqa: PLC0415 - as above
     from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources  # noqa: PLC0415 - as above
-    from webhook.kube.store import Store  # noqa: PLC0415 - as above
+    from webhook.kube.vm_status import Fleet  # noqa: PLC0415 - as above
 
     api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
     own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE

@@ -82,7 +82,7 @@ def _cluster(chosen: settings.ExplainSettings) -> Iterator[Cluster]:
     """What explain asks: the cluster that files describe, or a live one."""
     if chosen.manifests is None:
         from webhook.explain.live import connect  # noqa: PLC0415 - the API client takes a second to import
-        from webhook.kube.client import Target  # noqa: PLC0415 - as connect
+        from webhook.kube.client.api import Target  # noqa: PLC0415 - as connect
 
         target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
         with connect(target, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:

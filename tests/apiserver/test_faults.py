@@ -18,7 +18,7 @@ from installed import NAME, Installed
 from patients import Patient, allowed, patient
 from truth import CLAIM
 
-from webhook.kube.freshness import STALE_AFTER_SECONDS
+from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 
 _SLACK_SECONDS: Final = 1.0  # from when a fact has changed until the API server has told it, on a shared machine
 

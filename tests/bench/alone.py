@@ -22,8 +22,8 @@ from table import percentile
 
 from webhook.app import admitter
 from webhook.core.opt_in import Policy
+from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.kinds import WatchedPods
-from webhook.kube.store import Store
 
 _OWNER: Final = b"82e8dbfd"  # how the VM's uid begins
 _TURNS_AT_ONCE: Final = 4

@@ -9,10 +9,10 @@ from typing import Final, cast
 
 from model_api import bookmark
 
-from webhook.kube.client import Api
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Api
+from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.store import Store
-from webhook.kube.watch import ListWatch
 
 _LONGHORN: Final = "longhorn-system"
 _LAST_VERSION: Final = 10**9

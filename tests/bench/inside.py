@@ -21,10 +21,11 @@ from typing import Any, Final
 from msgspec import Struct
 from process import resident
 
-from webhook.kube.client import Api, Target
-from webhook.kube.reflector import Reflector
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause, ListWatch
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Api, Target
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
 
 _TICK_SECONDS: Final = 0.001
 

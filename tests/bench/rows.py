@@ -15,10 +15,10 @@ from scale import vm_name
 
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.kube.client import Api, Target
-from webhook.kube.fleet import Fleet
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Api, Target
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.store import Store
+from webhook.kube.vm_status import Fleet
 
 _LONGHORN = "longhorn-system"
 

@@ -29,7 +29,7 @@ from table import percentile, row, title  # noqa: E402
 from webhook.core.admit import Answer, admit  # noqa: E402
 from webhook.core.decision import Pin  # noqa: E402
 from webhook.core.opt_in import Mode, Policy  # noqa: E402
-from webhook.kube.store import Store  # noqa: E402
+from webhook.kube.cache.cluster_cache import Store  # noqa: E402
 
 LONGEST_MS: Final = 5.0
 

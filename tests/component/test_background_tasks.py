@@ -21,8 +21,8 @@ from wire import Wire
 
 from webhook import app, options, settings
 from webhook.families import Family
-from webhook.kube.events import Events
-from webhook.kube.fleet import Fleet
+from webhook.kube.events.recorder import Events
+from webhook.kube.vm_status import Fleet
 from webhook.log import Log
 
 _PATIENCE_SECONDS: Final = 20.0

@@ -18,7 +18,8 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube import kinds
-from webhook.kube.pods import REPLICA_LABELS
+from webhook.kube.informer.resource import Resource
+from webhook.kube.records.pods import REPLICA_LABELS
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
@@ -139,7 +140,7 @@ def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str,
     }
 
 
-def verbs(resource: kinds.Resource) -> set[str]:
+def verbs(resource: Resource) -> set[str]:
     """How the program reads it: what is cached is listed and watched, and what is asked for by name is got."""
     cached = {"list", "watch"} if resource.watched else set()
     return cached | ({"get"} if resource.kind not in CACHED_ALONE else set())

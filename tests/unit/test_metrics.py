@@ -13,10 +13,11 @@ from scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 from webhook import __version__
 from webhook.core.view import Kind
 from webhook.families import PREFIX, Family
-from webhook.kube.lookups import Lookups
-from webhook.kube.store import CacheState
-from webhook.kube.watch import Cause
-from webhook.metrics import Admissions, Caches, Metrics
+from webhook.kube.cache.lookups import Lookups
+from webhook.kube.cache.readiness import CacheState
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.metrics import Caches
+from webhook.metrics import Admissions, Metrics
 from webhook.record import AdmissionRecord
 
 RECORD: Final = AdmissionRecord(

@@ -13,8 +13,8 @@ from scraping import told
 from webhook.core.api.meta import Key
 from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
 from webhook.families import Family
-from webhook.kube.fleet import Changes, Snapshot
-from webhook.metrics import VirtualMachines, of_vms
+from webhook.kube.metrics import VirtualMachines, of_vms
+from webhook.kube.vm_status import Changes, Snapshot
 
 ROW: Final = replace(
     the_row(launcher()),

@@ -8,7 +8,6 @@ what it refuses later is the `trouble` of that answer.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -26,26 +25,24 @@ from webhook.core.scheduler.state.snapshot import CountedCrowd
 from webhook.core.view import ClusterView, Gap, Kind, Ref
 from webhook.documents import Document
 from webhook.errors import UserError
-from webhook.explain import names, reader
+from webhook.explain import names
 from webhook.explain.cluster import Listed
 from webhook.explain.live_view import Listings, LiveView
 from webhook.explain.longhorn import Volume
 from webhook.explain.names import Named, Type
-from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
-from webhook.kube.pods import REPLICA_LABELS
-from webhook.kube.store import Read, Store, View
-from webhook.kube.wire import Decoders
+from webhook.kube import reader
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import Read, View
+from webhook.kube.client.api import Api, Target
+from webhook.kube.client.errors import Trouble
+from webhook.kube.client.wire import Decoders
+from webhook.kube.reader import reach
+from webhook.kube.records.pods import REPLICA_LABELS
 
-_UNAUTHORIZED: Final = 401
-_SERVER_ERRORS: Final = 500
 _FINISHED: Final = ("Succeeded", "Failed")
 _COUNTED: Final = ",".join(f"status.phase!={phase}" for phase in _FINISHED)
 _CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
 _CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller's own way from an instance to its pods
-
-
-class NoCluster(UserError):
-    """There is no API server to ask, or it does not know us."""
 
 
 class NotFound(UserError):
@@ -62,47 +59,6 @@ def connect(
     """
     with reach(target) as (runner, api, origin):
         yield Live(runner, api, origin, longhorn_namespace, headroom)
-
-
-@contextmanager
-def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
-    """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
-
-    Raises:
-        UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
-    """
-    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
-    with asyncio.Runner() as runner:
-        try:
-            api = runner.run(Api.connect(target))
-        except BadKubeconfig as error:
-            raise BadKubeconfig(
-                *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)
-            ) from None
-        try:
-            origin = f"context {api.context}, {api.host}" if api.context else api.host
-            runner.run(_greet(api, origin))
-            yield runner, api, origin
-        finally:
-            runner.run(api.close())
-
-
-async def _greet(api: Api, origin: str) -> None:
-    """See that there is an API server, and that it knows us: later a failure is one object's, and decided upon."""
-    try:
-        reply = await api.get("/version", seconds=reader.ANSWER_SECONDS)
-    except Trouble as trouble:
-        raise NoCluster(
-            f"{origin}: {trouble}; expected an API server: check the kubeconfig's server and certificates, or choose "
-            "with --kubeconfig or --context"
-        ) from None
-    if reply.status == _UNAUTHORIZED:
-        raise NoCluster(
-            f"{origin}: {reader.refusal(reply)}; expected credentials that it takes: log in again, or choose with "
-            "--kubeconfig or --context"
-        )
-    if reply.status >= _SERVER_ERRORS:
-        raise NoCluster(f"{origin}: {reader.refusal(reply)}; expected an API server that is ready: try again")
 
 
 class Live:

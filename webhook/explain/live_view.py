@@ -1,7 +1,7 @@
 """LiveView: what explain has read of a live cluster, as core asks for it; Listings: what of it was listed.
 
 A server has caches behind its view; here lists stand in for them, read once. Invariant: what was listed is answered as
-webhook.kube.store.View answers it from a cache that is fresh.
+webhook.kube.cache.view.View answers it from a cache that is fresh.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import CountedCrowd
 from webhook.core.view import Gap, Ref
-from webhook.kube.store import Read, Store, View
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import Read, View
 
 
 class Listings(Struct, frozen=True, kw_only=True):

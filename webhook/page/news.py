@@ -23,7 +23,7 @@ from webhook.page.decisions import KEPT, Decisions
 from webhook.record import AdmissionRecord
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Changes, Fleet
+    from webhook.kube.vm_status import Changes, Fleet
 
 _SLICE: Final = 64  # rows, of which one takes about 15 us
 _WHOLE_SECONDS: Final = 1.0

@@ -12,7 +12,7 @@ from webhook.status.output import Output, now
 from webhook.status.report import Asked
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Changes, Snapshot
+    from webhook.kube.vm_status import Changes, Snapshot
 
 _HOME: Final = "\x1b[H"
 _TO_THE_LINES_END: Final = "\x1b[K"

@@ -19,15 +19,18 @@ from webhook.core.observe.vm_status import VirtualMachineRow
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.errors import UserError
-from webhook.explain.live import reach
-from webhook.explain.reader import ANSWER_SECONDS
-from webhook.kube import launchers
-from webhook.kube.client import Api, Target, Trouble
-from webhook.kube.fleet import Changes, Fleet, Snapshot
-from webhook.kube.kinds import Resource, WatchedPods, resources
-from webhook.kube.known import Known
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause, ListWatch, Wait
+from webhook.kube.cache.cached_view import Known
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Api, Target
+from webhook.kube.client.errors import Trouble
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.reader import ANSWER_SECONDS, reach
+from webhook.kube.records import virt_launchers
+from webhook.kube.vm_status import Changes, Fleet, Snapshot
 from webhook.status.plan import Step
 from webhook.status.planning import Planner
 
@@ -154,9 +157,9 @@ def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
             yield replace(
                 resource,
                 namespace=namespace,
-                wire=launchers.WireLauncher,
-                keep=launchers.keep,
-                build=launchers.build,
+                wire=virt_launchers.WireLauncher,
+                keep=virt_launchers.keep,
+                build=virt_launchers.build,
                 index=None,
                 page_objects=_LAUNCHERS_A_PAGE,
             )

@@ -22,12 +22,14 @@ from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, Needs
-from webhook.explain import reader
 from webhook.explain.created import as_created
 from webhook.explain.text import to_yaml
-from webhook.kube.client import Api, Trouble
-from webhook.kube.store import Store, View
-from webhook.kube.wire import Decoders
+from webhook.kube import reader
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import View
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import Trouble
+from webhook.kube.client.wire import Decoders
 from webhook.status import plan
 from webhook.status.plan import Machine, Room, Step
 

@@ -13,7 +13,7 @@ from webhook.status.output import Output, now
 from webhook.status.report import Asked
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Snapshot
+    from webhook.kube.vm_status import Snapshot
     from webhook.status.live import Live
 
 _TYPES: Final = ("vm/", "vmi/")
@@ -28,7 +28,7 @@ def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: boo
     out = Output(chosen, stdout, stderr, color=color)
     if chosen.manifests:
         return _described(chosen, out)
-    from webhook.kube.client import Target  # noqa: PLC0415 - the API client takes a second to import
+    from webhook.kube.client.api import Target  # noqa: PLC0415 - the API client takes a second to import
     from webhook.status.live import connect  # noqa: PLC0415 - as Target
 
     target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)

@@ -9,8 +9,8 @@ import pytest
 from api_server import ApiServer, Cluster
 from live import LONGHORN_NAMESPACE, cluster_of, connected
 
-from webhook.kube.client import Api
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Api
 
 
 @pytest.fixture

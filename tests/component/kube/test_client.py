@@ -11,7 +11,8 @@ from api_server import ApiServer, Asked, Cluster, Line, saying
 from live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
 from watching import manager
 
-from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
+from webhook.kube.client.api import Api, Target
+from webhook.kube.client.errors import BadKubeconfig, Trouble
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"

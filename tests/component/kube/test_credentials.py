@@ -16,10 +16,11 @@ from model_api import refusal
 from watching import manager
 
 from webhook.core.view import Gap, Kind
-from webhook.kube import client
-from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client import api as client
+from webhook.kube.client.api import Api, Target
+from webhook.kube.client.errors import BadKubeconfig, Trouble
+from webhook.kube.informer.backoff import Cause
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"

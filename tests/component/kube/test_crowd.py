@@ -23,11 +23,11 @@ from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind
-from webhook.kube.crowd import WatchedCrowd
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
-from webhook.kube.pods import REPLICA_LABELS
-from webhook.kube.store import Store
-from webhook.kube.watch import ListWatch
+from webhook.kube.records.pods import REPLICA_LABELS
+from webhook.kube.scheduler_cache.snapshot import WatchedCrowd
 
 Object = dict[str, Any]
 HOME: Final = "node-a"

@@ -25,8 +25,8 @@ from webhook.core.api.names import is_node_name
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
 from webhook.documents import read
-from webhook.kube.client import Api
-from webhook.kube.events import DEFAULT_LIMITS, Events, Limits
+from webhook.kube.client.api import Api
+from webhook.kube.events.recorder import DEFAULT_LIMITS, Events, Limits
 from webhook.manifests import Manifests
 
 PATH: Final = "/api/v1/namespaces/vms/events"

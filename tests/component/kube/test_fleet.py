@@ -18,9 +18,9 @@ from webhook.core.api.meta import Key
 from webhook.core.observe.vm_status import State, VirtualMachineRow
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.kube import fleet
-from webhook.kube.fleet import Fleet
-from webhook.kube.store import Store
+from webhook.kube import vm_status
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.vm_status import Fleet
 
 NOON, AN_HOUR_LATER = "2026-02-03T12:00:00Z", "2026-02-03T13:00:00Z"
 DB, WEB = Key("vms", "db"), Key("vms", "web")
@@ -168,7 +168,7 @@ async def test_what_was_forgotten_is_told_whole(
     store: Store, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log of changes is bounded: whoever comes after too long gets everything."""
-    monkeypatch.setattr(fleet, "_CHANGES_KEPT", 2)
+    monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
     rows = Fleet(store, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
@@ -182,7 +182,7 @@ async def test_what_was_forgotten_is_told_whole(
 
 async def test_many_changes_at_once_are_told_whole(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """A list anew after a long absence is no matter for a log."""
-    monkeypatch.setattr(fleet, "_CHANGES_TOLD", 1)
+    monkeypatch.setattr(vm_status, "_CHANGES_TOLD", 1)
     rows = Fleet(store, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
@@ -238,7 +238,7 @@ async def test_a_fault_of_ours_is_no_end(store: Store, clock: Clock, caplog: pyt
 
 async def test_a_pass_lets_others_have_their_turn(store: Store, rows: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """With slices that are over at once, others go on between one group of VMs and the next."""
-    monkeypatch.setattr(fleet, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(vm_status, "_SLICE_SECONDS", 0.0)
     turns = 0
 
     async def other() -> None:

@@ -11,7 +11,7 @@ from api_server import ApiServer, Asked, Cluster, Line, refusing, until
 from live import answered, cluster_of, now, ref, running
 
 from webhook.core.view import Kind
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import Store
 
 SOON = 5.0
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")

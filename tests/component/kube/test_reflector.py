@@ -12,9 +12,11 @@ from live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, refle
 from model_api import event, status
 from watching import manager
 
-from webhook.kube import freshness, reflector
-from webhook.kube.client import Api
-from webhook.kube.watch import Cause, ListWatch, Wait
+from webhook.kube.client.api import Api
+from webhook.kube.informer import freshness, reflector
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Wait
 
 KIND = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager"}
 

@@ -14,7 +14,7 @@ from webhook.core.admit import Answer
 from webhook.core.api.meta import Key
 from webhook.core.decision import Pin
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import Store
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
 CLAIM_PATH = "/api/v1/namespaces/vms/persistentvolumeclaims/disk"

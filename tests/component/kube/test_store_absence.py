@@ -12,8 +12,8 @@ from live import PATHS, listed, now, ref, running
 
 from webhook.core.api.pod import Pod
 from webhook.core.view import Gap, Kind
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.informer.backoff import Cause
 
 NODES = PATHS[Kind.LONGHORN_NODE]
 LONG_AGO = 60.0

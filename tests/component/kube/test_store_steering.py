@@ -15,7 +15,7 @@ from webhook.core.api.longhorn import VolumeAttachment
 from webhook.core.api.meta import Key
 from webhook.core.decision import Steer
 from webhook.core.view import Gap, Kind
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import Store
 
 VOLUME: Final = "pvc-disk"
 CLAIM: Final = Key("vms", "disk")

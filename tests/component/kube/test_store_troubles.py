@@ -14,7 +14,8 @@ from live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
 
 from webhook.core.decision import Pin
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.store import Store, View
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import View
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
 CLAIM_PATH = "/api/v1/namespaces/vms/persistentvolumeclaims/disk"

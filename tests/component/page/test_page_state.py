@@ -15,7 +15,7 @@ from paging import REPLICA, Paged, answer, asking, paged, record, state, vm
 from wire import Wire
 
 from webhook.core.opt_in import Policy
-from webhook.kube.fleet import Fleet
+from webhook.kube.vm_status import Fleet
 from webhook.page.decisions import KEPT, Decisions
 from webhook.page.news import Cursor, News
 from webhook.page.routes import WATCHERS

@@ -139,7 +139,7 @@ def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...
 def _hear(
     gathering: Gathering, counted: dict[int, Counted], assumed: dict[int, Counted], event: Event, vms: tuple[VM, ...]
 ) -> None:
-    """As webhook.kube.pods does."""
+    """As webhook.kube.scheduler_cache.assumed_pods does."""
     if event.vm in assumed:
         gathering.confirm(assumed.pop(event.vm))
     if event.vm in counted:

@@ -7,7 +7,7 @@ from model_api import event, refusal, status, too_large
 from watch_rows import NO_STREAMS, WATCHING, A
 from watching import Driver, Says, refuses
 
-from webhook.kube.watch import Wait
+from webhook.kube.informer.requests import Wait
 
 DOWN = Says(error="can't connect", reached=False, seconds=0)
 MIB = 1024 * 1024

@@ -9,7 +9,7 @@ from model_api import bookmark, event, refusal
 from watch_rows import A_MOVED, HTML, NO_STREAMS, A, B, error_event
 from watching import Driver, Says, lists, manager, pages, refuses
 
-from webhook.kube.freshness import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS, Freshness
+from webhook.kube.informer.freshness import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS, Freshness
 
 JUST = 0.001
 DAY = 86_400.0

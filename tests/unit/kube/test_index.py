@@ -15,9 +15,12 @@ from watching import RESOURCES, Driver, Says, Shown, lists, pages, refuses
 
 from webhook.core.scheduler.budget import Budget
 from webhook.core.view import Kind
-from webhook.kube.index import ByClaim, ByHandle, Groups, Index, Names, Nodes
-from webhook.kube.pods import Pods
-from webhook.kube.wire import Decoders
+from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.index import Groups, Index, Names
+from webhook.kube.records.nodes import Nodes
+from webhook.kube.records.virt_launchers import ByClaim
+from webhook.kube.records.volumes import ByHandle
+from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 KEYS: Final = ("a", "b", "c", "d")
 NOBODY: Final = "nobody"

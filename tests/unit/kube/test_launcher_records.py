@@ -12,10 +12,10 @@ from views import cluster
 from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
 from webhook.core.opt_in import Policy
-from webhook.kube import launchers
-from webhook.kube.launchers import WireLauncher
-from webhook.kube.pods import WirePod
-from webhook.kube.wire import Decoders
+from webhook.kube.client.wire import Decoders
+from webhook.kube.records import virt_launchers
+from webhook.kube.records.pods import WirePod
+from webhook.kube.records.virt_launchers import WireLauncher
 
 Object = dict[str, Any]
 
@@ -48,8 +48,8 @@ PODS = [
 def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -> None:
     """Whichever list it came by."""
     meta = pod["metadata"]
-    record = launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
-    built = launchers.build(f"{meta['namespace']}/{meta['name']}", record)
+    record = virt_launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
+    built = virt_launchers.build(f"{meta['namespace']}/{meta['name']}", record)
     expected = vm_status.row([convert(pod, Pod)], cluster(), Policy())
     assert expected is not None
     assert vm_status.row([built], cluster(), Policy()) == expected

@@ -21,7 +21,7 @@ from webhook.core.api.node_selector import only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
-from webhook.kube.wire import Decoders, NotJSON
+from webhook.kube.client.wire import Decoders, NotJSON
 
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
 CLAIMS: Final = ("c0", "c1", "again", "")

@@ -10,8 +10,8 @@ from watch_rows import A_MOVED, AGAIN, BOTH, NO_STREAMS, WATCHING, A, B
 from watching import RESOURCES, Driver, Says, lists, manager, pages, refuses
 
 from webhook.core.view import Kind
-from webhook.kube import freshness, watch
-from webhook.kube.watch import Cause
+from webhook.kube.informer import freshness, list_watch
+from webhook.kube.informer.backoff import Cause
 
 MIB = 1024 * 1024
 DOWN = Says(error="can't connect", reached=False, seconds=0)
@@ -116,7 +116,7 @@ def test_a_line_is_not_kept_for_ever(size: int, tail: bytes, length: int, taken:
 
 def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that does not end is given up."""
-    monkeypatch.setattr(watch, "_BODY_MAX_BYTES", 1000)
+    monkeypatch.setattr(list_watch, "_BODY_MAX_BYTES", 1000)
     driver = Driver()
     driver.play(*NO_STREAMS)
     driver.ask()

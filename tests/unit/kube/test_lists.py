@@ -7,7 +7,7 @@ from model_api import bookmark, event, refusal
 from watch_rows import AGAIN, AGAIN_BY_PAGES, BOTH, HTML, NO_STREAMS, A, B, Row, prove
 from watching import CUTS, Cut, Says, lists, pages, refuses
 
-from webhook.kube.watch import Cause
+from webhook.kube.informer.backoff import Cause
 
 ROWS = (
     Row(name="a list by watch", before=(), says=(lists(A, B),), then="watch 10", shows=BOTH),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from model_api import Answer, Collection, Watch, bookmark, event, refusal, status
 from watching import Driver, Shown, byte_by_byte, manager, whole, words
 
-from webhook.kube.freshness import SETTLE_SECONDS
+from webhook.kube.informer.freshness import SETTLE_SECONDS
 
 NAMES = st.sampled_from("abc")
 NODES = st.sampled_from(["n1", "n2", None])

@@ -20,8 +20,9 @@ from webhook.core.admit import Answer, admit
 from webhook.core.api.meta import Key
 from webhook.core.decision import Pin
 from webhook.core.view import Kind
-from webhook.kube.client import Reply, Trouble
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Reply
+from webhook.kube.client.errors import Trouble
 
 KINDS = {path: kind for kind, path in PATHS.items()}
 STALE_SECONDS = 60.0

@@ -7,7 +7,7 @@ from model_api import event
 from watch_rows import A_MOVED, BOTH, HTML, NO_STREAMS, WATCHING, A, Row, prove
 from watching import CUTS, Cut, Driver, Says, lists, manager, pages
 
-from webhook.kube.watch import Cause
+from webhook.kube.informer.backoff import Cause
 
 ODD = manager("b", 12, 5)
 DEEP = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"11"},"x":' + b"[" * 100_000

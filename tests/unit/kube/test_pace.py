@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.kube.pace import Memory, Pace
+from webhook.kube.events.rate_limit import Memory, Pace
 
 
 def pace(per_second: float = 10, burst: int = 3, chance: float = 1.0) -> Pace:

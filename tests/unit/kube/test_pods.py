@@ -20,8 +20,9 @@ from webhook.core.scheduler.state.node_counts import as_dict
 from webhook.core.scheduler.state.pod_index import Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
-from webhook.kube.pods import Pods, Record, Seen, build
-from webhook.kube.wire import Decoders
+from webhook.kube.client.wire import Decoders
+from webhook.kube.records.pods import Record, Seen, build
+from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 Object = dict[str, Any]
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]

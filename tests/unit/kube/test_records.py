@@ -21,8 +21,9 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 from webhook.core.view import Kind
-from webhook.kube import records
-from webhook.kube.wire import Decoders, NotJSON
+from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.records import shared
+from webhook.kube.records.shared import _shared
 
 Object = dict[str, Any]
 ATTRIBUTES = ("migratable", "dataLocality", "dataEngine")  # of a volume, those that core reads
@@ -244,7 +245,7 @@ def test_parts_of_different_kinds_are_not_confused() -> None:
 
 def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """When every object is different the shared parts are let go, and records stay right."""
-    monkeypatch.setattr(records, "_SHARED_MAX", 10)
+    monkeypatch.setattr(shared, "_SHARED_MAX", 10)
     resource = RESOURCES[Kind.SHARE_MANAGER]
     decode = Decoders(resource.wire).object
     kept = [
@@ -252,4 +253,4 @@ def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyP
         for i in range(50)
     ]
     assert [status.owner_id for status in kept] == [f"n{i}" for i in range(50)]
-    assert len(records._shared) <= 12
+    assert len(_shared) <= 12

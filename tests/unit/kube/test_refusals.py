@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from watch_rows import BOTH, NO_STREAMS, WATCHING, A, B, Row, error_event, prove
 from watching import CUTS, RESOURCE, Cut, Driver, Says, lists, pages, refuses
 
-from webhook.kube.watch import Cause
+from webhook.kube.informer.backoff import Cause
 
 ROWS = (
     *(

@@ -17,9 +17,10 @@ from views import LONGHORN_NAMESPACE, cluster
 
 from webhook.core.admit import Answer, admit
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
-from webhook.kube.store import Read, Store, View
-from webhook.kube.watch import ListWatch
-from webhook.kube.wire import Decoders
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import Read, View
+from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.list_watch import ListWatch
 
 NOW = 1000.0
 KINDS = {path: kind for kind, path in PATHS.items()}

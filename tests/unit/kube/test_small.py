@@ -11,9 +11,11 @@ from watching import RESOURCES, lists
 
 from webhook.core.api.meta import Key
 from webhook.core.view import Kind
-from webhook.kube import records
-from webhook.kube.watch import ListWatch, Request
-from webhook.kube.wire import Decoders
+from webhook.kube.client.metadata import WireMeta
+from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Request
+from webhook.kube.records.share_manager_pods import WireShareManagerPod, build_pod, keep_pod
 
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
@@ -40,9 +42,8 @@ def test_a_volume_has_one_name() -> None:
 
     volume = kept(Kind.SHARE_MANAGER, share_manager("pvc-of-one-name"))
     assert kept(Kind.SHARE_MANAGER_POD, share_manager_pod("pvc-of-one-name")) is volume
-    assert records.build_pod(volume, records.keep_pod(records.WirePod(records.WireMeta()))).metadata.name == (
-        "share-manager-pvc-of-one-name"
-    )
+    built = build_pod(volume, keep_pod(WireShareManagerPod(WireMeta())))
+    assert built.metadata.name == "share-manager-pvc-of-one-name"
 
 
 def test_a_list_anew_makes_no_second_record() -> None:

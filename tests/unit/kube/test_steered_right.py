@@ -21,8 +21,9 @@ from webhook.core.api.names import is_node_name
 from webhook.core.decision import Leave, Pin, Steer
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind
-from webhook.kube.client import Reply, Trouble
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.client.api import Reply
+from webhook.kube.client.errors import Trouble
 
 CACHED: Final = [resource.kind for resource in ROOM_UNTOLD if resource.watched]
 KINDS: Final = {path: kind for kind, path in PATHS.items()}

@@ -7,7 +7,7 @@ from model_api import bookmark, event, refusal, too_large
 from watch_rows import A_MOVED, AGAIN, BOTH, WATCHING, A, B, Row, error_event, prove
 from watching import CUTS, Cut, Says, lists, manager, refuses
 
-from webhook.kube.watch import Cause
+from webhook.kube.informer.backoff import Cause
 
 B_DELETED = event("DELETED", manager("b", 12, "n2"))
 

@@ -6,7 +6,7 @@ from fleets import LATER, disk, launcher, served, the_row
 
 from webhook.core.api.meta import Key
 from webhook.core.observe.vm_status import VirtualMachineRow
-from webhook.kube.fleet import Changes, Snapshot
+from webhook.kube.vm_status import Changes, Snapshot
 from webhook.settings import StatusSettings
 from webhook.status.follow import Lines
 from webhook.status.output import Output

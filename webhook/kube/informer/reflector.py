@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from webhook.kube.client import Api, Trouble
-from webhook.kube.freshness import SETTLE_SECONDS
-from webhook.kube.watch import ListWatch, Request, Wait
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import Trouble
+from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Request, Wait
 from webhook.record import LOGGER
 
 _UNAUTHORIZED: Final = 401

@@ -24,9 +24,10 @@ from msgspec import Struct
 from webhook.core.admit import Answer, Entry
 from webhook.core.observe import events
 from webhook.core.observe.events import Notice, Outcome
-from webhook.kube.client import Reply, Trouble
-from webhook.kube.pace import Memory, Pace
-from webhook.kube.wire import Decoders
+from webhook.kube.client.api import Reply
+from webhook.kube.client.errors import Trouble
+from webhook.kube.client.wire import Decoders
+from webhook.kube.events.rate_limit import Memory, Pace
 from webhook.log import failure
 from webhook.record import LOGGER
 

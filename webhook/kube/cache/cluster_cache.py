@@ -2,7 +2,7 @@
 
 What a caller of `view` may assume:
 
-- From a cache that is fresh (webhook.kube.watch) an object is taken as it is: no call to the API server.
+- From a cache that is fresh (webhook.kube.informer.list_watch) an object is taken as it is: no call to the API server.
 - What such a cache has not is UNREAD, for it may have been created a moment ago: one GET tells, shared between all
   calls that ask for it at the same time. Only the absence of a share-manager pod is believed where its ShareManager,
   freshly known, is on no node either: that is every cold start.
@@ -22,202 +22,32 @@ from math import inf
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
-from webhook.core.api.longhorn import (
-    ASSIGNED_STATES,
-    SHARE_MANAGER_POD_PREFIX,
-    LonghornNode,
-    ShareManager,
-    ShareManagerStatus,
-    VolumeAttachment,
-)
 from webhook.core.api.meta import Key
 from webhook.core.api.names import is_node_name
-from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import Crowd
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.client import Api, Trouble
-from webhook.kube.crowd import WatchedCrowd
-from webhook.kube.freshness import STALE_AFTER_SECONDS
-from webhook.kube.index import Groups, Nodes
-from webhook.kube.kinds import BY_NAMESPACE, SELECTS_VIRT_LAUNCHERS, Resource, resources
-from webhook.kube.launchers import build
-from webhook.kube.lookups import Lookups
-from webhook.kube.pods import Pods
-from webhook.kube.records import claim_key
-from webhook.kube.reflector import Reflector
-from webhook.kube.watch import Cause, ListWatch
-from webhook.kube.wire import Decoders, NotJSON
+from webhook.kube.cache.lookups import Lookups
+from webhook.kube.cache.readiness import CacheState, _state
+from webhook.kube.cache.view import Read, View, _held
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import Trouble
+from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import SELECTS_VIRT_LAUNCHERS, resources
+from webhook.kube.scheduler_cache.snapshot import WatchedCrowd
 
 _GET_SECONDS: Final = 5.0  # longer than any call's deadline should be; then it is given up for all who wait
 _GETS_AT_ONCE: Final = 64
 _LISTS_AT_ONCE: Final = 4  # of 20 KB a pod, and a node may have a hundred; calls that wait for their turn share it
 _READS_PER_CALL_MAX: Final = 256  # of one pod: a hundred disks' worth; a pod can name 10,000 claims
 _OK: Final = 200
-_UNKNOWN: Final = object()
-
-
-class Read(Struct, frozen=True):
-    """What asking the API server for one object came to."""
-
-    value: Any
-    trouble: str = ""
-    doubt: str = ""
-
-
-class CacheState(Struct, frozen=True, kw_only=True):
-    """How one cache is.
-
-    Attributes:
-        fresh: calls are answered from it.
-        detail: why not, or how many objects it holds, as a sentence.
-        heard_seconds: since the API server was last heard; None where it never was.
-        causes: how often each made it begin anew.
-        unreadable: objects that were left out so far.
-    """
-
-    title: str
-    fresh: bool
-    detail: str
-    objects: int
-    heard_seconds: float | None
-    causes: Mapping[Cause, int]
-    unreadable: int
-
-
-class View:
-    """One call's ClusterView (webhook.core.view): the caches as they are, and over them what was read for this call."""
-
-    def __init__(self, store: Store, now: float, reads: Mapping[Ref, Read]) -> None:
-        self._store = store
-        self._now = now
-        self._fresh: dict[Kind, bool] = {}
-        self._crowd: Crowd | str | None = None
-        self.reads = reads
-
-    def trouble(self, ref: Ref) -> str:
-        """Why it could not be read."""
-        return self.reads[ref].trouble
-
-    def doubt(self) -> str | None:
-        """The first answer that could not be confirmed."""
-        return next((read.doubt for read in self.reads.values() if read.doubt), None)
-
-    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
-        """The claim of that namespace and name."""
-        found: PersistentVolumeClaim | Gap = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
-        return found
-
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
-        """The volume of that name."""
-        found: PersistentVolume | Gap = self._find(Kind.PERSISTENT_VOLUME, Key("", name))
-        return found
-
-    def share_manager(self, volume: str) -> ShareManager | Gap:
-        """The ShareManager of a Longhorn volume."""
-        found: ShareManager | Gap = self._find(Kind.SHARE_MANAGER, Key("", volume))
-        return found
-
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
-        """The pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + volume))
-        return Gap.ABSENT if found is Gap.UNREAD and self._has_no_pod(volume) else found
-
-    def node(self, name: str) -> Node | Gap:
-        """The Kubernetes node of that name."""
-        found: Node | Gap = self._find(Kind.NODE, Key("", name))
-        return found
-
-    def has_longhorn_nodes(self) -> bool:
-        """Whether the cluster shows any nodes.longhorn.io, or ever has, or can't be said to have none."""
-        return self._store.may_have_longhorn_nodes(self._now)
-
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
-        """Longhorn's object for the Kubernetes node of that name."""
-        found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, Key("", name))
-        return found
-
-    def node_names(self) -> Sequence[str]:
-        """The Kubernetes nodes; none while their cache is not fresh."""
-        nodes = self._store.caches[Kind.NODE]
-        return nodes.index.all if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else ()
-
-    def usable_nodes(self) -> int:
-        """How many of them are Ready and not cordoned."""
-        nodes = self._store.caches[Kind.NODE]
-        return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else 0
-
-    def crowd(self) -> Crowd | str | None:
-        """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
-        if self._crowd is None:
-            self._crowd = self._store.crowd(self._now)
-        return self._crowd
-
-    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
-        """The claims of the PersistentVolumes that have this CSI volume handle."""
-        named = self._find(Kind.PERSISTENT_VOLUME, Key("", volume))
-        cache = self._store.caches[Kind.PERSISTENT_VOLUME]
-        others = cache.index.of(volume) if isinstance(cache.index, Groups) else ()
-        claims = [claim for name in others if (claim := claim_of(_held(cache, Key("", name)), volume))]
-        if named is Gap.UNREAD and not cache.fresh(self._now):
-            return named
-        if isinstance(named, Gap):
-            return claims or named
-        claim = claim_of(named, volume)
-        return [claim, *claims] if claim else claims
-
-    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
-        """Every virt-launcher pod that uses this claim; UNAVAILABLE while their cache is not fresh."""
-        cache = self._store.caches.get(Kind.VIRT_LAUNCHER_POD)
-        if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
-            return Gap.UNAVAILABLE
-        known = cache.index.launchers
-        return [build(key, known[key]) for key in cache.index.by_claim.of(claim_key(*claim))]
-
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
-        """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""
-        found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
-        return found
-
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
-        """Longhorn's VolumeAttachment of a volume, as it was read for this view."""
-        found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, Key("", volume))
-        return found
-
-    def _find(self, kind: Kind, key: Key) -> Any:
-        if self.reads:
-            read = self.reads.get(Ref(kind, key))
-            if read is not None:
-                return read.value
-        cache = self._store.caches.get(kind)
-        if cache is None:
-            return Gap.UNREAD
-        counts = self._store.lookups[kind]
-        fresh = self._fresh.get(kind)
-        if fresh is None:
-            fresh = self._fresh[kind] = cache.fresh(self._now)
-        if not fresh:
-            counts.stale += 1
-            return Gap.UNREAD
-        held = _held(cache, key)
-        if held is None:
-            counts.miss += 1
-            return Gap.UNREAD
-        counts.hit += 1
-        return held
-
-    def _has_no_pod(self, volume: str) -> bool:
-        """Whether two fresh caches agree that this share-manager has no pod."""
-        pods, managers = self._store.caches[Kind.SHARE_MANAGER_POD], self._store.caches[Kind.SHARE_MANAGER]
-        if not (pods.fresh(self._now) and managers.fresh(self._now)):
-            return False
-        status: ShareManagerStatus | None = managers.objects.get(volume)
-        return status is not None and (status.state or "absent") not in ASSIGNED_STATES
 
 
 class Store:
@@ -320,7 +150,7 @@ class Store:
     async def _read(self, ref: Ref) -> Read:
         """GET one object, or the few pods of a namespace that are on one node."""
         on_node = ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE
-        in_namespace = on_node or ref.kind in BY_NAMESPACE
+        in_namespace = on_node or self._resources[ref.kind].namespaced
         if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
             return Read(Gap.ABSENT)  # no object can be called so (and the path would lead elsewhere)
         counts = self.lookups[ref.kind]
@@ -390,35 +220,6 @@ class Store:
             return Read(Gap.UNAVAILABLE, trouble=str(trouble))
         doubt = f"{ref.kind} {ref.key.name} was as told {cache.age(_now()):.0f} s ago ({trouble})"
         return Read(held, doubt=doubt)
-
-
-def _held(cache: ListWatch, key: Key) -> Any | None:
-    """Core's object as the cache has it, None where it has none. A record itself may be None: it had no status."""
-    cache_key = cache.resource.key(key)
-    record = cache.objects.get(cache_key, _UNKNOWN)
-    return None if record is _UNKNOWN else cache.resource.build(cache_key, record)
-
-
-def _state(cache: ListWatch, now: float) -> CacheState:
-    known = f"{len(cache.objects)} objects"
-    if cache.unreadable:
-        known += f", {cache.unreadable} unreadable ones left out so far"
-    if cache.synced:
-        known += (
-            f", known {cache.age(now):.0f} s ago" if cache.problem else f", heard from {cache.heard(now):.0f} s ago"
-        )
-    else:
-        known = "not synced"
-    detail = f"{known}: {cache.problem}" if cache.problem else known
-    return CacheState(
-        title=cache.resource.title,
-        fresh=cache.fresh(now),
-        detail=detail,
-        objects=len(cache.objects),
-        heard_seconds=cache.heard(now) if cache.synced else None,
-        causes={cause: cache.causes[cause] for cause in Cause},
-        unreadable=cache.unreadable,
-    )
 
 
 def _now() -> float:

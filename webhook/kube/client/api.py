@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -24,34 +22,13 @@ from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from msgspec import Struct
 from yaml import YAMLError
 
-from webhook import __version__
-from webhook.errors import UserError
+from webhook.kube.client.errors import CONNECT_SECONDS, BadKubeconfig, Trouble, _sentence, _shown
+from webhook.kube.client.transport import Stream, _client, _keep_alive
 
-CONNECT_SECONDS: Final = 10.0
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
-_PIECE_BYTES: Final = 64 * 1024  # of a stream, between two looks at what else there is to do
-_KEEPALIVE: Final = (  # a peer that is gone without a word is noticed after 10 s + 3 x 5 s
-    ("SO_KEEPALIVE", socket.SOL_SOCKET, 1),
-    ("TCP_KEEPIDLE", socket.IPPROTO_TCP, 10),
-    ("TCP_KEEPINTVL", socket.IPPROTO_TCP, 5),
-    ("TCP_KEEPCNT", socket.IPPROTO_TCP, 3),
-    ("TCP_USER_TIMEOUT", socket.IPPROTO_TCP, 25_000),
-)
 
 _FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)  # the last of a token file that is being written
-
-
-class BadKubeconfig(UserError):
-    """No way to an API server: the kubeconfig or the service account can't be used."""
-
-
-class Trouble(Exception):
-    """The API server could not be reached, or its answer broke off. `silent`: nothing came for too long."""
-
-    def __init__(self, sentence: str, *, silent: bool = False) -> None:
-        super().__init__(sentence)
-        self.silent = silent
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -78,21 +55,6 @@ class Reply(Struct, frozen=True):
     status: int
     body: bytes
     retry_after: str | None = None
-
-
-class Stream:
-    """An answer that is being read."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self.status = response.status
-        self.retry_after = response.headers.get("Retry-After")
-        self._response = response
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes, in pieces small enough to be worked on at once."""
-        while piece := await self._response.content.read(_PIECE_BYTES):
-            yield piece
-            await asyncio.sleep(0)  # what is there already is read without a wait, and calls want an answer meanwhile
 
 
 class Api:
@@ -308,54 +270,3 @@ async def _load_kubeconfig(target: Target, configuration: Configuration) -> Plac
     current = loader.current_context or {}
     context: dict[str, Any] = current.get("context") or {}
     return Place(context=current.get("name"), namespace=context.get("namespace"))
-
-
-def _client(configuration: Configuration) -> ApiClient:
-    try:
-        client = ApiClient(configuration)
-    except (ssl.SSLError, OSError) as error:
-        raise BadKubeconfig(
-            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {_shown(error)}; expected PEM certificates"
-        ) from None
-    client.user_agent = f"kubevirt-coschedule/{__version__}"
-    # Its session reads up to 4 MiB ahead on each connection, all in one go: 10 ms in which nothing else is done.
-    session = client.rest_client.pool_manager
-    client.rest_client.pool_manager = aiohttp.ClientSession(
-        connector=session.connector, trust_env=session.trust_env, read_bufsize=_PIECE_BYTES
-    )
-    session.detach()
-    return client
-
-
-def _keep_alive(response: aiohttp.ClientResponse) -> None:
-    transport = response.connection.transport if response.connection else None
-    live = transport.get_extra_info("socket") if transport else None
-    if live is None:
-        return
-    with socket.socket(fileno=os.dup(live.fileno())) as same:  # uvloop's own socket object has no setsockopt
-        for name, level, value in _KEEPALIVE:
-            if hasattr(socket, name):
-                same.setsockopt(level, getattr(socket, name), value)
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {_shown(error.certificate_error)}"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return f"no TLS with {error.host}:{error.port}: {_shown(error.os_error)}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
-        why = os.strerror(number) if number > 0 else _shown(error.os_error.strerror or error.os_error)
-        return f"can't connect to {error.host}:{error.port}: {why}"
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return f"can't connect in {CONNECT_SECONDS:g} s"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "its answer broke off"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it closed the connection"
-    return _shown(error)
-
-
-def _shown(error: object) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return ascii(text[:200])[1:-1]

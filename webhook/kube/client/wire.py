@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from webhook.kube.records import BareMeta
+from webhook.kube.client.metadata import BareMeta
 
 W = TypeVar("W")
 _SENTENCE_CHARS: Final = 300

@@ -1,11 +1,11 @@
 """What is remembered of a virt-launcher pod: whose it is, where it runs, and which claims it uses.
 
-As webhook.kube.records; a share-manager pod is steered to where these are.
+As webhook.kube.records.pod_status; a share-manager pod is steered to where these are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from sys import intern
 from typing import Any, Final
 
@@ -17,7 +17,10 @@ from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
-from webhook.kube.records import build_status, claim_key, placed_at, refusal, share
+from webhook.kube.informer.index import Groups
+from webhook.kube.informer.resource import namespaced_key
+from webhook.kube.records.pod_status import build_status, placed_at, refusal
+from webhook.kube.records.shared import share
 
 _WORD_CHARS: Final = 16  # required, preferred, unchanged: and no more of what anybody may have written there
 
@@ -96,7 +99,7 @@ class Launcher(Struct, frozen=True, gc=False):
 
 
 def keep(wire: Any) -> Launcher:
-    """Record, from a WireLauncher or a webhook.kube.pods.WirePod."""
+    """Record, from a WireLauncher or a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
@@ -109,7 +112,7 @@ def keep(wire: Any) -> Launcher:
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
     return Launcher(
-        tuple(intern(claim_key(meta.namespace, name)) for name in names),
+        tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
         owner.name,
         owner.uid,
         meta.creation_timestamp,
@@ -160,3 +163,11 @@ def _pinned(nodes: Sequence[str]) -> Affinity:
 def _volume(claim: str) -> Volume:
     source = PersistentVolumeClaimVolumeSource(claim_name=claim.partition("/")[2])
     return Volume(persistent_volume_claim=source)
+
+
+class ByClaim(Groups):
+    """Pods by the claims that they use."""
+
+    def _about(self, key: str, record: Any) -> Iterable[str]:  # noqa: ARG002 - of the protocol
+        claims: tuple[str, ...] = record.claims
+        return claims

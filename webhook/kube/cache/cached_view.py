@@ -14,10 +14,11 @@ from webhook.core.api.meta import Key
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import opts_in
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.launchers import Launcher
-from webhook.kube.pods import Pods
-from webhook.kube.store import Store, View
-from webhook.kube.watch import ListWatch
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.view import View
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.records.virt_launchers import Launcher
+from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _ABSENT: Final = object()  # a record itself may be None
 _READ: Final = (

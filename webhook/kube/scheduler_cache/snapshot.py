@@ -20,9 +20,10 @@ from webhook.core.scheduler.state.pod_index import Neighbours, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Kind
-from webhook.kube.index import Nodes
-from webhook.kube.pods import REPLICA_LABELS, Pods
-from webhook.kube.watch import ListWatch
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.records.nodes import Nodes
+from webhook.kube.records.pods import REPLICA_LABELS
+from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _ASSUMED_SECONDS: Final = 10.0  # the longest that an API server waits for webhooks: then the pod is there, or refused
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)

@@ -6,19 +6,26 @@ Invariant: what is wrong with an answer is a Trouble, in a sentence that says wh
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from webhook.core.api.names import is_node_name
-from webhook.kube.client import Api, Reply, Trouble
-from webhook.kube.wire import Decoders, NotJSON
+from webhook.errors import UserError
+from webhook.kube.client.api import Api, Reply, Target
+from webhook.kube.client.errors import BadKubeconfig, Trouble
+from webhook.kube.client.wire import Decoders, NotJSON
 
 ANSWER_SECONDS: Final = 20.0  # of one question, however many requests it takes
 _PAGE_OBJECTS: Final = 100  # a node with all its images is 40 KB: far from what Api.get reads of one answer
 _OK: Final = 200
+_UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
+_SERVER_ERRORS: Final = 500
 _STATUS: Final = Decoders(dict[str, Any])
 
 
@@ -115,3 +122,48 @@ def _names_an_object(body: bytes) -> bool:
     except msgspec.DecodeError:
         return False
     return bool(details and details.name)
+
+
+class NoCluster(UserError):
+    """There is no API server to ask, or it does not know us."""
+
+
+@contextmanager
+def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+    """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
+
+    Raises:
+        UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
+    """
+    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
+    with asyncio.Runner() as runner:
+        try:
+            api = runner.run(Api.connect(target))
+        except BadKubeconfig as error:
+            raise BadKubeconfig(
+                *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)
+            ) from None
+        try:
+            origin = f"context {api.context}, {api.host}" if api.context else api.host
+            runner.run(_greet(api, origin))
+            yield runner, api, origin
+        finally:
+            runner.run(api.close())
+
+
+async def _greet(api: Api, origin: str) -> None:
+    """See that there is an API server, and that it knows us: later a failure is one object's, and decided upon."""
+    try:
+        reply = await api.get("/version", seconds=ANSWER_SECONDS)
+    except Trouble as trouble:
+        raise NoCluster(
+            f"{origin}: {trouble}; expected an API server: check the kubeconfig's server and certificates, or choose "
+            "with --kubeconfig or --context"
+        ) from None
+    if reply.status == _UNAUTHORIZED:
+        raise NoCluster(
+            f"{origin}: {refusal(reply)}; expected credentials that it takes: log in again, or choose with "
+            "--kubeconfig or --context"
+        )
+    if reply.status >= _SERVER_ERRORS:
+        raise NoCluster(f"{origin}: {refusal(reply)}; expected an API server that is ready: try again")

@@ -23,9 +23,9 @@ from webhook.core.api.meta import Key
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import State, VirtualMachineRow
 from webhook.core.opt_in import Policy
-from webhook.kube import launchers
-from webhook.kube.known import Known
-from webhook.kube.store import Store
+from webhook.kube.cache.cached_view import Known
+from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.records import virt_launchers
 from webhook.record import LOGGER
 
 PASS_SECONDS: Final = 10.0
@@ -163,7 +163,7 @@ class Fleet:
         if before is not None and len(before) == len(trace) and all(map(is_, before, trace)):
             return
         self._traces[vm] = trace
-        row = vm_status.row([launchers.build(*each) for each in there], self._known, self._policy)
+        row = vm_status.row([virt_launchers.build(*each) for each in there], self._known, self._policy)
         self._put(vm, row)
 
     def _put(self, vm: str, row: VirtualMachineRow | None) -> None:

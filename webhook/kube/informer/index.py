@@ -6,13 +6,8 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
-
-from webhook.core.scheduler.state.node_info import allocatable
-from webhook.core.scheduler.topology.node_labels import NodeLabels
-
-_TOPOLOGY_KEYS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")  # what nearly all pods' rules name
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 
 class Index(Protocol):
@@ -61,32 +56,6 @@ class Names(_Plain):
             self._places[last] = place
 
 
-class Nodes(Names):
-    """Nodes, what each has for pods, their labels, and how many of them are Ready and not cordoned."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.labels = NodeLabels(followed=_TOPOLOGY_KEYS)
-        self.has: dict[str, Mapping[str, int]] = {}
-        self.usable = 0
-
-    def put(self, key: str, old: Any, new: Any) -> Any:
-        """As Names."""
-        if old is None or old.status != new.status:
-            self.has[key] = allocatable(new.status.allocatable if new.status else None)
-        self.usable += new.usable - (old is not None and old.usable)
-        if old is None or old.metadata.labels != new.metadata.labels:
-            self.labels.put(key, new.metadata.labels)
-        return super().put(key, old, new)
-
-    def drop(self, key: str, old: Any) -> None:
-        """As Names."""
-        del self.has[key]
-        self.usable -= old.usable
-        self.labels.drop(key)
-        super().drop(key, old)
-
-
 class Groups(_Plain):
     """Keys by what their records are about. `of` is empty for what no record is about."""
 
@@ -124,18 +93,3 @@ class Groups(_Plain):
             self._keys[about] = left
         else:
             del self._keys[about]
-
-
-class ByHandle(Groups):
-    """PersistentVolumes by their CSI volume handle, those left out that are called as it is: most are."""
-
-    def _about(self, key: str, record: Any) -> Iterable[str]:
-        return (record.handle,) if record.handle and record.handle != key and record.claim else ()
-
-
-class ByClaim(Groups):
-    """Pods by the claims that they use."""
-
-    def _about(self, key: str, record: Any) -> Iterable[str]:  # noqa: ARG002 - of the protocol
-        claims: tuple[str, ...] = record.claims
-        return claims

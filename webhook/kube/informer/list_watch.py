@@ -17,74 +17,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from enum import Enum
 from math import inf
 from typing import Any, Final
 
-from msgspec import Struct
+from webhook.kube.client.wire import Decoders, Failure, NotJSON
+from webhook.kube.informer.backoff import (
+    _BACKOFF_MAX_SECONDS,
+    _BACKOFF_SECONDS,
+    _CAUSES,
+    _FAILURES_MAX,
+    _KEEPS_VERSION,
+    _PAGE_OBJECTS_MAX,
+    _RETRY_AFTER_MAX_SECONDS,
+    Cause,
+)
+from webhook.kube.informer.freshness import Freshness
+from webhook.kube.informer.index import Index
+from webhook.kube.informer.requests import _WATCH_SECONDS, Request, Wait, _Doing
+from webhook.kube.informer.resource import Resource
 
-from webhook.kube.freshness import SILENCE_SECONDS, Freshness
-from webhook.kube.index import Index
-from webhook.kube.kinds import Resource
-from webhook.kube.wire import Decoders, Failure, NotJSON
-
-_WATCH_SECONDS: Final = 300  # the server ends a watch after this to twice this, so that clients spread over servers
 _HEALTHY_SECONDS: Final = 2.0  # a watch that was up for so long ends a run of failures
-_BACKOFF_SECONDS: Final = 0.1
-_BACKOFF_MAX_SECONDS: Final = 10.0  # a sixth of a request a second from each cache: nothing to a server that is back
-_FAILURES_MAX: Final = 10  # the back-off is at its longest by then
-_RETRY_AFTER_MAX_SECONDS: Final = 60.0
-_PAGE_OBJECTS_MAX: Final = 8_000
 _BODY_MAX_BYTES: Final = 256 * 1024 * 1024
 _FRAME_MAX_BYTES: Final = 16 * 1024 * 1024  # ten times the largest object that etcd takes
 _ERROR_MAX_BYTES: Final = 64 * 1024
-
-
-class Request(Struct, frozen=True):
-    """GET the collection with this query; give up when nothing came for `silence_seconds`."""
-
-    query: tuple[tuple[str, str], ...]
-    silence_seconds: float = SILENCE_SECONDS
-
-
-class Wait(Struct, frozen=True):
-    """Ask again in so many seconds."""
-
-    seconds: float
-
-
-class Cause(Enum):
-    """Why a list or watch came to an end other than the ordinary one; also the label it is counted under."""
-
-    EXPIRED = "expired"  # 410: the server no longer has what happened since
-    WENT_BACK = "went back"  # the server is older than what we have seen: restored from a backup
-    CUT = "cut"
-    SILENT = "silent"
-    GARBAGE = "garbage"
-    THROTTLED = "throttled"
-    UNAUTHORIZED = "unauthorized"
-    FORBIDDEN = "forbidden"
-    NOT_INSTALLED = "not installed"
-    UNSUPPORTED = "unsupported"  # no streaming list: paged instead
-    ERROR = "error"
-
-
-class _Doing(Enum):
-    NOTHING = "nothing"
-    STREAM = "streaming list"
-    PAGE = "paged list"
-    WATCH = "watch"
-
-
-_CAUSES: Final = {
-    401: Cause.UNAUTHORIZED,
-    403: Cause.FORBIDDEN,
-    404: Cause.NOT_INSTALLED,
-    410: Cause.EXPIRED,
-    429: Cause.THROTTLED,
-    503: Cause.THROTTLED,
-}
-_KEEPS_VERSION: Final = (Cause.UNAUTHORIZED, Cause.FORBIDDEN, Cause.THROTTLED)
 
 
 class ListWatch:
