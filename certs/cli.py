@@ -12,9 +12,10 @@ from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
-from certs import options, pki
+from certs import options
 from certs.errors import UserError
 from certs.settings import BadSettings, Keeping, Kept, Option, resolve
+from certs.x509 import pki
 
 PROGRAM: Final = "python -m certs"
 EXIT_BAD_INPUT: Final = 2
@@ -34,26 +35,26 @@ class Command(Struct, frozen=True, kw_only=True):
 
 def _keep(values: Mapping[str, Any]) -> int:
     keeping = Keeping(**_fields(Keeping, values))
-    from certs import keeping as program  # noqa: PLC0415 - the API client takes a second to import
     from certs.connection import Target  # noqa: PLC0415 - as above
+    from certs.controller import run as program  # noqa: PLC0415 - the API client takes a second to import
 
     target = Target(kubeconfig=values["kubeconfig"], context=values["context"])
     return program.run(keeping, listen=values["listen"], target=target)
 
 
 def _inspect(values: Mapping[str, Any]) -> int:
-    from certs import inspection  # noqa: PLC0415 - what another subcommand does not need
+    from certs.inspect import run as inspection  # noqa: PLC0415 - what another subcommand does not need
 
     names, connect = values["name"], values["connect"]
     if values["dir"]:
         material, address = inspection.read_directory(values["dir"]), connect
     else:
-        from certs import live  # noqa: PLC0415 - the API client takes a second to import
         from certs.connection import Target  # noqa: PLC0415 - as above
+        from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
 
         kept = Kept(**_fields(Kept, values))
         names = names or kept.names
-        material, service = live.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
+        material, service = cluster.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
         address = connect or service
     subject = inspection.Subject(material=material, names=names or (), address=address, asked=connect is not None)
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)

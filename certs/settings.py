@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from certs import bundle, pki
 from certs.errors import UserError
-from certs.plan import Policy
+from certs.rotation import bundle
+from certs.rotation.plan import Policy
+from certs.x509 import pki
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS_"
 _MAX_PORT: Final = 65535

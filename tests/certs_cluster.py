@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from certs import pki, plan, state
-from certs.change import Change, CreateSecret, PatchSecret, change
-from certs.pki import Pair
-from certs.plan import Policy
-from certs.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, State
+from certs.rotation import plan, state
+from certs.rotation.change import Change, CreateSecret, PatchSecret, change
+from certs.rotation.plan import Policy
+from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, State
+from certs.x509 import pki
+from certs.x509.pki import Pair
 
 NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)

@@ -13,10 +13,10 @@ import certs_cluster
 import pytest
 from certs_cluster import POLICY, MemoryCluster
 
-from certs.change import Change
-from certs.cluster import Conflict, Trouble
-from certs.keep import Keeper
-from certs.state import State
+from certs.controller.objects import Conflict, Trouble
+from certs.controller.reconciler import Keeper
+from certs.rotation.change import Change
+from certs.rotation.state import State
 
 
 class Killed(Exception):

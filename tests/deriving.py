@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from webhook import documents
-from webhook.explain.cluster import Described
-from webhook.explain.derive import Derived, derive
-from webhook.manifests import Manifests
+from webhook.explain.derive.virt_launcher import Derived, derive
+from webhook.explain.sources.described import Described
+from webhook.files import documents
+from webhook.files.manifests import Manifests
 
 
 def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = False, namespace: str = "vms") -> Any:

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from webhook import documents, explain
 from webhook.core.opt_in import Mode, Policy
-from webhook.explain.cluster import Described
-from webhook.manifests import Manifests
+from webhook.explain import run as explain
+from webhook.explain.sources.described import Described
+from webhook.files import documents
+from webhook.files.manifests import Manifests
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---

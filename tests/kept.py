@@ -16,9 +16,10 @@ from installed import MANIFESTS, NAME
 from kustomizing import kustomize
 from serving import spawned, until_logged
 
-from certs import leaf, pki, state
-from certs.cluster import Places
-from certs.state import State
+from certs.controller.objects import Places
+from certs.rotation import state
+from certs.rotation.state import State
+from certs.x509 import pki, verify
 
 ACCOUNT: Final = f"{NAME}-certs"
 NAMES: Final = pki.service_names(NAME, NAME, "cluster.local")
@@ -67,8 +68,8 @@ class Kept:
         seen = self.state()
         if seen.secret is None or seen.secret.next:
             return False
-        current = leaf.examine(seen.secret.current, NAMES, datetime.now(UTC))
-        return isinstance(current, leaf.Servable) and all(
+        current = verify.examine(seen.secret.current, NAMES, datetime.now(UTC))
+        return isinstance(current, verify.Servable) and all(
             hook.bundle == seen.secret.current.authority for hook in seen.configuration.hooks
         )
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from webhook.log import Log
-from webhook.record import LOGGER
+from webhook.telemetry.log import Log
+from webhook.telemetry.record import LOGGER
 
 
 class Logged:

@@ -31,7 +31,7 @@ from status_runs import instance
 from vm_events import clear, granted, written
 from vm_starts import Start, Starting, nodes
 
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 VMS: Final = ("apart", "cold", "pinned", "together")
 HOME: Final = {"apart": "node-b", "pinned": "node-d", "together": "node-a"}

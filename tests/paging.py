@@ -27,9 +27,9 @@ from webhook.options import Address
 from webhook.page.decisions import Decisions
 from webhook.page.news import News
 from webhook.page.routes import WAIT_SECONDS, page_handler
-from webhook.record import AdmissionRecord
 from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener
+from webhook.telemetry.record import AdmissionRecord
 
 REPLICA: Final = "kubevirt-coschedule-abcde"
 LINES: Final = "[...document.querySelectorAll('#lines .link')].map(({ dataset: at }) => `${at.from} ${at.to}`)"

@@ -30,10 +30,10 @@ from corpus import SHARE_MANAGER, UNCHANGED, Case
 from installed import Installed
 from kube_api import Object
 
-from webhook import documents
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.opt_in import Mode, Policy
-from webhook.manifests import Manifests
+from webhook.files import documents
+from webhook.files.manifests import Manifests
 
 _PATIENCE_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less

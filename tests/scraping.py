@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.samples import Sample
 from serving import Client, Reply
 
-from webhook.metrics import Metrics, Source
+from webhook.telemetry.metrics import Metrics, Source
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS = (  # what Prometheus 3 says (scrape/scrape.go)

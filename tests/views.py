@@ -14,8 +14,8 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.scheduler.state.snapshot import Crowd
 from webhook.core.view import Gap, Kind, Ref
-from webhook.documents import Document
-from webhook.manifests import Manifests
+from webhook.files.documents import Document
+from webhook.files.manifests import Manifests
 
 LONGHORN_NAMESPACE = "longhorn-system"
 _NOWHERE = yaml.compose("{}")

@@ -15,7 +15,7 @@ from rendering import EVENTS, with_component
 from scraping import scrape
 from serving import Serving
 
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 _ROLE: Final = f"{NAME}-events"
 

@@ -21,7 +21,7 @@ from webhook.errors import UserError
 from webhook.options import BadSettings, Option
 
 if TYPE_CHECKING:
-    from webhook.explain.cluster import Cluster
+    from webhook.explain.sources.cluster import Cluster
 
 PROGRAM: Final = "kubevirt-coschedule"
 EXIT_BAD_INPUT: Final = 2
@@ -45,14 +45,14 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def _serve(values: Mapping[str, Any]) -> int:
-    from webhook import app  # noqa: PLC0415 - aiohttp is for serving only
+    from webhook.app import run as app  # noqa: PLC0415 - aiohttp is for serving only
 
     return app.serve(settings.ServeSettings(**values))
 
 
 def _explain(values: Mapping[str, Any]) -> int:
     chosen = settings.ExplainSettings(**values)
-    from webhook import explain  # noqa: PLC0415 - see the module
+    from webhook.explain import run as explain  # noqa: PLC0415 - see the module
 
     asked = explain.names.parse(chosen.names) or chosen.filename or ""
     with _cluster(chosen) as cluster:
@@ -81,15 +81,15 @@ def _status(values: Mapping[str, Any]) -> int:
 def _cluster(chosen: settings.ExplainSettings) -> Iterator[Cluster]:
     """What explain asks: the cluster that files describe, or a live one."""
     if chosen.manifests is None:
-        from webhook.explain.live import connect  # noqa: PLC0415 - the API client takes a second to import
+        from webhook.explain.sources.live import connect  # noqa: PLC0415 - the API client takes a second to import
         from webhook.kube.client.api import Target  # noqa: PLC0415 - as connect
 
         target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
         with connect(target, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:
             yield cluster
         return
-    from webhook.explain.cluster import Described  # noqa: PLC0415 - see the module
-    from webhook.manifests import Manifests  # noqa: PLC0415 - see the module
+    from webhook.explain.sources.described import Described  # noqa: PLC0415 - see the module
+    from webhook.files.manifests import Manifests  # noqa: PLC0415 - see the module
 
     namespace = chosen.longhorn_namespace
     described = Manifests.load(chosen.manifests, longhorn_namespace=namespace, headroom=chosen.guard)

@@ -11,7 +11,7 @@ from installed import NAME
 from kept import CONFIGURATION, Kept
 from kube_api import Api, ApiError, Object
 
-from certs import state
+from certs.rotation import state
 
 OPENAPI: Final = "/openapi/v3/apis/admissionregistration.k8s.io/v1"
 SCHEMAS: Final = "io.k8s.api.admissionregistration.v1."

@@ -13,7 +13,7 @@ from installed import NAME, Installed
 from kube_api import Api, ApiError, Object
 from rendering import CERTS, TLS
 
-from certs import state
+from certs.rotation import state
 
 READ: Final = ("get", "list", "watch")
 KEPT: Final = ("get", "watch", "patch")

@@ -20,7 +20,7 @@ from scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
 from serving import Client, Serving
 
 from webhook.core.observe.vm_status import Decided, State
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 PODS: Final = 7
 CALLS: Final = "apiserver_admission_webhook_admission_duration_seconds_count"

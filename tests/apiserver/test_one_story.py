@@ -25,7 +25,7 @@ from vm_events import events, written
 
 from webhook import cli, settings
 from webhook.core.observe.vm_status import Decided, State
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
 PINNED_POD: Final = "virt-launcher-pinned-1"

@@ -20,7 +20,7 @@ from sample import sample_review
 from scale import Scale, claim_name, collections, namespace
 from table import percentile
 
-from webhook.app import admitter
+from webhook.app.handler import admitter
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.kinds import WatchedPods

@@ -26,10 +26,10 @@ from sample import sample_review  # noqa: E402
 from scraping import asking, scraped  # noqa: E402
 from stages import stages  # noqa: E402
 
-from webhook import app  # noqa: E402
+from webhook.app.handler import admitter  # noqa: E402
 from webhook.core.opt_in import Policy  # noqa: E402
-from webhook.manifests import Manifests  # noqa: E402
-from webhook.metrics import Admissions  # noqa: E402
+from webhook.files.manifests import Manifests  # noqa: E402
+from webhook.telemetry.metrics import Admissions  # noqa: E402
 
 FULL = Plan(rounds=25, slice_seconds=1.0, connections=8, stage_repeats=400, imports=0)
 GOAL = 0.02
@@ -95,7 +95,7 @@ def main() -> None:
 async def _in_turn(view: Manifests, body: bytes, pairs: int) -> tuple[float, float]:
     """(median microseconds of an admission without counting, median of how much more the next one took, counted)."""
     admissions = Admissions()
-    uncounted, counted = (app.admitter(view, Policy(), note) for note in (lambda _: None, admissions.note))
+    uncounted, counted = (admitter(view, Policy(), note) for note in (lambda _: None, admissions.note))
     took, more = [], []
     for number in range(pairs):
         ns = {}

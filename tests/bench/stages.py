@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from timeit import Timer
 from typing import Any, Final
 
-from webhook import record
 from webhook.core import admit
 from webhook.core.api import admission_review
 from webhook.core.opt_in import Policy
 from webhook.core.patch import decision_patch, json_patch
 from webhook.core.placement import virt_launcher
 from webhook.core.view import ClusterView
-from webhook.log import Log
-from webhook.metrics import Admissions
+from webhook.telemetry import record
+from webhook.telemetry.log import Log
+from webhook.telemetry.metrics import Admissions
 
 _EVERY_LINE: Final = 10**9
 _ROUNDS: Final = 50  # short, so that the best of many repeats meets a quiet moment of the machine

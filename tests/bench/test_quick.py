@@ -31,7 +31,7 @@ def test_admissions_are_measured() -> None:
         "server CPU per review, least, us",
         "latency one at a time, p99, us",
         "all of core, us",
-        "import webhook.app, ms",
+        "import webhook.app.run, ms",
     ):
         assert any(row.startswith(name) and float(value) > 0 for row, value in rows.items()), shown
     assert "ratio of reviews/s: median" in shown

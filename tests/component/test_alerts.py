@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus import ALERTS, alerts, promtool, write_rules
 
-from webhook.families import PREFIX
+from webhook.telemetry.exposition import PREFIX
 
 DAY: Final = 86_400
 HOOK: Final = "virt-launcher.kubevirt-coschedule.io"

@@ -19,11 +19,12 @@ from scraping import asking, scraped
 from serving import Pair, issue, request
 from wire import Wire
 
-from webhook import app, options, settings
-from webhook.families import Family
+from webhook import options, settings
+from webhook.app import run
 from webhook.kube.events.recorder import Events
 from webhook.kube.vm_status import Fleet
-from webhook.log import Log
+from webhook.telemetry.exposition import Family
+from webhook.telemetry.log import Log
 
 _PATIENCE_SECONDS: Final = 20.0
 _PORTS: Final = ("listen", "health_listen")
@@ -62,7 +63,7 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
         }
         chosen = settings.ServeSettings(**options.resolve(settings.SERVE, given, {}))
         caplog.set_level("INFO", logger="webhook")
-        ended = asyncio.create_task(app._serve_live(chosen, Log()))
+        ended = asyncio.create_task(run._serve_live(chosen, Log()))
         try:
             await until(lambda: ended.done() or bool(_told(caplog, "serving")))
             ports = [int(each[name].rpartition(":")[2]) for each in _told(caplog, "serving") for name in _PORTS]

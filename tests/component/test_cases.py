@@ -17,11 +17,11 @@ import yaml
 from builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
 from corpus import UNCHANGED, Case
 
-from webhook import documents
 from webhook.core.admit import AGAIN, Answer, Entry, admit
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.manifests import Manifests
+from webhook.files import documents
+from webhook.files.manifests import Manifests
 
 CASES = corpus.load()
 ROWS_AT_LEAST = 540

@@ -9,7 +9,8 @@ import builders
 import pytest
 from serving import cluster, issue, write_cluster
 
-from webhook import __version__, app, cli, options, settings
+from webhook import __version__, cli, options, settings
+from webhook.app import run
 
 _NAMES: Final = [command.name for command in cli.COMMANDS]
 
@@ -242,7 +243,7 @@ def test_an_interrupt_is_no_traceback(
     def fail(_: object) -> int:
         raise failure
 
-    monkeypatch.setattr(app, "serve", fail)
+    monkeypatch.setattr(run, "serve", fail)
     try:
         code = cli.main(SERVE.split())
     except SystemExit as ended:

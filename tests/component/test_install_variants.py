@@ -25,7 +25,8 @@ from rendering import (
     with_component,
 )
 
-from certs import options, state
+from certs import options
+from certs.rotation import state
 from certs.settings import Keeping, resolve
 from webhook import __version__, settings
 

@@ -13,11 +13,11 @@ import pytest
 from serving import PATH, request
 from wire import Wire, listening
 
-from webhook import app
+from webhook.app.handler import admitter
 from webhook.core.opt_in import Policy
-from webhook.log import JSONFormatter
-from webhook.record import AdmissionRecord
 from webhook.serving.routes import Limits, webhook_handler
+from webhook.telemetry.log import JSONFormatter
+from webhook.telemetry.record import AdmissionRecord
 
 _SOON_SECONDS: Final = 0.05
 _PATIENCE_SECONDS: Final = 10.0
@@ -215,7 +215,7 @@ class BrokenView:
 async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The VM starts, the answer says why nothing was done, and the log has the error in one line."""
     noted: list[AdmissionRecord] = []
-    admit = app.admitter(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
+    admit = admitter(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
     review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
     async with listening(webhook_handler({PATH: admit}), tmp_path) as server:
         reply = await server.ask(request(json.dumps(review).encode()))

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from serving import PATH, cluster, request
 from wire import listening
 
-from webhook import app
+from webhook.app.handler import entries
 from webhook.core.opt_in import Policy
-from webhook.documents import read
-from webhook.log import Log
-from webhook.manifests import Manifests
-from webhook.record import LOGGER, AdmissionRecord
+from webhook.files.documents import read
+from webhook.files.manifests import Manifests
 from webhook.serving.routes import webhook_handler
+from webhook.telemetry.log import Log
+from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
@@ -256,7 +256,7 @@ BODIES: Final = {
 
 async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
     """The HTTP status of a call, of a webhook that logs there."""
-    handler = webhook_handler(app.entries(source, Policy(), log.note))
+    handler = webhook_handler(entries(source, Policy(), log.note))
     async with listening(handler, directory) as server:
         return (await server.ask(request(body))).status
 

@@ -17,7 +17,7 @@ from admitting import until
 from scraping import scrape
 from serving import Client, cluster, issue, request, serving, spawned, write_cluster
 
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 BODY: Final = request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
 STORM: Final = 60

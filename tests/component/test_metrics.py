@@ -19,14 +19,14 @@ from serving import Client, Serving
 from wire import Wire
 
 from webhook.core.reasons import Reason
-from webhook.families import Family
-from webhook.metrics import Metrics
 from webhook.options import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import of_certificate
 from webhook.serving.pem import Problem
 from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener
+from webhook.telemetry.exposition import Family
+from webhook.telemetry.metrics import Metrics
 
 
 @asynccontextmanager

@@ -10,12 +10,12 @@ import builders
 import pytest
 from serving import cluster
 
-from webhook import record
 from webhook.core import admit
 from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
-from webhook.documents import read
-from webhook.manifests import Manifests
+from webhook.files.documents import read
+from webhook.files.manifests import Manifests
+from webhook.telemetry import record
 
 
 @pytest.fixture(scope="module")

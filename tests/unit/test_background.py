@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from webhook.background import Background
+from webhook.app.background import Background
 
 _PATIENCE_SECONDS: Final = 10.0
 

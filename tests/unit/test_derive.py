@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from deriving import a_claim, a_cluster, a_vm, a_vmi, claims_of, derived
 
-from webhook import documents
-from webhook.documents import BadDocument
-from webhook.explain.derive import derive
+from webhook.explain.derive.virt_launcher import derive
+from webhook.files import documents
+from webhook.files.documents import BadDocument
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 

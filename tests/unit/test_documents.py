@@ -8,7 +8,7 @@ import pytest
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.documents import BadDocument, Document, read, read_file
+from webhook.files.documents import BadDocument, Document, read, read_file
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
@@ -168,7 +168,7 @@ def test_what_is_no_kubernetes_object_is_refused_with_file_and_line(text: str, w
 def test_an_abyss_does_not_crash_the_interpreter(head: str, mark: str) -> None:
     """A composer that recurses on the C stack would: it is tried in a process of its own."""
     program = (
-        "import sys; from webhook.documents import BadDocument, read\n"
+        "import sys; from webhook.files.documents import BadDocument, read\n"
         "try:\n"
         "    list(read(sys.argv[1] + sys.argv[2] * 200_000 + 'y', 'f'))\n"
         "except BadDocument as error:\n"

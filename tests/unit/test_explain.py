@@ -11,9 +11,9 @@ import pytest
 import yaml
 from explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, the_cluster
 
-from webhook import explain
 from webhook.core.opt_in import Policy
-from webhook.documents import BadDocument
+from webhook.explain import run as explain
+from webhook.files.documents import BadDocument
 
 KIND_ROWS = {
     "Pod": (a_pod("root"), "virt-launcher-db-"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.explain import names
-from webhook.explain.names import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, Type
+from webhook.explain.api import names
+from webhook.explain.api.names import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, Type
 from webhook.options import BadSettings
 
 SPELLING_ROWS: dict[str, Type] = {

@@ -13,8 +13,8 @@ from explaining import a_review
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
-from webhook.documents import BadDocument
 from webhook.explain import explanation
+from webhook.files.documents import BadDocument
 
 COLD_START_TEXT = """\
 Pod longhorn-system/share-manager-pvc-disk (stdin:1)

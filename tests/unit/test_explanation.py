@@ -14,9 +14,11 @@ from webhook.core.admit import Entry
 from webhook.core.api.meta import Key
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind, Needs, Ref
-from webhook.documents import BadDocument
-from webhook.explain import cluster, explanation, names
-from webhook.explain.cluster import Described
+from webhook.explain import explanation
+from webhook.explain.api import names
+from webhook.explain.sources import cluster
+from webhook.explain.sources.described import Described
+from webhook.files.documents import BadDocument
 
 KEYS = [
     "object",

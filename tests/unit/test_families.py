@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from webhook.families import PREFIX, Family, Histogram
+from webhook.telemetry.exposition import PREFIX, Family, Histogram
 
 BOUNDS = (0.001, 0.01, 0.1)
 UNBOUNDED = ("namespace", "name", "pod", "node", "vm", "volume", "claim", "uid", "path")

@@ -8,7 +8,7 @@ import logging
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.log import TextFormatter
+from webhook.telemetry.log import TextFormatter
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))  # no JSON that was decoded has half a surrogate pair
 ODD = st.sampled_from(

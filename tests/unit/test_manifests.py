@@ -16,8 +16,8 @@ from views import cluster
 
 from webhook.core.api.meta import Key
 from webhook.core.view import Gap
-from webhook.documents import BadDocument
-from webhook.manifests import Manifests
+from webhook.files.documents import BadDocument
+from webhook.files.manifests import Manifests
 
 Object = dict[str, Any]
 WHOLE = [

@@ -12,13 +12,13 @@ from scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 
 from webhook import __version__
 from webhook.core.view import Kind
-from webhook.families import PREFIX, Family
 from webhook.kube.cache.lookups import Lookups
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.metrics import Caches
-from webhook.metrics import Admissions, Metrics
-from webhook.record import AdmissionRecord
+from webhook.telemetry.exposition import PREFIX, Family
+from webhook.telemetry.metrics import Admissions, Metrics
+from webhook.telemetry.record import AdmissionRecord
 
 RECORD: Final = AdmissionRecord(
     time=datetime(2026, 1, 1, tzinfo=UTC),

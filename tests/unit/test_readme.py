@@ -7,7 +7,7 @@ from pathlib import Path
 
 from webhook import options, settings
 from webhook.core.reasons import Reason
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
 README = Path(__file__).parents[2] / "README.md"

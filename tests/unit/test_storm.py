@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from webhook.log import Counts, Storm
+from webhook.telemetry.log import Counts, Storm
 
 START: Final = 1000.25  # of the clock: no second's beginning
 

@@ -12,9 +12,9 @@ from scraping import told
 
 from webhook.core.api.meta import Key
 from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
-from webhook.families import Family
 from webhook.kube.metrics import VirtualMachines, of_vms
 from webhook.kube.vm_status import Changes, Snapshot
+from webhook.telemetry.exposition import Family
 
 ROW: Final = replace(
     the_row(launcher()),

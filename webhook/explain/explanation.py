@@ -24,13 +24,13 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, Needs
-from webhook.documents import BadDocument
-from webhook.explain import evidence
-from webhook.explain.claim_chain import ClaimChain
-from webhook.explain.cluster import Cluster, settled
-from webhook.explain.evidence import Evidence, NodeVerdict
+from webhook.explain.chain import evidence
+from webhook.explain.chain.claim_chain import ClaimChain
+from webhook.explain.chain.evidence import Evidence, NodeVerdict
+from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.pods_now import gone_before
-from webhook.explain.volume_chain import VolumeChain
+from webhook.explain.sources.cluster import Cluster, settled
+from webhook.files.documents import BadDocument
 
 _LOST: Final = frozenset(
     reason.code

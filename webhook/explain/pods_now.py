@@ -14,8 +14,8 @@ from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.observe import restart
 from webhook.core.patch.written import decode
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
-from webhook.explain import names
-from webhook.explain.cluster import Cluster
+from webhook.explain.api import names
+from webhook.explain.sources.cluster import Cluster
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:

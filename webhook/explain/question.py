@@ -15,15 +15,16 @@ from webhook.core.api import admission_review
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.documents import Document
-from webhook.explain import derive_share_manager, names
-from webhook.explain.cluster import Cluster
+from webhook.explain.api import names
+from webhook.explain.api.longhorn import Volume
+from webhook.explain.api.names import Named
 from webhook.explain.created import as_created
-from webhook.explain.derive import derive
+from webhook.explain.derive import share_manager
+from webhook.explain.derive.virt_launcher import derive
 from webhook.explain.explanation import Question, RunningPod, Subject
-from webhook.explain.longhorn import Volume
-from webhook.explain.names import Named
 from webhook.explain.pods_now import stuck
+from webhook.explain.sources.cluster import Cluster
+from webhook.files.documents import Document
 
 POD_KIND: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
@@ -95,7 +96,7 @@ def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Questio
 
 def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question:
     """The next start of a volume's share-manager; beside it its pod that is there now."""
-    derived = derive_share_manager.derive(document, cluster, namespace)
+    derived = share_manager.derive(document, cluster, namespace)
     subject = _subject(document, namespace, document.read(Volume).metadata.name)
     listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
     unknown = [f"whether it runs now is not known: {listed.trouble}"] if listed.trouble else []

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from webhook.core.observe.events import Outcome
 from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
 from webhook.core.view import Kind
-from webhook.families import Family, Labels
+from webhook.telemetry.exposition import Family, Labels
 
 if TYPE_CHECKING:
     from webhook.kube.cache.lookups import Lookups

@@ -26,7 +26,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import Known
 from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.records import virt_launchers
-from webhook.record import LOGGER
+from webhook.telemetry.record import LOGGER
 
 PASS_SECONDS: Final = 10.0
 _SLICE_SECONDS: Final = 0.003  # a call waits no longer than this for a pass

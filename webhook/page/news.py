@@ -20,7 +20,7 @@ from msgspec import Struct
 from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
 from webhook.core.opt_in import Mode
 from webhook.page.decisions import KEPT, Decisions
-from webhook.record import AdmissionRecord
+from webhook.telemetry.record import AdmissionRecord
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import Changes, Fleet

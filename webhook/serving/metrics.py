@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import Metric
 
-from webhook.families import Family
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem
+from webhook.telemetry.exposition import Family
 
 
 def of_certificate(certificate: ServingCertificate) -> Iterator[Metric]:

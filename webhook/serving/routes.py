@@ -14,8 +14,8 @@ from aiohttp import web
 from msgspec import Struct
 
 from webhook.core.api.admission_review import BadReview, uid_of
-from webhook.record import LOGGER
 from webhook.serving.deadline import budget_seconds
+from webhook.telemetry.record import LOGGER
 
 MAX_BODY_BYTES: Final = 7 * 1024 * 1024
 """An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""

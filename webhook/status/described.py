@@ -10,7 +10,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VirtualMachineRow
 from webhook.core.opt_in import Policy
-from webhook.manifests import Manifests
+from webhook.files.manifests import Manifests
 
 
 def rows(manifests: Manifests, longhorn_namespace: str) -> list[VirtualMachineRow]:

@@ -59,7 +59,7 @@ def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, e
         everywhere: VMs of all namespaces instead.
 
     Raises:
-        UserError: as webhook.explain.live.reach.
+        UserError: as webhook.explain.sources.live.reach.
     """
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
     with reach(target) as (runner, api, origin):

@@ -59,7 +59,7 @@ class Output:
 
     def _print(self, value: object) -> None:
         if self._format == "yaml":
-            from webhook.explain.text import to_yaml  # noqa: PLC0415 - PyYAML, for this alone
+            from webhook.terminal import to_yaml  # noqa: PLC0415 - PyYAML, for this alone
 
             self.write(to_yaml(msgspec.to_builtins(value)))
         else:

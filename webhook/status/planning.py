@@ -23,7 +23,6 @@ from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, Needs
 from webhook.explain.created import as_created
-from webhook.explain.text import to_yaml
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.cache.view import View
@@ -32,6 +31,7 @@ from webhook.kube.client.errors import Trouble
 from webhook.kube.client.wire import Decoders
 from webhook.status import plan
 from webhook.status.plan import Machine, Room, Step
+from webhook.terminal import to_yaml
 
 _AT_ONCE: Final = 16
 _KUBEVIRTS: Final = "/apis/kubevirt.io/v1/kubevirts"

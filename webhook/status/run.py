@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from webhook.manifests import Manifests
+from webhook.files.manifests import Manifests
 from webhook.settings import StatusSettings
 from webhook.status import report
 from webhook.status.follow import Lines, Screen

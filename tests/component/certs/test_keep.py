@@ -15,10 +15,12 @@ from certs_keeper import Killed, Objects, Said, keep
 from logging_here import logging_as_before
 from msgspec import structs
 
-from certs import health, leaf, log
+from certs import log
 from certs.connection import BadKubeconfig
-from certs.keep import LOOK_EVERY, Keeper
-from certs.leaf import Servable
+from certs.controller import health
+from certs.controller.reconciler import LOOK_EVERY, Keeper
+from certs.x509 import verify
+from certs.x509.verify import Servable
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 WRITES_OF_A_ROTATION = 5
@@ -30,7 +32,7 @@ async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None
     objects.until = NOW + SECOND
     await keep(objects, said)
     assert said.messages == ["Secret created", "certificate issued", "authority published", "waiting"]
-    assert isinstance(leaf.examine(objects.cluster.served, POLICY.names, NOW), Servable)
+    assert isinstance(verify.examine(objects.cluster.served, POLICY.names, NOW), Servable)
     assert objects.cluster.bundles == [objects.cluster.served.authority] * 2
 
 

@@ -10,9 +10,10 @@ from typing import Final
 
 import pytest
 
-from certs import keeping, options, settings
+from certs import options, settings
 from certs.connection import Target
-from certs.keep import Keeper
+from certs.controller import run
+from certs.controller.reconciler import Keeper
 from certs.settings import Address, Keeping
 
 
@@ -53,7 +54,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     caplog.set_level(logging.INFO, logger="certs")
     values = settings.resolve(options.KEEP, {}, {})
     kept = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
-    assert await keeping._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
+    assert await run._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
     assert (told.getMessage(), fields["because"]) == ("the keeper ended, so the process ends", because)

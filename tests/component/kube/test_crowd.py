@@ -17,7 +17,7 @@ from api_server import ApiServer, Cluster, until
 from live import LONGHORN_NAMESPACE, PATHS, answered, cluster_of, connected, listed, now, running
 from msgspec import convert
 
-from webhook.app import admitter
+from webhook.app.handler import admitter
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy

@@ -19,15 +19,15 @@ from logging_here import Logged, logging_here
 from msgspec.structs import replace
 from serving import cluster as described
 
-from webhook import app
+from webhook.app.handler import entries
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.names import is_node_name
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
-from webhook.documents import read
+from webhook.files.documents import read
+from webhook.files.manifests import Manifests
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import DEFAULT_LIMITS, Events, Limits
-from webhook.manifests import Manifests
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -346,7 +346,7 @@ async def test_admissions_do_not_notice(trouble: str, server: ApiServer, api: Ap
     fault, *_ = TROUBLES[trouble]
     body = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
     async with telling(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:
-        call = app.entries(manifests(), Policy(), lambda _: None, events.hear)[Entry.VIRT_LAUNCHER.path]
+        call = entries(manifests(), Policy(), lambda _: None, events.hear)[Entry.VIRT_LAUNCHER.path]
         took = []
         with writing.fault(fault(writing)):
             while dropped(events) < 100:

@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from certs import leaf, pki
-from certs.leaf import Flaw, Servable
-from certs.pki import NO_PAIR, Pair
+from certs.x509 import pki, verify
+from certs.x509.pki import NO_PAIR, Pair
+from certs.x509.verify import Flaw, Servable
 
 GOOD, OTHER = certs_cluster.pair(), certs_cluster.pair()
 ENCRYPTED = load_pem_private_key(GOOD.key, None).private_bytes(
@@ -27,7 +27,7 @@ ENCRYPTED = load_pem_private_key(GOOD.key, None).private_bytes(
 def test_a_good_pair_can_be_served() -> None:
     """And is verified by the one in ca.crt that verifies it, wherever it stands."""
     crowded = Pair(GOOD.certificate, GOOD.key, OTHER.authority + b"garbage" + GOOD.authority)
-    found = leaf.examine(crowded, NAMES, NOW)
+    found = verify.examine(crowded, NAMES, NOW)
     assert found == Servable(pki.certificates(GOOD.certificate)[0], pki.certificates(GOOD.authority)[0])
 
 
@@ -50,7 +50,7 @@ def test_a_good_pair_can_be_served() -> None:
 )
 def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> None:
     """The first thing that is wrong."""
-    assert leaf.examine(pair, NAMES, NOW) == Flaw(sentence)
+    assert verify.examine(pair, NAMES, NOW) == Flaw(sentence)
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> Non
 )
 def test_dates_count_to_the_second(now: object, sentence: str | None) -> None:
     """From the first moment, until the last."""
-    found = leaf.examine(GOOD, NAMES, now)
+    found = verify.examine(GOOD, NAMES, now)
     assert found == Flaw(sentence) if sentence else isinstance(found, Servable)

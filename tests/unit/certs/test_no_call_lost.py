@@ -18,12 +18,13 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from certs import leaf, plan
-from certs.change import change
-from certs.leaf import Servable
-from certs.pki import NO_PAIR, Pair
-from certs.plan import Wait
-from certs.state import State
+from certs.rotation import plan
+from certs.rotation.change import change
+from certs.rotation.plan import Wait
+from certs.rotation.state import State
+from certs.x509 import verify
+from certs.x509.pki import NO_PAIR, Pair
+from certs.x509.verify import Servable
 
 WATCH_SECONDS: Final = 10 * SECOND  # a step that was planned longer ago is planned anew
 TURNS_AT_MOST: Final = 12
@@ -170,7 +171,7 @@ class Rotations(RuleBasedStateMachine):
 
     def good(self, pair: Pair) -> bool:
         """Whether a server can serve it now."""
-        return isinstance(leaf.examine(pair, NAMES, self.now), Servable)
+        return isinstance(verify.examine(pair, NAMES, self.now), Servable)
 
     @invariant()
     def no_call_is_lost(self) -> None:

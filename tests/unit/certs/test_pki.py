@@ -16,8 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from certs import leaf, pki
-from certs.pki import Pair
+from certs.x509 import pki, verify
+from certs.x509.pki import Pair
 
 ISSUED = certs_cluster.pair()
 LEAF, AUTHORITY = pki.certificates(ISSUED.certificate)[0], pki.certificates(ISSUED.authority)[0]
@@ -71,7 +71,7 @@ def test_no_two_pairs_share_a_name_or_a_number_or_a_key() -> None:
 def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
     """The authority's is gone."""
     assert (ISSUED.certificate + ISSUED.key + ISSUED.authority).count(b"PRIVATE KEY-----\n") == 2
-    assert leaf.key_problem(ISSUED.key, LEAF) is None
+    assert verify.key_problem(ISSUED.key, LEAF) is None
     assert "BEGIN" not in repr(ISSUED)
 
 
@@ -100,7 +100,7 @@ def test_the_longest_names_of_kubernetes_fit() -> None:
     """A common name has 64 characters; a Service and its namespace can have 63 each."""
     names = pki.service_names("s" * 63, "n" * 63, "cluster.local")
     issued = certs_cluster.pair(names=names)
-    assert isinstance(leaf.examine(issued, names, NOW), leaf.Servable)
+    assert isinstance(verify.examine(issued, names, NOW), verify.Servable)
 
 
 def test_openssl_takes_it(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import certs_cluster
 import pytest
 from certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, MemoryCluster, authority, configuration, secret
 
-from certs import change, plan
-from certs.pki import Pair
-from certs.plan import Create, Issue, Promote, Publish, Stage, Step, Unstage, Wait
+from certs.rotation import change, plan
+from certs.rotation.plan import Create, Issue, Promote, Publish, Stage, Step, Unstage, Wait
+from certs.x509.pki import Pair
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 FRESH, SPARE, STRANGER = (certs_cluster.pair() for _ in range(3))

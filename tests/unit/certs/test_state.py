@@ -11,9 +11,9 @@ from certs_cluster import NOW, configuration, secret
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certs import plan, state
-from certs.pki import NO_PAIR
-from certs.state import Mark, Role
+from certs.rotation import plan, state
+from certs.rotation.state import Mark, Role
+from certs.x509.pki import NO_PAIR
 
 PAIR, NEXT = certs_cluster.pair(), certs_cluster.pair()
 

@@ -21,7 +21,7 @@ from webhook.core.placement.fit import applicant
 from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.budget import STEPS_MAX
 from webhook.core.view import ClusterView, Gap, Kind, Ref
-from webhook.manifests import Manifests
+from webhook.files.manifests import Manifests
 
 Object = dict[str, Any]
 LIST, LOOKED_AT = 64, 256

@@ -28,8 +28,8 @@ from webhook.kube.client.api import Reply
 from webhook.kube.client.errors import Trouble
 from webhook.kube.client.wire import Decoders
 from webhook.kube.events.rate_limit import Memory, Pace
-from webhook.log import failure
-from webhook.record import LOGGER
+from webhook.telemetry.log import failure
+from webhook.telemetry.record import LOGGER
 
 COMPONENT: Final = "kubevirt-coschedule"
 STOP_SECONDS: Final = 2.0  # of the 5 s that Kubernetes leaves after --drain-seconds and the calls in flight

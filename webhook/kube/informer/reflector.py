@@ -10,7 +10,7 @@ from webhook.kube.client.errors import Trouble
 from webhook.kube.informer.freshness import SETTLE_SECONDS
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request, Wait
-from webhook.record import LOGGER
+from webhook.telemetry.record import LOGGER
 
 _UNAUTHORIZED: Final = 401
 _AFTER_A_BUG_SECONDS: Final = 5.0
