@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from admitting import until
-from boot_storm import Booting, Outcome, Storm, filler
-from installed import Installed
-from kube_api import Api, Object
-from replicas import Asked
-from scraping import scrape
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.replicas import Asked
+from support.drivers.scraping import scrape
+from support.scenarios.admitting import until
+from support.scenarios.boot_storm import Booting, Outcome, Storm, filler
 
 VMS: Final = int(os.environ.get("STORM_VMS", "300"))
 ROUNDS: Final = range(int(os.environ.get("STORM_ROUNDS", "1")))

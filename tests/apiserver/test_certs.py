@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from installed import NAME, Installed
-from kept import CONFIGURATION, SECRET, Kept
-from serving import ROOT, Pair
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kept import CONFIGURATION, SECRET, Kept
+from support.drivers.serving import ROOT, Pair
 
 MAX_HEALED_SECONDS: Final = 5.0
 

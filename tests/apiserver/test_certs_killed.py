@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
+from support.control_plane.kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
 
 from certs.connection import Target
 from certs.controller import objects

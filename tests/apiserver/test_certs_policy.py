@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from installed import NAME
-from kept import CONFIGURATION, Kept
-from kube_api import Api, ApiError, Object
+from support.control_plane.installed import NAME
+from support.control_plane.kept import CONFIGURATION, Kept
+from support.control_plane.kube_api import Api, ApiError, Object
 
 from certs.rotation import state
 

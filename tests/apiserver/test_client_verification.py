@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import builders
 import pytest
-from control_plane import ControlPlane
-from installed import Installed
-from mounted import Authority
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import Installed
+from support.control_plane.mounted import Authority
+from support.objects import builders
 
 API: Final = "apiserver.config.k8s.io/v1"
 FAIL_OPEN: Final = "apiserver_admission_webhook_fail_open_count"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import audit
 import pytest
-from admitting import caches, until, until_watched
-from cold_starting import PODS, WEBHOOK, Here, pods_on, stopped, tickets_of
-from installed import NAME, Installed
-from kube_api import Object
-from vm_starts import GATE, NODES, Start, decision, only_on, preferred
+from support.control_plane import audit
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import GATE, NODES, Start, decision, only_on, preferred
+from support.scenarios.admitting import caches, until, until_watched
+from support.scenarios.cold_starting import PODS, WEBHOOK, Here, pods_on, stopped, tickets_of
 
 VM: Final = Start("db01")
 RESTORED: Final = Start("db02", restored=True)

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
-from cold_starting import Here, Seen, pods_on, stopped, tickets_of
-from installed import Installed
-from kube_api import Object
-from overhearing import Asked
-from vm_starts import GATE, NODES, Start, preferred
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import GATE, NODES, Start, preferred
+from support.fakes.overhearing import Asked
+from support.scenarios.cold_starting import Here, Seen, pods_on, stopped, tickets_of
 
 AT_ONCE: Final = 20
 MOST: Final = 0.99

@@ -12,13 +12,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
-from builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
-from control_plane import ControlPlane
 from controlplane.build import programs
-from installed import NAME, Installed
-from kube_api import Api, ApiError
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import Api, ApiError
+from support.objects import builders
+from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
 
 SECONDS: Final = 30.0
 
@@ -82,7 +82,8 @@ def test_nothing_outlives_the_tests(tmp_path: Path) -> None:
     """A test run that is killed takes every program of its control plane with it."""
     starting = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        "from pathlib import Path; from control_plane import ControlPlane; from controlplane.build import programs\n"
+        "from pathlib import Path; from controlplane.build import programs\n"
+        "from support.control_plane.control_plane import ControlPlane\n"
         f"plane = ControlPlane(Path({str(tmp_path)!r}), scheduler='kube-scheduler' in programs()).__enter__()\n"
         "print(*(program.pid for program in plane.programs), flush=True); sys.stdin.read()"
     )

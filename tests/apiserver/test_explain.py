@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
 import trustme
-from cluster_state import ClusterState
-from control_plane import ControlPlane, User
-from explaining import a_vm
-from explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
-from installed import Installed
-from kubevirt_kinds import crd
-from serving import cluster as example
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane, User
+from support.control_plane.installed import Installed
+from support.control_plane.kubevirt_kinds import crd
+from support.drivers.explaining import a_vm
+from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
+from support.drivers.serving import cluster as example
+from support.objects import builders
 
 from webhook import cli
 

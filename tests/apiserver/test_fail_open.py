@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 import pytest
 import trustme
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until
-from builders import OPT_IN
-from impostors import Answer, Said, impostor, mute, patched, reviewed
-from installed import NAME, Installed
-from kube_api import ApiError, Object
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import ApiError, Object
+from support.fakes.impostors import Answer, Said, impostor, mute, patched, reviewed
+from support.objects.builders import OPT_IN
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until
 
 REQUESTS: Final = "apiserver_admission_webhook_request_total"
 DURATIONS: Final = "apiserver_admission_webhook_admission_duration_seconds"

@@ -12,11 +12,20 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, WEBHOOK, Admission, Admitting, Counted, admitted, until, until_watched
-from control_plane import ControlPlane
-from installed import NAME, Installed
-from patients import Patient, allowed, patient
-from truth import CLAIM
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import NAME, Installed
+from support.scenarios.admitting import (
+    FAIL_OPEN,
+    WEBHOOK,
+    Admission,
+    Admitting,
+    Counted,
+    admitted,
+    until,
+    until_watched,
+)
+from support.scenarios.patients import Patient, allowed, patient
+from support.scenarios.truth import CLAIM
 
 from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 

@@ -7,17 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import prometheus
 import pytest
-import serving
 import trustme
-from admitting import FAIL_OPEN, WEBHOOK, Counted, admitted, caches, until, until_watched
-from builders import NAMESPACE, virt_launcher_pod
-from cluster_state import ClusterState
-from installed import NAME, Installed
 from prometheus_client.samples import Sample
-from scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
-from serving import Client, Serving
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import NAME, Installed
+from support.drivers import prometheus, serving
+from support.drivers.scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
+from support.drivers.serving import Client, Serving
+from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, admitted, caches, until, until_watched
 
 from webhook.core.observe.vm_status import Decided, State
 from webhook.telemetry.exposition import Family

@@ -10,18 +10,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import audit
-import builders
 import pytest
 import yaml
-from admitting import WEBHOOK
-from builders import LONGHORN_NAMESPACE, NAMESPACE
-from cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
-from installed import Installed
-from kubectl import Kubectl
-from one_story import HOME, VMS, Story, happened
-from one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
-from vm_events import events, written
+from support.control_plane import audit
+from support.control_plane.installed import Installed
+from support.control_plane.kubectl import Kubectl
+from support.control_plane.vm_events import events, written
+from support.objects import builders
+from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
+from support.scenarios.admitting import WEBHOOK
+from support.scenarios.cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
+from support.scenarios.one_story import HOME, VMS, Story, happened
+from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 
 from webhook import cli, settings
 from webhook.core.observe.vm_status import Decided, State

@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
-import builders
-import builders_pods
 import jsonpatch
 import pytest
-from admitting import Admission, admission_lines, until, until_watched
-from cluster_state import ClusterState
-from installed import Installed
-from kube_api import Object
-from later_webhook import Later, later_webhook
-from pod_changes import plain
-from serving import Serving
-from vm_starts import Starting
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.later_webhook import Later, later_webhook
+from support.control_plane.vm_starts import Starting
+from support.drivers.serving import Serving
+from support.models.pod_changes import plain
+from support.objects import builders, builders_pods
+from support.scenarios.admitting import Admission, admission_lines, until, until_watched
 
 from webhook.core.patch.json_patch import add
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
-from tls_callers import TlsCallers
-from unattended import Unattended, without_us
+from support.control_plane.unattended import Unattended, without_us
+from support.fakes.tls_callers import TlsCallers
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
 
 CREATES: Final = int(os.environ.get("ROTATION_CREATES", "5000"))
 ROTATIONS: Final = 20

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, WEBHOOK, Counted, until
-from control_plane import ControlPlane
-from installed import NAME, Installed
-from kube_api import Object
-from patients import Patient, allowed, patient
-from truth import shelf
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import Object
+from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, until
+from support.scenarios.patients import Patient, allowed, patient
+from support.scenarios.truth import shelf
 
 SECRET: Final[Object] = {
     "apiVersion": "v1",

@@ -23,10 +23,10 @@ HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import aiohttp  # noqa: E402 - a script finds its neighbours after it has said where they are
-import serving  # noqa: E402
 from load import Load, Slice  # noqa: E402
 from sample import sample_review  # noqa: E402
 from stages import stages  # noqa: E402
+from support.drivers import serving  # noqa: E402
 
 from webhook.files.manifests import Manifests  # noqa: E402
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Final, cast
 
-from model_api import bookmark
+from support.models.model_api import bookmark
 
 from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.client.api import Api

@@ -20,11 +20,11 @@ from time import perf_counter, perf_counter_ns
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
 from admissions import QUICK, Contender, Plan, contender  # noqa: E402
 from sample import sample_review  # noqa: E402
-from scraping import asking, scraped  # noqa: E402
 from stages import stages  # noqa: E402
+from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.scraping import asking, scraped  # noqa: E402
 
 from webhook.app.handler import admitter  # noqa: E402
 from webhook.core.opt_in import Policy  # noqa: E402

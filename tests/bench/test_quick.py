@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import program
-from control_plane import NEWEST
 from controlplane.build import programs
+from support.control_plane.control_plane import NEWEST
+from support.drivers.browser import program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU affinity and /proc are Linux's")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
-from serving import cluster, issue, write_cluster
+from support.drivers.serving import cluster, issue, write_cluster
+from support.objects import builders
 
 from webhook import __version__, cli, options, settings
 from webhook.app import run

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import corpus
 import pytest
-from builders import review
+from support.objects import corpus
+from support.objects.builders import review
 
 GOOD_ROW = """
   - name: A good row

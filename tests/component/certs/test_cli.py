@@ -14,7 +14,7 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
-from serving import ROOT, port_of, spawned, until_logged
+from support.drivers.serving import ROOT, port_of, spawned, until_logged
 
 from certs import cli
 from certs.x509 import pki, verify

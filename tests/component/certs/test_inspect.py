@@ -12,9 +12,9 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
 
-import certs_cluster
 import pytest
-from certs_cluster import DAY, NAMES
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import DAY, NAMES
 
 from certs import cli
 from certs.inspect import findings, run

@@ -8,12 +8,12 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import certs_cluster
 import pytest
-from certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
-from certs_keeper import Killed, Objects, Said, keep
-from logging_here import logging_as_before
 from msgspec import structs
+from support.drivers.logging_here import logging_as_before
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
+from support.fakes.certs_keeper import Killed, Objects, Said, keep
 
 from certs import log
 from certs.connection import BadKubeconfig

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from api_server import ApiServer, Cluster
-from live import LONGHORN_NAMESPACE, cluster_of, connected
+from support.fakes.api_server import ApiServer, Cluster
+from support.fakes.live import LONGHORN_NAMESPACE, cluster_of, connected
 
 from webhook.kube.cache.cluster_cache import Store
 from webhook.kube.client.api import Api

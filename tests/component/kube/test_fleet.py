@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import builders
 import pytest
-from api_server import ApiServer, Cluster, refusing, until
-from fleets import LATER, LATEST, Clock, disk, served
-from fleets import running_pod as launcher
-from live import PATHS, cluster_of, running
+from support.fakes.api_server import ApiServer, Cluster, refusing, until
+from support.fakes.live import PATHS, cluster_of, running
+from support.objects import builders
+from support.objects.fleets import LATER, LATEST, Clock, disk, served
+from support.objects.fleets import running_pod as launcher
 
 from webhook.core.api.meta import Key
 from webhook.core.observe.vm_status import State, VirtualMachineRow

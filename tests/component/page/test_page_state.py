@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleets import LATEST, served
-from paging import REPLICA, Paged, answer, asking, paged, record, state, vm
-from wire import Wire
+from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record, state, vm
+from support.fakes.wire import Wire
+from support.objects.fleets import LATEST, served
 
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import Fleet

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import builders
 import pytest
 import yaml
-from fleets import disk, running_pod, served
-from static_api import StaticApi
-from status_runs import KUBEVIRT, Ran, Status, instance, kubevirt, machine, pinned
+from support.drivers.status_runs import KUBEVIRT, Ran, Status, instance, kubevirt, machine, pinned
+from support.fakes.static_api import StaticApi
+from support.objects import builders
+from support.objects.fleets import disk, running_pod, served
 
 PODS: Final = "/api/v1/namespaces/vms/pods"
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from builders import (
+from support.fakes.views import Patchy, cluster
+from support.objects.builders import (
     DECISION,
     node,
     on_node,
@@ -14,7 +15,6 @@ from builders import (
     share_manager,
     virt_launcher_pod,
 )
-from views import Patchy, cluster
 
 from webhook.core.admit import Answer, _proven, admit, unchanged
 from webhook.core.api.admission_review import BadReview

@@ -3,14 +3,14 @@
 from typing import Any
 
 import hypothesis
-import oracle
 import pytest
-from affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
-from cluster_model import ClusterModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert
-from outcomes import (
+from support.fakes.views import Patchy, cluster
+from support.models import oracle
+from support.models.cluster_model import ClusterModel
+from support.models.outcomes import (
     PREFERRED,
     REQUIRED,
     assert_appended,
@@ -21,8 +21,8 @@ from outcomes import (
     terms_of,
     without_ours,
 )
-from strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
-from views import Patchy, cluster
+from support.strategies.affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
+from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
 from webhook.core.api.meta import Key

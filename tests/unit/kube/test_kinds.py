@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from watching import RESOURCES
+from support.fakes.watching import RESOURCES
 
 from webhook.core.api.meta import Key
 from webhook.core.view import Kind

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from consumer_shapes import cold_starts
 from hypothesis import event as event_of
 from hypothesis import given
-from live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
-from model_api import bookmark, event, page
-from strategies import Scenario, review_of, scenarios
-from views import LONGHORN_NAMESPACE, cluster
+from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
+from support.fakes.views import LONGHORN_NAMESPACE, cluster
+from support.models.model_api import bookmark, event, page
+from support.strategies.consumer_shapes import cold_starts
+from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
 from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref

@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from consumer_shapes import VOLUME, cold_starts
 from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
-from strategies import Object, Scenario, review_of
-from views import LONGHORN_NAMESPACE
+from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
+from support.fakes.views import LONGHORN_NAMESPACE
+from support.strategies.consumer_shapes import VOLUME, cold_starts
+from support.strategies.strategies import Object, Scenario, review_of
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import Key

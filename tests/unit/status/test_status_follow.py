@@ -2,7 +2,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from fleets import LATER, disk, launcher, served, the_row
+from support.objects.fleets import LATER, disk, launcher, served, the_row
 
 from webhook.core.api.meta import Key
 from webhook.core.observe.vm_status import VirtualMachineRow
