@@ -59,7 +59,7 @@ def alive(status: Status, now: datetime) -> tuple[int, str]:
 
 def ready(status: Status) -> tuple[int, str]:
     """Whether both objects could be read, and written, at the last try."""
-    return (503, status.trouble) if status.trouble else (200, "ok")
+    return (503, status.problem) if status.problem else (200, "ok")
 
 
 def metrics(status: Status) -> str:

@@ -32,7 +32,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
 
-class Trouble(Exception):
+class ApiError(Exception):
     """What was asked can't be had now; trying again may help."""
 
 
@@ -88,7 +88,7 @@ class Cluster:
         """
         configuration = await self.find(self._places.configuration_path)
         if configuration is None:
-            raise Trouble(
+            raise ApiError(
                 f"MutatingWebhookConfiguration {self._places.configuration} is not there; apply the manifests, or name "
                 "the right one with --webhook-configuration"
             )
@@ -158,11 +158,11 @@ class Cluster:
         try:
             async with self._answer(asked) as answer:
                 if answer.status != HTTPStatus.OK:
-                    raise Trouble(_refusal("watch", path, answer.status, await answer.read()))
+                    raise ApiError(_refusal("watch", path, answer.status, await answer.read()))
                 if await answer.content.readline():
                     return
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line beyond all bounds
-            raise Trouble(f"watch {path}: {sentence(error)}") from error
+            raise ApiError(f"watch {path}: {sentence(error)}") from error
         await asyncio.sleep(_ENDED_EARLY_SECONDS)
 
     async def _call(self, asked: _Request) -> dict[str, Any] | None:
@@ -171,17 +171,17 @@ class Cluster:
             async with self._answer(asked) as answer:
                 status, text = answer.status, await answer.read()
         except (aiohttp.ClientError, OSError) as error:
-            raise Trouble(f"{what}: {sentence(error)}") from error
+            raise ApiError(f"{what}: {sentence(error)}") from error
         if status == HTTPStatus.CONFLICT:
             raise Conflict
         if status == HTTPStatus.NOT_FOUND and asked.method == "GET":
             return None
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-            raise Trouble(_refusal(asked.method, asked.path, status, text))
+            raise ApiError(_refusal(asked.method, asked.path, status, text))
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            raise Trouble(f"{what}: got an answer that is no JSON object") from error
+            raise ApiError(f"{what}: got an answer that is no JSON object") from error
 
     @asynccontextmanager
     async def _answer(self, asked: _Request) -> AsyncIterator[aiohttp.ClientResponse]:

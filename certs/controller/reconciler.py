@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from certs.controller.objects import Conflict, Trouble
+from certs.controller.objects import ApiError, Conflict
 from certs.errors import UserError
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle
@@ -63,7 +63,7 @@ class Status(Struct):
 
     turned_at: datetime | None = None  # the loop went round
     succeeded_at: datetime | None = None  # both objects were read, and what had to be written was
-    trouble: str | None = "nothing was read yet"
+    problem: str | None = "nothing was read yet"
     expires_at: datetime | None = None
     rotations: int = 0
     writes: int = 0
@@ -71,7 +71,7 @@ class Status(Struct):
     troubles: int = 0
 
 
-class Keeper:
+class Controller:
     """One keeper. Several may run at once: whoever is faster wins, and the others look again."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Keeper:
                     while True:
                         await self.turn(objects)
                         failures = 0
-            except (Trouble, UserError) as error:
+            except (ApiError, UserError) as error:
                 self._failed(str(error))
             await self._sleep(_pause_seconds(failures))
             failures += 1
@@ -127,23 +127,23 @@ class Keeper:
     async def _wait(self, objects: Objects, seen: State, at_most: timedelta) -> None:
         try:
             await objects.changed(seen, at_most)
-        except Trouble as error:
+        except ApiError as error:
             self._say_once("can't watch, looking every few seconds", logging.WARNING, error=str(error))
             await self._sleep(min(at_most.total_seconds(), _UNWATCHED_SECONDS))
 
     def _learn(self, seen: State, step: plan.Step, now: datetime) -> None:
         certificates = pki.certificates(seen.secret.current.certificate) if seen.secret else []
         self.status.expires_at = certificates[0].not_valid_after_utc if certificates else None
-        if self.status.trouble and self.status.troubles:
+        if self.status.problem and self.status.troubles:
             self._note("both objects can be read again")
             self._said.pop(_IN_THE_WAY, None)
-        self.status.trouble = None
+        self.status.problem = None
         if isinstance(step, Wait):
             self.status.succeeded_at = now
 
     def _failed(self, sentence: str) -> None:
         self.status.troubles += 1
-        self.status.trouble = sentence
+        self.status.problem = sentence
         self._say_once(_IN_THE_WAY, logging.ERROR, error=sentence)
 
     def _done(self, step: Write) -> None:

@@ -17,7 +17,7 @@ from certs import log
 from certs.connection import Target
 from certs.controller import health
 from certs.controller.objects import Cluster, Places, connect
-from certs.controller.reconciler import Keeper
+from certs.controller.reconciler import Controller
 from certs.settings import Address, Keeping
 
 
@@ -39,7 +39,7 @@ async def _run(keeping: Keeping, listen: Address, target: Target) -> int:
 
     async with open_cluster():
         pass  # a kubeconfig that can't be used is said now, and not tried again
-    keeper = Keeper(open_cluster, keeping.policy, clock=_now, note=log.note)
+    keeper = Controller(open_cluster, keeping.policy, clock=_now, note=log.note)
     listener = await health.listen(listen, keeper.status, _now)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from certs.connection import Target
-from certs.controller.objects import Cluster, Places, Trouble, connect
+from certs.controller.objects import ApiError, Cluster, Places, connect
 from certs.errors import UserError
 from certs.inspect.findings import Material
 from certs.rotation import state
@@ -31,7 +31,7 @@ async def _read(target: Target, places: Places, service: str) -> tuple[Material,
         async with connect(target, places) as cluster:
             seen = await cluster.read()
             address = await _address(cluster, f"/api/v1/namespaces/{places.namespace}/services/{service}")
-    except Trouble as error:
+    except ApiError as error:
         raise CantReadCluster(str(error)) from None
     secret = seen.secret or state.Secret(version="")
     bundles = {hook.name: hook.bundle for hook in seen.configuration.hooks}
@@ -42,7 +42,7 @@ async def _address(cluster: Cluster, path: str) -> Address | None:
     """Where the Service is; None where it is nowhere, or not for us to see."""
     try:
         spec: dict[str, Any] = ((await cluster.find(path)) or {}).get("spec", {})
-    except Trouble:
+    except ApiError:
         return None
     if spec.get("clusterIP") in (None, "", "None") or not spec.get("ports"):
         return None

@@ -43,7 +43,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
     until: datetime | None = None
 
 
-class Needs(Struct, frozen=True, kw_only=True):
+class NeedObjects(Struct, frozen=True, kw_only=True):
     """What the Secret asks of the bundle.
 
     `needed`: what verifies its pairs. `previous`: what was published when a pair was last staged or put in place, and
@@ -84,7 +84,7 @@ class Bundle(Struct, frozen=True, kw_only=True):
 
 
 class _Rules(Struct, frozen=True):
-    needs: Needs
+    needs: NeedObjects
     retire: timedelta
     now: datetime
     everywhere: frozenset[x509.Certificate]
@@ -108,7 +108,7 @@ class _Rules(Struct, frozen=True):
         return Because.RETIRED if self.now >= mark.since + self.retire else mark
 
 
-def plan(configuration: Configuration, needs: Needs, retire: timedelta, now: datetime) -> Bundle:
+def plan(configuration: Configuration, needs: NeedObjects, retire: timedelta, now: datetime) -> Bundle:
     """The bundle as it should be now."""
     read = [pki.certificates(hook.bundle) for hook in configuration.hooks]
     there = list(dict.fromkeys(authority for authorities in read for authority in authorities))
@@ -156,7 +156,7 @@ def _excess(others: Sequence[x509.Certificate]) -> Iterable[x509.Certificate]:
     return newest_first[OTHERS_AT_MOST:]
 
 
-def _ends(carried: Mapping[x509.Certificate, Mark], needs: Needs, retire: timedelta) -> Iterable[datetime]:
+def _ends(carried: Mapping[x509.Certificate, Mark], needs: NeedObjects, retire: timedelta) -> Iterable[datetime]:
     for authority, mark in carried.items():
         if mark.role is Role.LEAVING:
             yield mark.since + retire

@@ -27,7 +27,7 @@ from cryptography import x509
 from msgspec import Struct
 
 from certs.rotation import bundle as bundles
-from certs.rotation.bundle import Because, Bundle, Needs
+from certs.rotation.bundle import Because, Bundle, NeedObjects
 from certs.rotation.state import Secret, State
 from certs.x509 import pki, verify
 from certs.x509.verify import Flaw, Servable
@@ -153,7 +153,7 @@ def _renewal_due(pair: Servable, policy: Policy, now: datetime) -> str | None:
     return f"tls.crt is due for renewal: it expires at {verify.timestamp(pair.certificate.not_valid_after_utc)}"
 
 
-def _needs(secret: Secret, seen: _Seen, now: datetime) -> Needs:
+def _needs(secret: Secret, seen: _Seen, now: datetime) -> NeedObjects:
     needed = {}
     if seen.due and seen.next_authority:
         needed[seen.next_authority] = Because.NEXT
@@ -161,7 +161,7 @@ def _needs(secret: Secret, seen: _Seen, now: datetime) -> Needs:
         needed[seen.current.authority] = Because.SERVED
     serves = isinstance(seen.current, Servable)
     dated = secret.placed_at and secret.placed_at <= now  # from then on they retire
-    return Needs(
+    return NeedObjects(
         needed=needed,
         previous=pki.certificates(secret.previous) if dated or not serves else (),
         placed_at=secret.placed_at,

@@ -15,7 +15,7 @@ from support.control_plane.kept import CONFIGURATION, NAMES, PLACES, SECRET, Kep
 from certs.connection import Target
 from certs.controller import objects
 from certs.controller.objects import Cluster
-from certs.controller.reconciler import Keeper
+from certs.controller.reconciler import Controller
 from certs.rotation import state
 from certs.rotation.plan import Policy
 from certs.rotation.state import State
@@ -89,7 +89,7 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
             async with objects.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
                 yield Dying(real, kept, left, at)
 
-        keeper = Keeper(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
+        keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
         with pytest.raises(Killed):
             await keeper.run()
     assert kept.state().secret.current != first

@@ -22,7 +22,7 @@ from table import percentile
 
 from webhook.app.handler import admitter
 from webhook.core.opt_in import Policy
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods
 
 _OWNER: Final = b"82e8dbfd"  # how the VM's uid begins
@@ -30,7 +30,7 @@ _TURNS_AT_ONCE: Final = 4
 _PERCENTS: Final = (50, 99, 99.9)
 
 
-def _known(scale: Scale, pods: WatchedPods) -> Store:
+def _known(scale: Scale, pods: WatchedPods) -> ClusterCache:
     return store_of({each.path: each.objects() for each in collections(scale)}, pods)
 
 

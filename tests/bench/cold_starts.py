@@ -118,11 +118,11 @@ def _with_nearly_all(here: Circumstance, installed: Installed) -> None:
 
 def _tell(plane: ControlPlane, missed: Mapping[str, Sequence[tuple[ColdStart, Object]]]) -> None:
     """Why: the pods that missed once more, at a scheduler that tells its scores."""
-    telling = Telling(plane)
+    count_refusals = Telling(plane)
     for what, all_of_them in missed.items():
         again = all_of_them[:_TOLD_MOST]
         if again:
-            landed, scores = telling.land([pod for _, pod in again])
+            landed, scores = count_refusals.land([pod for _, pod in again])
             for line in told(misses([start for start, _ in again], landed, scores)):
                 _say(f"  {what}: of {len(again)} missed {line}")
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 from msgspec import Struct
 from process import resident
 
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api, Target
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
@@ -44,7 +44,7 @@ class Listing(Struct):
 
 async def _measure(kubeconfig: Path, titles: Sequence[str]) -> dict[str, Any]:
     api = await Api.connect(Target(kubeconfig=kubeconfig))
-    store = Store(api, longhorn_namespace="longhorn-system")
+    store = ClusterCache(api, longhorn_namespace="longhorn-system")
     caches = [cache for cache in store.caches.values() if not titles or cache.resource.title in titles]
     gc.freeze()  # as `serve` does
     before, _ = resident()

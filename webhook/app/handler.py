@@ -22,7 +22,7 @@ from webhook.telemetry import record
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER, AdmissionRecord
 
-Hear = Callable[[Answer, Entry], None]
+OnAnswer = Callable[[Answer, Entry], None]
 """What is told of each answer, after it was made; it neither waits nor fails."""
 
 
@@ -34,7 +34,7 @@ class Cluster(Protocol):
         ...
 
     async def read(self, view: Any, refs: Sequence[Ref], deadline: float) -> ClusterView:
-        """The view with these objects read as well; none of them is UNREAD in it. Ends by `deadline`."""
+        """The view with these objects read as well; none of them is NOT_CACHED in it. Ends by `deadline`."""
         ...
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
@@ -47,7 +47,7 @@ class Cluster(Protocol):
 
 
 def entries(
-    cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None], hear: Hear | None = None
+    cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None], hear: OnAnswer | None = None
 ) -> Mapping[str, Admit]:
     """What answers the calls of each entry of the webhook configuration, by its path."""
     return {entry.path: admitter(cluster, policy, note, entry, hear) for entry in Entry}
@@ -58,7 +58,7 @@ def admitter(
     policy: Policy,
     note: Callable[[AdmissionRecord], None],
     entry: Entry = Entry.VIRT_LAUNCHER,
-    hear: Hear | None = None,
+    hear: OnAnswer | None = None,
 ) -> Admit:
     """The function that answers the AdmissionReviews of `entry` from `cluster`, and hands a record of each to `note`.
 

@@ -13,7 +13,7 @@ from webhook.serving.server import Listener
 from webhook.settings import ServeSettings
 from webhook.telemetry.record import LOGGER
 
-GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
+SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
 
 
 async def _take_calls(
@@ -32,9 +32,9 @@ async def _take_calls(
         # All of it, even where nobody is connected any more: whether a caller's node still sends new connections here
         # (its kube-proxy may learn of our going seconds after we do) can't be seen from this side.
         await asyncio.sleep(settings.drain_seconds)
-        _log("stopping", grace_seconds=GRACE_SECONDS)
+        _log("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
     finally:
-        await webhook.stop(GRACE_SECONDS)
+        await webhook.stop(SHUTDOWN_GRACE_SECONDS)
 
 
 def _shutdown(stopping: asyncio.Event) -> Check:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from webhook.app.background import Background
-from webhook.app.handler import Cluster, Hear, entries
+from webhook.app.handler import Cluster, OnAnswer, entries
 from webhook.app.lifecycle import _first, _log, _shutdown, _stopping, _take_calls
 from webhook.core.observe import restart
-from webhook.core.observe.vm_status import VirtualMachineRow
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
 from webhook.kube.metrics import Caches, VirtualMachines, of_events
 from webhook.page.decisions import Decisions
-from webhook.page.news import News
+from webhook.page.news import Feed
 from webhook.page.routes import page_handler
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import of_certificate
-from webhook.serving.routes import Check, health_handler, telling, webhook_handler
+from webhook.serving.routes import Check, count_refusals, health_handler, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.sockets import allow_files
 from webhook.serving.tls import MIN_VERSIONS, Files
@@ -36,19 +36,19 @@ from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 if TYPE_CHECKING:
     from webhook.kube.cache.readiness import CacheState
-    from webhook.kube.vm_status import Fleet
+    from webhook.kube.vm_status import VMStatusTracker
 
-PATIENCE_SECONDS: Final = 30.0  # to list every pod; then calls are taken without them
+POD_SYNC_TIMEOUT_SECONDS: Final = 30.0  # to list every pod; then calls are taken without them
 
 
-class Followed(Struct, frozen=True):
+class LiveSources(Struct, frozen=True):
     """What runs in the background, and what there is to tell of a live cluster: nothing, where files describe it."""
 
     background: Background
     caches: Callable[[], Iterable[Check]] = tuple
     sources: Sequence[Source] = ()
-    fleet: Fleet | None = None
-    hear: Hear | None = None
+    fleet: VMStatusTracker | None = None
+    hear: OnAnswer | None = None
 
 
 def serve(settings: ServeSettings) -> int:
@@ -72,7 +72,7 @@ async def _serve_manifests(settings: ServeSettings, log: Log) -> int:
     background = Background()
     try:
         facts = {"objects": cluster.size, "ignored": dict(cluster.ignored)}
-        await _serve(settings, log, cluster, facts, Followed(background))
+        await _serve(settings, log, cluster, facts, LiveSources(background))
     finally:
         await background.stop()
     return background.exit_code
@@ -80,15 +80,15 @@ async def _serve_manifests(settings: ServeSettings, log: Log) -> int:
 
 async def _serve_live(settings: ServeSettings, log: Log) -> int:
     """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
-    from webhook.kube.cache.cluster_cache import Store  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
+    from webhook.kube.cache.cluster_cache import ClusterCache  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
     from webhook.kube.client.api import Api, Target  # noqa: PLC0415 - as above
-    from webhook.kube.events.recorder import Events  # noqa: PLC0415 - as above
+    from webhook.kube.events.recorder import EventRecorder  # noqa: PLC0415 - as above
     from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources  # noqa: PLC0415 - as above
-    from webhook.kube.vm_status import Fleet  # noqa: PLC0415 - as above
+    from webhook.kube.vm_status import VMStatusTracker  # noqa: PLC0415 - as above
 
     api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
     own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
-    store = Store(
+    store = ClusterCache(
         api,
         longhorn_namespace=settings.longhorn_namespace,
         kinds=resources(settings.longhorn_namespace, WatchedPods(settings.watch_pods), own_namespace),
@@ -101,16 +101,16 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     sources: list[Source] = [Caches(store.states, store.lookups).families]
     fleet = None
     if settings.watch_pods != "none":
-        fleet = Fleet(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
+        fleet = VMStatusTracker(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
         background.start("vms", fleet.run())
         sources.append(VirtualMachines(fleet).families)
     now = asyncio.get_running_loop().time
-    until = now() + PATIENCE_SECONDS
-    events = Events(api) if settings.events else None
+    until = now() + POD_SYNC_TIMEOUT_SECONDS
+    events = EventRecorder(api) if settings.events else None
     if events is not None:
         background.start("events", events.run())
     sources.append(lambda: of_events(events.counts if events else {}))
-    followed = Followed(
+    followed = LiveSources(
         background,
         caches=lambda: [_cache_check(state, new=now() < until) for state in store.states()],
         sources=sources,
@@ -127,7 +127,7 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     return background.exit_code
 
 
-def _tell_stuck(row: VirtualMachineRow) -> None:
+def _tell_stuck(row: VMStatus) -> None:
     """What the guard could not see coming: a foreign pod took the last seat after the pin was given out."""
     fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
     LOGGER.warning(
@@ -147,7 +147,7 @@ def _cache_check(state: CacheState, *, new: bool) -> Check:
 
 
 async def _serve(
-    settings: ServeSettings, log: Log, cluster: Cluster, facts: Mapping[str, Any], followed: Followed
+    settings: ServeSettings, log: Log, cluster: Cluster, facts: Mapping[str, Any], followed: LiveSources
 ) -> None:
     background = followed.background
     certificate = ServingCertificate(_tls_files(settings))
@@ -161,7 +161,7 @@ async def _serve(
     metrics = Metrics(*own, *followed.sources)
     checks = health_handler(lambda: [_shutdown(stopping), certificate.check(), *followed.caches()], metrics.expose)
     if settings.page:
-        checks = page_handler(News(followed.fleet, decisions, replica=platform.node()), checks)
+        checks = page_handler(Feed(followed.fleet, decisions, replica=platform.node()), checks)
     health = Listener(checks)
     health_listen = await health.start(settings.health_listen)
     background.start("certificate", certificate.keep())
@@ -171,10 +171,10 @@ async def _serve(
         await _first(certificate.there, stopping)
         if not stopping.is_set():
             policy = Policy(settings.mode, settings.longhorn_namespace)
-            handler = webhook_handler(entries(cluster, policy, _noting(admissions, decisions, log), followed.hear))
+            handler = webhook_handler(entries(cluster, policy, _record_all(admissions, decisions, log), followed.hear))
             if settings.client_name is not None:
                 handler = only(settings.client_name, handler)
-            webhook = Listener(telling(handler, admissions.refused), tls=certificate.context)
+            webhook = Listener(count_refusals(handler, admissions.refused), tls=certificate.context)
             known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
             await _take_calls(webhook, settings, stopping, {**known, **facts})
     finally:
@@ -183,7 +183,7 @@ async def _serve(
     _log("stopped")
 
 
-def _noting(admissions: Admissions, decisions: Decisions, log: Log) -> Callable[[AdmissionRecord], None]:
+def _record_all(admissions: Admissions, decisions: Decisions, log: Log) -> Callable[[AdmissionRecord], None]:
     """The one record of a call is counted, kept for the page for a while, and logged."""
 
     def note(each: AdmissionRecord) -> None:

@@ -20,7 +20,7 @@ from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
 from webhook.core.placement import share_manager, virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 
 AGAIN: Final = "again-"
 
@@ -36,7 +36,7 @@ class Answer(Struct, frozen=True):
     audit_annotations: Mapping[str, str]
 
 
-Decide = Callable[[Pod, str, ClusterView, Policy], Decision | Needs]
+Decide = Callable[[Pod, str, ClusterView, Policy], Decision | NeedObjects]
 """What an entry of the webhook configuration asks: what to do with this pod of that namespace."""
 
 
@@ -70,7 +70,7 @@ class Question(Struct, frozen=True):
         return self.request.namespace or self.pod.metadata.namespace or ""
 
 
-def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | Needs:
+def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | NeedObjects:
     """Answer the AdmissionReview in `body`, which came by `entry`; as `read` and `answer`."""
     question = read(body, entry)
     return question if isinstance(question, Answer) else answer(question, view, policy)
@@ -91,10 +91,10 @@ def read(body: bytes, entry: Entry) -> Question | Answer:
     return Question(request, entry, pod, before, undone)
 
 
-def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | Needs:
+def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
     """The answer, or the objects that `view` must have read before there can be one."""
     decision = question.entry.decide(question.before, question.namespace, view, policy)
-    if isinstance(decision, Needs):
+    if isinstance(decision, NeedObjects):
         return decision
     written = decision_patch.for_decision(question.before, decision)
     if isinstance(written, Why):

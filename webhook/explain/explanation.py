@@ -23,7 +23,7 @@ from webhook.core.decision import Decision, Leave, WeightedNode
 from webhook.core.opt_in import Policy
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.chain import evidence
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.evidence import Evidence, NodeVerdict
@@ -158,7 +158,7 @@ def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation
         object=subject,
         cluster=cluster.origin,
         entry=entry.title,
-        notes=[*question.notes, *unknown, *found.trouble, *lost],
+        notes=[*question.notes, *unknown, *found.problem, *lost],
         hints=[*question.hints, *running],
         running=question.running,
         opt_in=_opt_in(answer.pod, decision, policy),
@@ -184,7 +184,7 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: Cluster, policy:
     Raises as admit does.
     """
 
-    def ask(view: ClusterView) -> Answer | Needs:
+    def ask(view: ClusterView) -> Answer | NeedObjects:
         return admit.admit(body, view, policy, entry)
 
     first = settled(cluster, ask)

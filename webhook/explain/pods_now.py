@@ -48,4 +48,4 @@ def _restart(vm: str, namespace: str, cluster: Cluster) -> str:
     found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
     if found.items:
         return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
-    return restart.command(vm, namespace, None) if found.trouble else restart.unowned(vm)
+    return restart.command(vm, namespace, None) if found.problem else restart.unowned(vm)

@@ -84,7 +84,7 @@ def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Questio
     derived = derive(document, cluster, namespace)
     subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
     launchers = cluster.launchers(subject.name, subject.namespace)
-    unknown = [f"whether it runs now is not known: {launchers.trouble}"] if launchers.trouble else []
+    unknown = [f"whether it runs now is not known: {launchers.problem}"] if launchers.problem else []
     return Question(
         subject=subject,
         review=_review(derived.pod, subject.namespace),
@@ -99,7 +99,7 @@ def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question
     derived = share_manager.derive(document, cluster, namespace)
     subject = _subject(document, namespace, document.read(Volume).metadata.name)
     listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
-    unknown = [f"whether it runs now is not known: {listed.trouble}"] if listed.trouble else []
+    unknown = [f"whether it runs now is not known: {listed.problem}"] if listed.problem else []
     return Question(
         subject=subject,
         review=_review(derived.pod, namespace),

@@ -1,7 +1,7 @@
 """Manifests: a ClusterView over YAML files, the embedded cluster of `serve --manifests`, explain and demo.
 
 Read whole before anything starts: it either holds every object that was written, or names each that it could not
-read. Nothing is ever UNREAD here: what no file describes is absent.
+read. Nothing is ever NOT_CACHED here: what no file describes is absent.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from webhook.core.api.longhorn import (
     ShareManager,
     VolumeAttachment,
 )
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
 from webhook.core.scheduler.plugins.node_volume_limits import limits
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import CountedCrowd
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import ClusterView, Gap, Ref
 from webhook.files.documents import BadDocument, Document, read_file
 
@@ -65,7 +65,7 @@ class Manifests:
             BadDocument: fields of a wrong type, objects without a name, or two of one kind and name; all of them.
         """
         self.ignored: Counter[str] = Counter()
-        taken: dict[type[Any], dict[Key, tuple[Any, str]]] = {type_: {} for type_ in _TYPES.values()}
+        taken: dict[type[Any], dict[NamespacedName, tuple[Any, str]]] = {type_: {} for type_ in _TYPES.values()}
         problems: list[str] = []
         for document in documents:
             try:
@@ -78,7 +78,9 @@ class Manifests:
         def within(type_: type[_T], namespace: str) -> dict[str, _T]:
             return {key.name: found for key, (found, _) in taken[type_].items() if key.namespace == namespace}
 
-        claims: dict[Key, PersistentVolumeClaim] = {k: found for k, (found, _) in taken[PersistentVolumeClaim].items()}
+        claims: dict[NamespacedName, PersistentVolumeClaim] = {
+            k: found for k, (found, _) in taken[PersistentVolumeClaim].items()
+        }
         self.size = sum(map(len, taken.values()))
         self._claims = claims
         self._volumes = within(PersistentVolume, "")
@@ -91,7 +93,7 @@ class Manifests:
         self._launchers = [pod for pod in every if _is_launcher(pod)]
         limits_of = {name: limits(node.spec) for name, node in within(CSINode, "").items()}
         told = headroom is not None and _tells_room(self._nodes.values())
-        self._crowd = CountedCrowd(every, self._nodes, limits_of, headroom or NO_HEADROOM) if told else None
+        self._crowd = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if told else None
 
     @classmethod
     def load(
@@ -117,7 +119,7 @@ class Manifests:
             raise BadDocument(*problems)
         return cluster
 
-    def _take(self, document: Document, taken: dict[type[Any], dict[Key, tuple[Any, str]]]) -> None:
+    def _take(self, document: Document, taken: dict[type[Any], dict[NamespacedName, tuple[Any, str]]]) -> None:
         type_ = _TYPES.get((document.api_version, document.kind))
         if type_ is None:
             self.ignored[f"{document.api_version} {document.kind}"] += 1
@@ -126,7 +128,7 @@ class Manifests:
         name, namespace = found.metadata.name, found.metadata.namespace or "default"
         if not name:
             raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
-        key = Key(namespace if type_ in _NAMESPACED else "", name)
+        key = NamespacedName(namespace if type_ in _NAMESPACED else "", name)
         if key in taken[type_]:
             shown, first = "/".join(filter(None, key)), taken[type_][key][1]
             raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {first}")
@@ -153,17 +155,17 @@ class Manifests:
         return self
 
     async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float) -> Manifests:
-        """Never asked for: nothing is UNREAD."""
+        """Never asked for: nothing is NOT_CACHED."""
         raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}")
 
-    def trouble(self, ref: Ref) -> str:
+    def problem(self, ref: Ref) -> str:
         """Nothing here is ever UNAVAILABLE."""
         raise LookupError(f"{ref} was never unavailable")
 
-    def doubt(self) -> None:
+    def staleness(self) -> None:
         """Files are as they were written."""
 
-    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
         """The claim of that namespace and name."""
         return self._claims.get(key, Gap.ABSENT)
 
@@ -191,7 +193,7 @@ class Manifests:
         """Longhorn's object for the Kubernetes node of that name."""
         return self._longhorn_nodes.get(name, Gap.ABSENT)
 
-    def crowd(self) -> CountedCrowd | None:
+    def snapshot(self) -> ListedSnapshot | None:
         """What the pods leave of the nodes; None where no node tells what it has."""
         return self._crowd
 
@@ -201,11 +203,11 @@ class Manifests:
     def forget(self, pod: Pod, namespace: str) -> None:
         """As `assume`."""
 
-    def volume_claims(self, volume: str) -> list[Key]:
+    def volume_claims(self, volume: str) -> list[NamespacedName]:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
         return [claim for found in self._volumes.values() if (claim := claim_of(found, volume))]
 
-    def virt_launchers(self, claim: Key) -> list[Pod]:
+    def virt_launchers(self, claim: NamespacedName) -> list[Pod]:
         """Every virt-launcher pod that uses this claim."""
         return [pod for pod in self._launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
 

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from prometheus_client.metrics_core import Metric
 
 from webhook.core.observe.events import Outcome
-from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
+from webhook.core.observe.vm_status import Decided, State, VMStatus
 from webhook.core.view import Kind
 from webhook.telemetry.exposition import Family, Labels
 
 if TYPE_CHECKING:
-    from webhook.kube.cache.lookups import Lookups
+    from webhook.kube.cache.lookups import LookupCounts
     from webhook.kube.cache.readiness import CacheState
-    from webhook.kube.vm_status import Changes, Fleet
+    from webhook.kube.vm_status import Changes, VMStatusTracker
 
 
 class Caches:
     """What a live cluster's store says of itself."""
 
-    def __init__(self, states: Callable[[], Sequence[CacheState]], lookups: Mapping[Kind, Lookups]) -> None:
+    def __init__(self, states: Callable[[], Sequence[CacheState]], lookups: Mapping[Kind, LookupCounts]) -> None:
         self._states = states
         self._lookups = lookups
 
@@ -60,7 +60,7 @@ class VirtualMachines:
     Nothing is told before the caches were whole once. All is counted by what has changed since the last time.
     """
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: VMStatusTracker) -> None:
         self._fleet = fleet
         self._version = 0
         self._there: set[tuple[str, str]] | None = None
@@ -90,7 +90,7 @@ class VirtualMachines:
         self._there = set(rows) if changes.whole else (there | rows.keys()) - set(changes.gone)
 
 
-def of_vms(rows: Iterable[VirtualMachineRow]) -> Iterator[Metric]:
+def of_vms(rows: Iterable[VMStatus]) -> Iterator[Metric]:
     """How many VMs are in each state and since when, and what they were given."""
     states, decisions = dict.fromkeys(State, 0), dict.fromkeys(Decided, 0)
     oldest: dict[State, str] = {}

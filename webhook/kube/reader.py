@@ -17,7 +17,7 @@ from msgspec import Struct
 from webhook.core.api.names import is_node_name
 from webhook.errors import UserError
 from webhook.kube.client.api import Api, Reply, Target
-from webhook.kube.client.errors import BadKubeconfig, Trouble
+from webhook.kube.client.errors import ApiError, BadKubeconfig
 from webhook.kube.client.wire import Decoders, NotJSON
 
 ANSWER_SECONDS: Final = 20.0  # of one question, however many requests it takes
@@ -29,7 +29,7 @@ _SERVER_ERRORS: Final = 500
 _STATUS: Final = Decoders(dict[str, Any])
 
 
-class Missing(Trouble):
+class Missing(ApiError):
     """There is no such object; `installed` says whether there could be one."""
 
     def __init__(self, *, installed: bool) -> None:
@@ -58,11 +58,11 @@ async def get(api: Api, path: str) -> dict[str, Any]:
     if reply.status == _NOT_FOUND:
         raise Missing(installed=_names_an_object(reply.body))
     if reply.status != _OK:
-        raise Trouble(refusal(reply))
+        raise ApiError(refusal(reply))
     try:
         return msgspec.json.decode(reply.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise Trouble(f"got an answer that is no object ({error})") from None
+        raise ApiError(f"got an answer that is no object ({error})") from None
 
 
 async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = "", fields: str = "") -> list[Any]:
@@ -85,10 +85,10 @@ async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = ""
         if reply.status == _NOT_FOUND:
             return []
         if reply.status != _OK:
-            raise Trouble(refusal(reply))
+            raise ApiError(refusal(reply))
         page = decoders.page(reply.body)
         if isinstance(page, NotJSON) or page.unreadable:
-            raise Trouble(f"{path}: got objects that can't be read")
+            raise ApiError(f"{path}: got objects that can't be read")
         items += page.items
         token = page.continue_token
         if not token:
@@ -107,7 +107,7 @@ def name(text: str) -> str:
         Trouble: it can't be a name.
     """
     if not is_node_name(text):  # the same rule: a DNS subdomain
-        raise Trouble(f"{text[:80]!r} can't be a name in Kubernetes")
+        raise ApiError(f"{text[:80]!r} can't be a name in Kubernetes")
     return text
 
 
@@ -155,9 +155,9 @@ async def _greet(api: Api, origin: str) -> None:
     """See that there is an API server, and that it knows us: later a failure is one object's, and decided upon."""
     try:
         reply = await api.get("/version", seconds=ANSWER_SECONDS)
-    except Trouble as trouble:
+    except ApiError as problem:
         raise NoCluster(
-            f"{origin}: {trouble}; expected an API server: check the kubeconfig's server and certificates, or choose "
+            f"{origin}: {problem}; expected an API server: check the kubeconfig's server and certificates, or choose "
             "with --kubeconfig or --context"
         ) from None
     if reply.status == _UNAUTHORIZED:

@@ -19,12 +19,12 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.observe import vm_status
-from webhook.core.observe.vm_status import State, VirtualMachineRow
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
-from webhook.kube.cache.cached_view import Known
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.records import virt_launchers
 from webhook.telemetry.record import LOGGER
 
@@ -36,7 +36,7 @@ _CHANGES_KEPT: Final = 20_000
 _CHANGES_TOLD: Final = 1_000  # of one pass; with more of them all rows are told
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
+class VMStatuses(Struct, frozen=True, kw_only=True):
     """All VMs, as of one pass.
 
     Attributes:
@@ -48,7 +48,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     version: int
     at: str
-    rows: tuple[VirtualMachineRow, ...]
+    rows: tuple[VMStatus, ...]
     counts: Mapping[State, int]
     by_namespace: Mapping[str, Mapping[State, int]]
     late: tuple[str, ...]
@@ -58,21 +58,21 @@ class Changes(Struct, frozen=True, kw_only=True):
     """What became of the rows since some version. `whole`: these are all that there are, and others are gone."""
 
     version: int
-    rows: tuple[VirtualMachineRow, ...]
-    gone: tuple[Key, ...]
+    rows: tuple[VMStatus, ...]
+    gone: tuple[NamespacedName, ...]
     whole: bool
 
 
-class Fleet:
+class VMStatusTracker:
     """The rows of one Store."""
 
     def __init__(
         self,
-        store: Store,
+        store: ClusterCache,
         policy: Policy,
         *,
         wall: Callable[[], float] = time.time,
-        on_stuck: Callable[[VirtualMachineRow], None] = lambda _: None,
+        on_stuck: Callable[[VMStatus], None] = lambda _: None,
         once: bool = False,
     ) -> None:
         self._once = once  # there is no second pass, which would have to know what has changed
@@ -80,17 +80,17 @@ class Fleet:
         self._store = store
         self._policy = policy
         self._wall = wall
-        self._known = Known(store)
+        self._known = CachedView(store)
         self._condition: tuple[str, ...] | None = None
         # By NAMESPACE/NAME of the VM: text, for the cycle collector need not look at it.
         self._traces: dict[str, tuple[object, ...]] = {}
-        self._rows: dict[str, VirtualMachineRow] = {}
+        self._rows: dict[str, VMStatus] = {}
         self._by_namespace: dict[str, Counter[State]] = {}
-        self._log: deque[tuple[int, str, VirtualMachineRow | None]] = deque(maxlen=_CHANGES_KEPT)
+        self._log: deque[tuple[int, str, VMStatus | None]] = deque(maxlen=_CHANGES_KEPT)
         self._forgotten = 0  # changes up to this version are not whole in the log
-        self._found: list[tuple[str, VirtualMachineRow | None]] = []  # and not shown yet
+        self._found: list[tuple[str, VMStatus | None]] = []  # and not shown yet
         self._news = asyncio.Event()
-        self.snapshot = Snapshot(
+        self.snapshot = VMStatuses(
             version=0, at=_time(wall()), rows=(), counts=dict.fromkeys(State, 0), by_namespace={}, late=()
         )
 
@@ -103,7 +103,7 @@ class Fleet:
                 LOGGER.exception("the VMs' states could not be told")
             await asyncio.sleep(every_seconds)
 
-    async def refresh(self) -> Snapshot:
+    async def refresh(self) -> VMStatuses:
         """One pass. Only one may be under way at a time."""
         pace = _Pace()
         condition = self._known.condition()
@@ -129,16 +129,16 @@ class Fleet:
         now = self.snapshot.version
         if not self._forgotten <= version <= now:
             return Changes(version=now, rows=self.snapshot.rows, gone=(), whole=True)
-        latest: dict[str, VirtualMachineRow | None] = {}
+        latest: dict[str, VMStatus | None] = {}
         for at, vm, row in reversed(self._log):
             if at <= version:
                 break
             latest.setdefault(vm, row)
         rows = tuple(row for row in latest.values() if row is not None)
-        gone = tuple(Key(*vm.split("/")) for vm, row in latest.items() if row is None)
+        gone = tuple(NamespacedName(*vm.split("/")) for vm, row in latest.items() if row is None)
         return Changes(version=now, rows=rows, gone=gone, whole=False)
 
-    async def after(self, version: int) -> Snapshot:
+    async def after(self, version: int) -> VMStatuses:
         """The first snapshot that is newer than this version."""
         while self.snapshot.version <= version:
             await self._news.wait()
@@ -166,7 +166,7 @@ class Fleet:
         row = vm_status.row([virt_launchers.build(*each) for each in there], self._known, self._policy)
         self._put(vm, row)
 
-    def _put(self, vm: str, row: VirtualMachineRow | None) -> None:
+    def _put(self, vm: str, row: VMStatus | None) -> None:
         before = self._rows.pop(vm, None) if row is None else self._rows.get(vm)
         if row is not None:
             row = self._rows[vm] = self._aged(row, before)
@@ -183,7 +183,7 @@ class Fleet:
         elif not counts.total():
             del self._by_namespace[vm.partition("/")[0]]  # the last VM there is gone
 
-    def _aged(self, row: VirtualMachineRow, before: VirtualMachineRow | None) -> VirtualMachineRow:
+    def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:
         """The row with the time from which on it has been so: what was seen counts where objects do not tell."""
         if before is None:
             return row
@@ -208,7 +208,7 @@ class Fleet:
         by_namespace = was.by_namespace
         if changes:
             by_namespace = {name: dict(+counts) for name, counts in self._by_namespace.items()}
-        self.snapshot = Snapshot(
+        self.snapshot = VMStatuses(
             version=version,
             at=at,
             rows=tuple(self._rows.values()) if changes else was.rows,

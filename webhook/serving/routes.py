@@ -90,7 +90,7 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
     return handle
 
 
-def telling(handler: Handler, refused: Callable[[int], None]) -> Handler:
+def count_refusals(handler: Handler, refused: Callable[[int], None]) -> Handler:
     """`handler`, and `refused` hears the status of each call that got an HTTP error."""
 
     async def handle(request: web.BaseRequest) -> web.Response:

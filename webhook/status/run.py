@@ -13,7 +13,7 @@ from webhook.status.output import Output, now
 from webhook.status.report import Asked
 
 if TYPE_CHECKING:
-    from webhook.kube.vm_status import Snapshot
+    from webhook.kube.vm_status import VMStatuses
     from webhook.status.live import Live
 
 _TYPES: Final = ("vm/", "vmi/")
@@ -76,7 +76,7 @@ def _watch(live: Live, asked: Asked, out: Output) -> None:
         live.watch(screen.show)
 
 
-def _plan(live: Live, asked: Asked, snapshot: Snapshot, problems: Sequence[str], out: Output) -> int:
+def _plan(live: Live, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
     from webhook.status import planning  # noqa: PLC0415 - as connect
 
     chosen = asked.rows(snapshot.rows)

@@ -21,8 +21,8 @@ from support.objects import builders
 
 from webhook import options, settings
 from webhook.app import run
-from webhook.kube.events.recorder import Events
-from webhook.kube.vm_status import Fleet
+from webhook.kube.events.recorder import EventRecorder
+from webhook.kube.vm_status import VMStatusTracker
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.log import Log
 
@@ -119,7 +119,7 @@ async def _returns(*_: object) -> None:
 
 
 @pytest.mark.parametrize("end", [_raises, _returns])
-@pytest.mark.parametrize("kind", [Fleet, Events])
+@pytest.mark.parametrize("kind", [VMStatusTracker, EventRecorder])
 async def test_a_task_that_ends_at_once_ends_the_process(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,

@@ -17,7 +17,7 @@ import pytest
 from support.drivers.serving import ROOT, Client, Pair, Reply, Serving, cluster, issue, request, serving, write_cluster
 from support.objects import builders
 
-from webhook.app.lifecycle import GRACE_SECONDS
+from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
 
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 HEALTH: Final = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -162,7 +162,7 @@ def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, ma
     assert sum(reply.headers.get("connection") == "close" for reply in replies) > _WARM_CALLS
     at = {line["message"]: datetime.fromisoformat(line["time"]) for line in lines}
     assert (at["stopping"] - at["draining"]).total_seconds() > 0.9  # the loop's clock and the log's are two
-    assert (at["stopped"] - at["stopping"]).total_seconds() < GRACE_SECONDS
+    assert (at["stopped"] - at["stopping"]).total_seconds() < SHUTDOWN_GRACE_SECONDS
 
 
 def _break_manifests(_: Pair, manifests: Path) -> None:

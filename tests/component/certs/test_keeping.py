@@ -13,19 +13,19 @@ import pytest
 from certs import options, settings
 from certs.connection import Target
 from certs.controller import run
-from certs.controller.reconciler import Keeper
+from certs.controller.reconciler import Controller
 from certs.settings import Address, Keeping
 
 
-async def _returns(_: Keeper) -> None:
+async def _returns(_: Controller) -> None:
     pass
 
 
-async def _fails(_: Keeper) -> None:
+async def _fails(_: Controller) -> None:
     raise ZeroDivisionError("a bug")
 
 
-async def _is_cancelled(_: Keeper) -> None:
+async def _is_cancelled(_: Controller) -> None:
     raise asyncio.CancelledError
 
 
@@ -42,7 +42,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     because: str,
-    end: Callable[[Keeper], Awaitable[None]],
+    end: Callable[[Controller], Awaitable[None]],
 ) -> None:
     """With 1, so that it is started anew, and with a line that says why."""
     config = tmp_path / "config"
@@ -50,7 +50,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
         '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
         '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
     )
-    monkeypatch.setattr(Keeper, "run", end)
+    monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
     values = settings.resolve(options.KEEP, {}, {})
     kept = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})

@@ -12,7 +12,7 @@ from support.control_plane.rendering import NAME, TLS, at, selects, the
 from support.objects import builders
 
 from webhook import cli, options, settings
-from webhook.app.lifecycle import GRACE_SECONDS
+from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
 from webhook.core.admit import Entry
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
@@ -114,7 +114,7 @@ def test_probes_ask_what_the_health_port_answers(probe: str, path: str) -> None:
 
 def test_a_pod_is_given_the_time_that_its_end_takes() -> None:
     """The drain, the calls in flight, and a margin; without a hook that would need a shell."""
-    needed = serve_settings().drain_seconds + GRACE_SECONDS
+    needed = serve_settings().drain_seconds + SHUTDOWN_GRACE_SECONDS
     assert at(f"{POD}.terminationGracePeriodSeconds", the("Deployment")) >= needed + 3
     assert at(f"{CONTAINER}.lifecycle", the("Deployment")) is None
 

@@ -76,7 +76,7 @@ class Guarded:
             return await wire.ask(CALL)
 
 
-ALLOWED: Final = {
+PASSED: Final = {
     "by common name": (NAME, CALLERS.issue(common_name=NAME)),
     "by DNS name": (NAME, CALLERS.issue("a.example", NAME)),
     "by DNS name, with another common name": (NAME, CALLERS.issue(NAME, common_name="other")),
@@ -84,7 +84,7 @@ ALLOWED: Final = {
 }
 
 
-@pytest.mark.parametrize(("name", "caller"), ALLOWED.values(), ids=ALLOWED)
+@pytest.mark.parametrize(("name", "caller"), PASSED.values(), ids=PASSED)
 async def test_the_right_caller_is_answered(tmp_path: Path, name: str | None, caller: Issued) -> None:
     """By its common name, as Kubernetes knows users, or by a DNS name; without a name to expect, by its authority."""
     guarded = Guarded(tmp_path, name)

@@ -30,7 +30,7 @@ from webhook.telemetry.metrics import Metrics
 
 
 @asynccontextmanager
-async def telling(*sources: Callable[[], Iterable[Metric]]) -> AsyncIterator[Wire]:
+async def count_refusals(*sources: Callable[[], Iterable[Metric]]) -> AsyncIterator[Wire]:
     """A connection to a health listener that tells of these."""
     listener = Listener(health_handler(list, Metrics(*sources).expose))
     address = await listener.start(Address("127.0.0.1", 0))
@@ -47,7 +47,7 @@ async def telling(*sources: Callable[[], Iterable[Metric]]) -> AsyncIterator[Wir
 @pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
 async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
     """In the text format, or in OpenMetrics for whoever asks for that; again and again on one connection."""
-    async with telling() as wire:
+    async with count_refusals() as wire:
         for _ in range(2):
             reply = await wire.ask(asking(accept))
             assert reply.headers["content-type"].startswith(expected)
@@ -57,7 +57,7 @@ async def test_metrics_are_served_beside_health(accept: str | None, expected: st
 
 async def test_a_head_gets_no_body() -> None:
     """It is a GET whose body is not sent."""
-    async with telling() as wire:
+    async with count_refusals() as wire:
         await wire.send(asking(method="HEAD").replace(b"HTTP/1.1", b"HTTP/1.0"))
         head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
     assert (head.split(b" ")[1], body) == (b"200", b"")
@@ -66,7 +66,7 @@ async def test_a_head_gets_no_body() -> None:
 
 async def test_another_method_is_refused() -> None:
     """With the methods that are allowed."""
-    async with telling() as wire:
+    async with count_refusals() as wire:
         reply = await wire.ask(asking(method="POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n"))
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
@@ -78,7 +78,7 @@ async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
         yield Family.CERTIFICATE_RELOADS.metric({(): 1})
         raise RuntimeError(serving.PATH)
 
-    async with telling(failing) as wire:
+    async with count_refusals(failing) as wire:
         reply = await wire.ask(asking())
         assert (reply.status, reply.sentence) == (500, "the request failed inside the server; its log says why")
 

@@ -20,12 +20,12 @@ from support.fakes.wire import Wire
 from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.core.opt_in import Policy
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.vm_status import Fleet
+from webhook.kube.vm_status import VMStatusTracker
 from webhook.options import Address
 from webhook.page.decisions import Decisions
-from webhook.page.news import News
+from webhook.page.news import Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
 from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener
@@ -72,11 +72,11 @@ async def vms(tab: Tab) -> list[str]:
 class Paged:
     """A page, and what it shows."""
 
-    def __init__(self, server: ApiServer, cluster: Cluster, store: Store, fleet: Fleet | None) -> None:
+    def __init__(self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker | None) -> None:
         self.server, self.cluster, self.store = server, cluster, store
         self.decisions = Decisions()
         self._fleet = fleet
-        self.news = News(fleet, self.decisions, replica=REPLICA)
+        self.news = Feed(fleet, self.decisions, replica=REPLICA)
         self.listener: Listener
         self.port = 0
 
@@ -86,7 +86,7 @@ class Paged:
         return f"http://127.0.0.1:{self.port}/"
 
     @property
-    def fleet(self) -> Fleet:
+    def fleet(self) -> VMStatusTracker:
         """What the page follows."""
         assert self._fleet is not None
         return self._fleet
@@ -124,8 +124,8 @@ async def paged(
     cluster = cluster_of(*objects)
     async with ApiServer(cluster) as server, connected(server, directory) as api:
         kinds = [replace(each, fields="") for each in resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)]
-        store = Store(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
-        fleet = Fleet(store, Policy())
+        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
+        fleet = VMStatusTracker(store, Policy())
         async with running(store):
             await fleet.refresh()
             page = Paged(server, cluster, store, fleet if follows else None)

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from support.models.model_api import Answer, Collection, Object, Watch, page, refusal
 
-PATIENCE_SECONDS: Final = 20.0  # a hang is a failure, not a stuck run
+POD_SYNC_TIMEOUT_SECONDS: Final = 20.0  # a hang is a failure, not a stuck run
 _POLL_SECONDS: Final = 0.002
 _NAMESPACED: Final = "/namespaces/"
 _ON_NODE: Final = "spec.nodeName="
@@ -265,6 +265,6 @@ def refusing(code: int, *words: str, **more: Any) -> Handler:
 
 async def until(holds: Callable[[], object]) -> None:
     """Wait for a condition."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(POD_SYNC_TIMEOUT_SECONDS):
         while not holds():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(_POLL_SECONDS)

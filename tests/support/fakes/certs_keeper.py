@@ -13,8 +13,8 @@ import pytest
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import POLICY, MemoryCluster
 
-from certs.controller.objects import Conflict, Trouble
-from certs.controller.reconciler import Keeper
+from certs.controller.objects import ApiError, Conflict
+from certs.controller.reconciler import Controller
 from certs.rotation.change import Change
 from certs.rotation.state import State
 
@@ -29,7 +29,7 @@ class Objects:
     def __init__(self, cluster: MemoryCluster, now: datetime) -> None:
         self.cluster, self.now = cluster, now
         self.kill: Callable[[int], str | None] = lambda _: None  # at which write, "before" or "after" it
-        self.trouble: list[str] = []
+        self.problem: list[str] = []
         self.unwatched: list[str] = []
         self.looks: list[timedelta] = []
         self.until: datetime | None = None
@@ -43,8 +43,8 @@ class Objects:
 
     async def read(self) -> State:
         """Both, or what is in the way."""
-        if self.trouble:
-            raise Trouble(self.trouble.pop(0))
+        if self.problem:
+            raise ApiError(self.problem.pop(0))
         return self.cluster.state()
 
     async def write(self, change: Change) -> None:
@@ -65,7 +65,7 @@ class Objects:
     async def changed(self, seen: State, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
         """Nothing changes; time passes."""
         if self.unwatched:
-            raise Trouble(self.unwatched.pop(0))
+            raise ApiError(self.unwatched.pop(0))
         self.looks.append(at_most)
         self.now += at_most
         if self.until and self.now >= self.until:
@@ -94,9 +94,9 @@ class Said:
         return [line["message"] for line in self.lines]
 
 
-async def keep(objects: Objects, said: Said | None = None) -> Keeper:
+async def keep(objects: Objects, said: Said | None = None) -> Controller:
     """A keeper's life, from its start until it is killed."""
-    keeper = Keeper(objects.connect, POLICY, clock=lambda: objects.now, note=said or Said(), sleep=objects.sleep)
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said or Said(), sleep=objects.sleep)
     with pytest.raises(Killed):
         await keeper.run()
     return keeper

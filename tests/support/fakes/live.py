@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from support.fakes.api_server import PATIENCE_SECONDS, ApiServer, Cluster, until
+from support.fakes.api_server import POD_SYNC_TIMEOUT_SECONDS, ApiServer, Cluster, until
 from support.models.model_api import Collection, bookmark, event
 from support.objects import builders
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, Ref
-from webhook.kube.cache.cluster_cache import Store
-from webhook.kube.cache.view import View
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
 from webhook.kube.client.api import Api, Target
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
@@ -106,7 +106,7 @@ async def reflecting(
 
 
 @asynccontextmanager
-async def running(store: Store) -> AsyncIterator[Store]:
+async def running(store: ClusterCache) -> AsyncIterator[ClusterCache]:
     """The store's caches are kept; at first all of them are synced."""
     task = asyncio.create_task(store.run())
     try:
@@ -131,12 +131,14 @@ def listed(cache: ListWatch, *objects: dict[str, Any], at: float) -> None:
     cache.ended(at)
 
 
-async def answered(store: Store, pod: dict[str, Any], entry: Entry = Entry.VIRT_LAUNCHER) -> tuple[Answer, View]:
+async def answered(
+    store: ClusterCache, pod: dict[str, Any], entry: Entry = Entry.VIRT_LAUNCHER
+) -> tuple[Answer, CallView]:
     """The answer about a pod, everything that it needs read; and the view that it was made from."""
     namespace = pod["metadata"].get("namespace", builders.NAMESPACE)
     view, body = store.view(), json.dumps(builders.review(pod, namespace=namespace)).encode()
     while not isinstance(found := admit(body, view, Policy(), entry), Answer):
-        view = await store.read(view, found.refs, now() + PATIENCE_SECONDS)
+        view = await store.read(view, found.refs, now() + POD_SYNC_TIMEOUT_SECONDS)
     return found, view
 
 
@@ -147,7 +149,7 @@ def now() -> float:
 
 def ref(kind: Kind, name: str, namespace: str = "") -> Ref:
     """A reference."""
-    return Ref(kind, Key(namespace, name))
+    return Ref(kind, NamespacedName(namespace, name))
 
 
 def owners(cache: ListWatch) -> dict[str, str | None]:

@@ -9,11 +9,11 @@ from support.fakes.views import Patchy, cluster
 from support.objects import builders
 
 from webhook.core.api.node import Node
-from webhook.core.scheduler.state.cache import Gathering
-from webhook.core.scheduler.state.node_info import Room
-from webhook.core.scheduler.state.pod_index import Neighbours
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Crowd
+from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Gap, Ref
 
@@ -23,7 +23,7 @@ HAS = {"pods": 3, "cpu": 1000}
 class There(Struct):
     """A Crowd on n1, a node of one CPU and three pods."""
 
-    gathering: Gathering = field(default_factory=Gathering)
+    scheduler_cache: SchedulerCache = field(default_factory=SchedulerCache)
     headroom: Mapping[str, int] = {}
     volume_limits: Mapping[str, int] = {}
     replicas: int = 1
@@ -32,26 +32,26 @@ class There(Struct):
     nodes: Mapping[str, Node] = field(default_factory=lambda: {"n1": convert(builders.node("n1"), Node)})
 
     @property
-    def neighbours(self) -> Neighbours:
+    def pod_index(self) -> PodIndex:
         """As Crowd says."""
-        return self.gathering.neighbours
+        return self.scheduler_cache.pod_index
 
-    def room(self, node: str) -> Room:
+    def room(self, node: str) -> NodeInfo:
         """As Crowd says."""
-        return self.gathering.room(node, self.has, self.volume_limits)
+        return self.scheduler_cache.room(node, self.has, self.volume_limits)
 
     def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
         """As Crowd says."""
-        return self.gathering.listed(in_flight=in_flight)
+        return self.scheduler_cache.listed(in_flight=in_flight)
 
 
 class Crowded(Patchy):
     """A healthy n1 with this crowd."""
 
-    def __init__(self, crowd: Crowd | str | None, gaps: Mapping[Ref, Gap] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot | str | None, gaps: Mapping[Ref, Gap] | None = None) -> None:
         super().__init__(cluster(builders.node("n1")), gaps or {})
-        self._crowd = crowd
+        self._crowd = snapshot
 
-    def crowd(self) -> Crowd | str | None:
+    def snapshot(self) -> Snapshot | str | None:
         """As ClusterView says."""
         return self._crowd

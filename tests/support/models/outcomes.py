@@ -15,7 +15,7 @@ from support.strategies.strategies import Scenario, review_of
 
 from webhook.core.admit import AGAIN, Answer, admit
 from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -36,7 +36,7 @@ class Outcome:
         return set(told["node"].split(",")) if told["decision"] == "required" else set()
 
 
-def ask(pod: dict[str, Any], scenario: Scenario, view: ClusterView) -> Answer | Needs:
+def ask(pod: dict[str, Any], scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
     """Admit `pod` by the scenario's entry of the webhook configuration."""
     return admit(review_of(pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
 

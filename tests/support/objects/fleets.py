@@ -9,7 +9,7 @@ from support.fakes.views import Patchy, cluster
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import VirtualMachineRow, row
+from webhook.core.observe.vm_status import VMStatus, row
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Gap, Ref
 
@@ -54,7 +54,7 @@ def launcher(*claims: str, name: str = "virt-launcher-db01-aaaaa", created: str 
 
 def the_row(
     *pods: Pod, objects: list[Object] | None = None, gaps: dict[Ref, Gap] | None = None, mode: Mode = Mode.REQUIRED
-) -> VirtualMachineRow:
+) -> VMStatus:
     """The row of a VM's pods in a cluster of these objects."""
     found = row(pods, Patchy(cluster(*(objects or [])), gaps or {}), Policy(mode))
     assert found is not None

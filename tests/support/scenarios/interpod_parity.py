@@ -30,14 +30,14 @@ from support.strategies.neighbour_situations import Maker, Setting
 from webhook.core.api.node import Node
 from webhook.core.scheduler.budget import Budget
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
-from webhook.core.scheduler.state.pod_index import Neighbours
-from webhook.core.scheduler.status import Allowed, Ruling, overall
+from webhook.core.scheduler.state.pod_index import PodIndex
+from webhook.core.scheduler.status import Passed, Status, overall
 from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.scheduler.topology.search import Search
 
 BY_NAME: Final = "by name"
 BY_TAINTS: Final = "by taints"
-ALLOWED: Final = "allowed"
+PASSED: Final = "allowed"
 
 _WRITERS: Final = 6
 _JUDGED_SECONDS: Final = 120
@@ -59,24 +59,24 @@ class Outcome(NamedTuple):
 
     name: str
     way: str
-    core: Ruling
+    core: Status
     model: Sequence[str]
     scheduler: str | None
 
     @property
     def unsafe(self) -> bool:
         """Whether a pin of ours would have stranded the pod."""
-        return isinstance(self.core, Allowed) and self.scheduler is not None
+        return isinstance(self.core, Passed) and self.scheduler is not None
 
     @property
     def overcautious(self) -> bool:
         """Whether we would have left out a pin that could have been."""
-        return not isinstance(self.core, Allowed) and self.scheduler is None
+        return not isinstance(self.core, Passed) and self.scheduler is None
 
     @property
     def said(self) -> str:
         """ALLOWED, or the code of core's cause."""
-        return ALLOWED if isinstance(self.core, Allowed) else self.core.cause.code
+        return PASSED if isinstance(self.core, Passed) else self.core.cause.code
 
 
 class Asked(NamedTuple):
@@ -199,12 +199,12 @@ class Core:
     def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
         self._nodes = {_name(node): convert(node, Node) for node in nodes}
         self._labels = NodeLabels(charges=False)
-        self._neighbours = Neighbours()
+        self._neighbours = PodIndex()
         for pod in pods:
             if pod["spec"].get("nodeName"):
                 add(self._neighbours, pod)
 
-    def ruling(self, situation: Situation) -> Ruling:
+    def ruling(self, situation: Situation) -> Status:
         """Both rules together."""
         node, asked = self._nodes[situation.candidate], newcomer(situation.newcomer)
         search = Search(self._nodes, self._labels, self._neighbours, Budget())

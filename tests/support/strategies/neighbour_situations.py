@@ -193,10 +193,10 @@ class Maker:
 
     def situation(self, nodes: Sequence[Object] = ()) -> Situation:
         """One of everything, on these nodes where they are told."""
-        neighbours = [self.neighbour(index) for index in range(self.random.choice((0, 1, 2, 3, 4, 6, 8, 10)))]
+        pod_index = [self.neighbour(index) for index in range(self.random.choice((0, 1, 2, 3, 4, 6, 8, 10)))]
         return Situation(
             nodes=nodes or self.nodes(),
-            pods=neighbours,
+            pods=pod_index,
             namespaces=self.setting.namespaces,
             newcomer=self.newcomer(),
             candidate=self.random.choice(self.setting.nodes),

@@ -18,10 +18,10 @@ from support.objects.builders import (
 
 from webhook.core.admit import Answer, _proven, admit, unchanged
 from webhook.core.api.admission_review import BadReview
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 
 Object = dict[str, Any]
 CLUSTER = [
@@ -129,9 +129,9 @@ def test_claims_are_looked_up_in_the_namespace_of_the_request(
 
 def test_what_the_view_has_not_read_is_needed() -> None:
     """The caller reads it and asks again."""
-    ref = Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
-    view = Patchy(cluster(*CLUSTER), {ref: Gap.UNREAD})
-    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == Needs((ref,))
+    ref = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+    view = Patchy(cluster(*CLUSTER), {ref: Gap.NOT_CACHED})
+    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == NeedObjects((ref,))
 
 
 def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:

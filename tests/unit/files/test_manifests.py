@@ -14,7 +14,7 @@ from support.objects.builders import (
     share_manager_pod,
 )
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Gap
 from webhook.files.documents import BadDocument
 from webhook.files.manifests import Manifests
@@ -60,7 +60,13 @@ def name_of(found: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "there", "name", "absent"),
     [
-        pytest.param("persistent_volume_claim", Key("vms", "disk"), "disk", Key("none", "disk"), id="claims"),
+        pytest.param(
+            "persistent_volume_claim",
+            NamespacedName("vms", "disk"),
+            "disk",
+            NamespacedName("none", "disk"),
+            id="claims",
+        ),
         pytest.param("persistent_volume", "pv", "pv", "disk", id="volumes"),
         pytest.param("share_manager", "h", "h", "pv", id="ShareManagers"),
         pytest.param("share_manager_pod", "h", "share-manager-h", "share-manager-h", id="share-manager pods"),
@@ -113,7 +119,7 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
     stray = node("n1")
     stray["metadata"]["namespace"] = "vms"
     view = cluster(claim, stray)
-    assert name_of(view.persistent_volume_claim(Key("default", "disk"))) == "disk"
+    assert name_of(view.persistent_volume_claim(NamespacedName("default", "disk"))) == "disk"
     assert name_of(view.node("n1")) == "n1"
 
 

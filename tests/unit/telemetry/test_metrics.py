@@ -12,7 +12,7 @@ from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
 
 from webhook import __version__
 from webhook.core.view import Kind
-from webhook.kube.cache.lookups import Lookups
+from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.metrics import Caches
@@ -128,7 +128,7 @@ def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
 
 def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
     """What did not happen is not told; what came too late is, from the start."""
-    counts = {kind: Lookups() for kind in Kind}
+    counts = {kind: LookupCounts() for kind in Kind}
     counts[Kind.NODE].hit, counts[Kind.NODE].late = 7, 1
     counts[Kind.SHARE_MANAGER].failed = 2
     found = told(Caches(list, counts).families)

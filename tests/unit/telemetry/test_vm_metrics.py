@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from support.drivers.scraping import told
 from support.objects.fleets import launcher, the_row
 
-from webhook.core.api.meta import Key
-from webhook.core.observe.vm_status import Decided, State, VirtualMachineRow
+from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.vm_status import Decided, State, VMStatus
 from webhook.kube.metrics import VirtualMachines, of_vms
-from webhook.kube.vm_status import Changes, Snapshot
+from webhook.kube.vm_status import Changes, VMStatuses
 from webhook.telemetry.exposition import Family
 
 ROW: Final = replace(
@@ -48,9 +48,11 @@ class Rows:
     """A fleet whose rows a test sets; what has changed is told as all that there is, or as the difference."""
 
     def __init__(self) -> None:
-        self.snapshot = Snapshot(version=0, at="", rows=(), counts={}, by_namespace={}, late=("nodes: not listed yet",))
+        self.snapshot = VMStatuses(
+            version=0, at="", rows=(), counts={}, by_namespace={}, late=("nodes: not listed yet",)
+        )
         self.whole = False
-        self._before: tuple[VirtualMachineRow, ...] = ()
+        self._before: tuple[VMStatus, ...] = ()
 
     def become(self, *names: str, late: tuple[str, ...] = (), decided: Decided = Decided.NOTHING) -> None:
         """The next pass has found these VMs, those that were not there before with this decision."""
@@ -64,7 +66,7 @@ class Rows:
         assert version in (0, self.snapshot.version - 1), "each change is asked for once"
         rows, before = self.snapshot.rows, self._before
         new = rows if self.whole else tuple(row for row in rows if row not in before)
-        gone = () if self.whole else tuple(Key(row.namespace, row.name) for row in before if row not in rows)
+        gone = () if self.whole else tuple(NamespacedName(row.namespace, row.name) for row in before if row not in rows)
         return Changes(version=self.snapshot.version, rows=new, gone=gone, whole=self.whole)
 
 

@@ -65,7 +65,7 @@ class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     status: str | None = None
 
 
-class Key(NamedTuple):
+class NamespacedName(NamedTuple):
     """Namespace and name of an object; the namespace of a cluster-wide one is empty."""
 
     namespace: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
-from webhook.core.api.meta import Key, ObjectMeta, ObjectReference
+from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference
 from webhook.core.api.node_selector import NodeSelector
 
 
@@ -61,10 +61,10 @@ class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=Fal
     spec: PersistentVolumeSpec | None = None
 
 
-def claim_of(volume: PersistentVolume | None, handle: str) -> Key | None:
+def claim_of(volume: PersistentVolume | None, handle: str) -> NamespacedName | None:
     """The claim that a PersistentVolume is for, where it is the one of this Longhorn volume."""
     spec = volume.spec if volume else None
     if not spec or not spec.csi or spec.csi.driver != LONGHORN_CSI_DRIVER or spec.csi.volume_handle != handle:
         return None
     claim = spec.claim_ref
-    return Key(claim.namespace or "", claim.name) if claim and claim.name else None
+    return NamespacedName(claim.namespace or "", claim.name) if claim and claim.name else None

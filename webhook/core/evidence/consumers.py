@@ -16,28 +16,28 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.api import kubevirt
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, asked_mode
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 
 _CSI_ATTACHER: Final = "csi-attacher"
 _TICKETS_MAX: Final = 4  # nodes of tickets that are asked about: two of a migration, and two that are lost
 
 
-def resolve(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | Needs:
+def resolve(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | NeedObjects:
     """One finding for each VM that uses `volume`, or one that says why there is none; or what must be read first.
 
     A finding has a `node` where the VM asks for co-scheduling and something tells its node.
     """
     claims = view.volume_claims(volume)
-    ref = Ref(Kind.PERSISTENT_VOLUME, Key("", volume))
-    if claims is Gap.UNREAD:
-        return Needs((ref,))
+    ref = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
+    if claims is Gap.NOT_CACHED:
+        return NeedObjects((ref,))
     if claims is Gap.UNAVAILABLE:
         return [_lost(volume, ref, view)]
     if isinstance(claims, Gap) or not claims:
@@ -57,21 +57,21 @@ class _VM(Struct, frozen=True):
         return kubevirt.name(self.pod)
 
     @property
-    def instance(self) -> Key | None:
+    def instance(self) -> NamespacedName | None:
         """Namespace and uid of the VirtualMachineInstance, which its pods are labelled with."""
         owner = kubevirt.owner(self.pod)
-        return Key(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
+        return NamespacedName(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
 
 
 class _Search(Struct, frozen=True):
     """The VMs behind one volume, and where each is: first by what is known, then by what the API server says."""
 
     volume: str
-    claims: Sequence[Key]
+    claims: Sequence[NamespacedName]
     view: ClusterView
     policy: Policy
 
-    def findings(self) -> list[Finding] | Needs:
+    def findings(self) -> list[Finding] | NeedObjects:
         """One for each VM."""
         known = [(claim, self.view.virt_launchers(claim)) for claim in self.claims]
         pods = [(claim, pod) for claim, pods in known if not isinstance(pods, Gap) for pod in pods]
@@ -82,7 +82,7 @@ class _Search(Struct, frozen=True):
             return found
         return self._by_tickets(found, pods)
 
-    def _of(self, pods: Iterable[tuple[Key, Pod]]) -> list[Finding]:
+    def _of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
         """A finding for each VM that one of these pods runs, by the pod that goes on running it."""
         running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
@@ -104,16 +104,18 @@ class _Search(Struct, frozen=True):
             return self._told(vm, Reason.CONSUMER_PINNED.why(**names, node=only), only)
         return self._told(vm, Reason.CONSUMER_ON_NO_NODE.why(**names))
 
-    def _by_tickets(self, found: list[Finding], pods: Iterable[tuple[Key, Pod]]) -> list[Finding] | Needs:
+    def _by_tickets(
+        self, found: list[Finding], pods: Iterable[tuple[NamespacedName, Pod]]
+    ) -> list[Finding] | NeedObjects:
         """The findings, completed by where Longhorn's tickets say that the volume is wanted.
 
         A VM that asks for us and is on no node, as far as is known, has one by its ticket: that news is on its way.
         With no such VM only the API server can say whether the ticket is a VM's at all.
         """
         attachment = self.view.volume_attachment(self.volume)
-        ref = Ref(Kind.VOLUME_ATTACHMENT, Key("", self.volume))
-        if attachment is Gap.UNREAD:
-            return Needs((ref,))
+        ref = Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
+        if attachment is Gap.NOT_CACHED:
+            return NeedObjects((ref,))
         if attachment is Gap.UNAVAILABLE:
             return [*found, _lost(self.volume, ref, self.view)]
         tickets = None if isinstance(attachment, Gap) or not attachment.spec else attachment.spec.attachment_tickets
@@ -132,13 +134,13 @@ class _Search(Struct, frozen=True):
         why = Reason.ATTACHMENT_TICKET.why(**finding.why.names, volume=self.volume, node=node)
         return msgspec.structs.replace(finding, why=why, node=node)
 
-    def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding] | Needs:
+    def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding] | NeedObjects:
         """The VMs' pods that are on these nodes, as the API server has them."""
         places = [(claim, _on_node(claim.namespace, node)) for claim in self.claims for node in nodes]
         read = [(claim, ref, self.view.virt_launchers_on(*ref.key)) for claim, ref in places]
-        unread = dict.fromkeys(ref for _, ref, pods in read if pods is Gap.UNREAD)
+        unread = dict.fromkeys(ref for _, ref, pods in read if pods is Gap.NOT_CACHED)
         if unread:
-            return Needs(tuple(unread))
+            return NeedObjects(tuple(unread))
         answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, Gap)]
         there = self._of((claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name))
         lost = [_lost(self.volume, ref, self.view) for _, ref, pods in read if pods is Gap.UNAVAILABLE]
@@ -157,9 +159,9 @@ def _is_leaving(pod: Pod) -> bool:
 
 
 def _on_node(namespace: str, node: str) -> Ref:
-    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
+    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
 
 
 def _lost(volume: str, ref: Ref, view: ClusterView) -> Finding:
-    why = Reason.VOLUME_LOOKUP_FAILED.why(volume=volume, kind=ref.kind, problem=view.trouble(ref))
+    why = Reason.VOLUME_LOOKUP_FAILED.why(volume=volume, kind=ref.kind, problem=view.problem(ref))
     return Finding(claim="", why=why, volume_handle=volume)

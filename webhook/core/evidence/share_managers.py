@@ -19,14 +19,14 @@ from webhook.core.api.longhorn import (
     SHARE_MANAGER_POD_PREFIX,
     ShareManager,
 )
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.names import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref, unread
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref, unread
 
 # longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -48,13 +48,13 @@ _ATTACHED_TO_THE_POD: Final = frozenset(  # to its node, that is: no share-manag
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
-def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Needs:
+def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | NeedObjects:
     """One finding for each claim of the pod, its ephemeral volumes last, or what the view has not read yet.
 
     Args:
         pod: the pod under admission; claims are looked up in `namespace`, the request's.
     """
-    followed: dict[str, Finding | Needs] = {}
+    followed: dict[str, Finding | NeedObjects] = {}
     ephemeral: list[Finding] = []
     state: set[str] = set()
     for volume in pod.spec.volumes or ():
@@ -70,8 +70,8 @@ def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | Need
             ephemeral.append(Finding(claim=volume.name or "", why=why))
     findings = [found for found in followed.values() if isinstance(found, Finding)]
     if len(findings) < len(followed):
-        needs = (found for found in followed.values() if isinstance(found, Needs))
-        return Needs(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
+        needs = (found for found in followed.values() if isinstance(found, NeedObjects))
+        return NeedObjects(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
     return [replace(found, state=True) if found.claim in state else found for found in findings] + ephemeral
 
 
@@ -88,12 +88,12 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
     ]
 
 
-def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
+def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObjects:
     """The claim to its PersistentVolume, which feasibility needs whatever the claim's kind."""
-    key = Key(namespace, claim)
+    key = NamespacedName(namespace, claim)
     pvc = view.persistent_volume_claim(key)
-    if pvc is Gap.UNREAD:
-        return Needs((Ref(Kind.PERSISTENT_VOLUME_CLAIM, key),))
+    if pvc is Gap.NOT_CACHED:
+        return NeedObjects((Ref(Kind.PERSISTENT_VOLUME_CLAIM, key),))
     if pvc is Gap.UNAVAILABLE:
         return _lost(claim, Ref(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
     if isinstance(pvc, Gap):
@@ -103,10 +103,10 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
     if not name or (phase or "Bound") != "Bound":
         return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
     volume = view.persistent_volume(name)
-    if volume is Gap.UNREAD:
-        return Needs((Ref(Kind.PERSISTENT_VOLUME, Key("", name)),))
+    if volume is Gap.NOT_CACHED:
+        return NeedObjects((Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
     if volume is Gap.UNAVAILABLE:
-        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME, Key("", name)), view)
+        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
     if isinstance(volume, Gap):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
     return _share_manager(claim, pvc, volume, view)
@@ -114,7 +114,7 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | Needs:
 
 def _share_manager(
     claim: str, pvc: PersistentVolumeClaim, volume: PersistentVolume, view: ClusterView
-) -> Finding | Needs:
+) -> Finding | NeedObjects:
     """The bound claim to its share-manager, where it can have one, and on to the evidence."""
     csi = volume.spec.csi if volume.spec else None
     modes = (pvc.spec.access_modes if pvc.spec else None) or ()
@@ -132,7 +132,7 @@ def _share_manager(
         why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
     else:
         manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
-        if manager is Gap.UNREAD or pod is Gap.UNREAD:
+        if manager is Gap.NOT_CACHED or pod is Gap.NOT_CACHED:
             return unread((_manager_ref(handle), manager), (_pod_ref(handle), pod))
         why, node, firm = _evidence(claim, handle, manager, pod, view)
         if node is not None and not is_node_name(node):
@@ -142,11 +142,11 @@ def _share_manager(
 
 
 def _manager_ref(handle: str) -> Ref:
-    return Ref(Kind.SHARE_MANAGER, Key("", handle))
+    return Ref(Kind.SHARE_MANAGER, NamespacedName("", handle))
 
 
 def _pod_ref(handle: str) -> Ref:
-    return Ref(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + handle))
+    return Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
 
 
 def _evidence(
@@ -172,7 +172,7 @@ def _evidence(
     if owner is None or state not in ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
     if pod is Gap.UNAVAILABLE:
-        problem = view.trouble(_pod_ref(handle))
+        problem = view.problem(_pod_ref(handle))
         why = Reason.SHARE_MANAGER_POD_UNREAD.why(claim=claim, volume=handle, node=owner, problem=problem)
         return why, owner, False
     if live:
@@ -195,7 +195,7 @@ def _lost(claim: str, ref: Ref, view: ClusterView) -> Finding:
 
 
 def _lost_why(claim: str, ref: Ref, view: ClusterView) -> Why:
-    return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.trouble(ref))
+    return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.problem(ref))
 
 
 def _block_kind(pvc: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource) -> str | None:

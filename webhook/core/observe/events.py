@@ -58,7 +58,7 @@ class Outcome(Enum):
     STOPPED = "stopped"  # the program ended before
 
 
-class Notice(Struct, frozen=True, kw_only=True):
+class Event(Struct, frozen=True, kw_only=True):
     """One Event to be: about the VirtualMachineInstance of this namespace, name and uid."""
 
     namespace: str
@@ -77,7 +77,7 @@ def is_worth_telling(answer: Answer) -> bool:
     return not isinstance(decision, Leave) or decision.opted_in or decision.why.reason in _ASKED_IN_VAIN
 
 
-def of(answer: Answer, entry: Entry) -> list[Notice]:
+def of(answer: Answer, entry: Entry) -> list[Event]:
     """What to tell of this answer."""
     if not is_worth_telling(answer):
         return []
@@ -85,7 +85,7 @@ def of(answer: Answer, entry: Entry) -> list[Notice]:
     return [notice for notice in found if notice.uid and is_node_name(notice.namespace) and is_node_name(notice.name)]
 
 
-def _of_virt_launcher(answer: Answer) -> Iterator[Notice]:
+def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
     request, decision = answer.request, answer.decision
     pod = answer.pod or request.object
     owner = kubevirt.owner(pod) if pod else None
@@ -97,7 +97,7 @@ def _of_virt_launcher(answer: Answer) -> Iterator[Notice]:
         message = tell(decision)
     elif not decision.opted_in and not _asked(pod.metadata.annotation(ANNOTATION_CO_SCHEDULE), decision):
         return
-    yield Notice(
+    yield Event(
         namespace=request.namespace or pod.metadata.namespace or "",
         name=owner.name or "",
         uid=owner.uid or "",
@@ -112,7 +112,7 @@ def _asked(annotation: str | None, decision: Leave) -> bool:
     return decision.why.reason is Reason.BAD_CO_SCHEDULE or vm_status.opts_in(annotation)
 
 
-def _of_share_manager(answer: Answer) -> Iterator[Notice]:
+def _of_share_manager(answer: Answer) -> Iterator[Event]:
     decision = answer.decision
     stays = isinstance(decision, Leave)
     nodes = None if isinstance(decision, Leave) else decision.nodes
@@ -120,7 +120,7 @@ def _of_share_manager(answer: Answer) -> Iterator[Notice]:
     for finding in _by_vm(decision.findings):
         if nodes is None or finding.node in nodes:
             vm = finding.instance
-            yield Notice(
+            yield Event(
                 namespace=vm.namespace if vm else "",
                 name=str(finding.why.names.get("vm", "")),
                 uid=vm.name if vm else "",

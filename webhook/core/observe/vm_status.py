@@ -1,4 +1,4 @@
-"""Which VMs are with their share-manager: one VirtualMachineRow for each VM that asked for it, as things are now.
+"""Which VMs are with their share-manager: one VMStatus for each VM that asked for it, as things are now.
 
 What metrics, `status`, the page and Events show. Nothing is decided here, and nothing that is not known is guessed: a
 row whose facts could not be had is UNKNOWN. Times are RFC 3339 as the API server writes them, so they compare as text.
@@ -20,7 +20,7 @@ from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, asked_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView, Gap, Needs
+from webhook.core.view import ClusterView, Gap, NeedObjects
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's words, which count nodes by each of its filters
 _LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
@@ -51,7 +51,7 @@ class Decided(StrEnum):
 _WRITTEN: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
 
 
-class VolumeRow(Struct, frozen=True, kw_only=True, gc=False):
+class VolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     """One claim of a VM.
 
     `node` is the share-manager's, where it is on one; `state` is its ShareManager's. `together` is None where there is
@@ -67,7 +67,7 @@ class VolumeRow(Struct, frozen=True, kw_only=True, gc=False):
     why: Why
 
 
-class VirtualMachineRow(Struct, frozen=True, kw_only=True, gc=False):
+class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     """One VM that asked for co-scheduling, by the pod that goes on running it.
 
     Attributes:
@@ -89,7 +89,7 @@ class VirtualMachineRow(Struct, frozen=True, kw_only=True, gc=False):
     pinned: bool
     only: str | None
     migrating: bool
-    volumes: tuple[VolumeRow, ...]
+    volumes: tuple[VolumeStatus, ...]
     state: State
     why: Why
     since: str | None
@@ -100,7 +100,7 @@ class VirtualMachineRow(Struct, frozen=True, kw_only=True, gc=False):
         return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is False}))
 
 
-def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VirtualMachineRow | None:
+def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
     """The row of the one VM that these pods are of; None where none of them runs it, or it did not ask for us."""
     there = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not there:
@@ -114,7 +114,7 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VirtualMachin
     decided = _decided(pod)
     pinned = decided is Decided.REQUIRED or bool(named)
     state, why, since = _state(pod, volumes, pinned=pinned)
-    return VirtualMachineRow(
+    return VMStatus(
         namespace=pod.metadata.namespace or "",
         name=kubevirt.name(pod),
         pod=pod.metadata.name or "",
@@ -148,19 +148,19 @@ def _decided(pod: Pod) -> Decided:
     return Decided(told) if told in _WRITTEN else Decided.NOTHING
 
 
-def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeRow, ...]:
+def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
     """Each claim, and where its share-manager is.
 
     What KubeVirt keeps of the VM itself is compared with nothing where a disk's share-manager is on a node: placement
     does not count it then.
     """
     findings = share_managers.resolve(pod, pod.metadata.namespace or "", view)
-    if isinstance(findings, Needs):
+    if isinstance(findings, NeedObjects):
         why = Reason.CLAIM_LOOKUP_FAILED.why(
             claim=findings.refs[0].key.name, kind=findings.refs[0].kind, problem="not read yet"
         )
         return (
-            VolumeRow(
+            VolumeStatus(
                 claim=findings.refs[0].key.name, volume=None, node=None, state=None, together=None, since=None, why=why
             ),
         )
@@ -170,7 +170,7 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeRow, ...]:
     )
 
 
-def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeRow:
+def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeStatus:
     handle = finding.volume_handle
     manager = Gap.ABSENT if handle is None else view.share_manager(handle)
     status = None if isinstance(manager, Gap) else manager.status
@@ -178,7 +178,7 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeR
     # An ownerID alone is interim while the share-manager starts: it may be moved before its pod is made.
     settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == _STARTING)
     node = finding.node if settled else None
-    return VolumeRow(
+    return VolumeStatus(
         claim=finding.claim,
         volume=handle,
         node=node,
@@ -201,7 +201,7 @@ def _came(pod: Pod) -> str | None:
     return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
 
 
-def _state(pod: Pod, volumes: Sequence[VolumeRow], *, pinned: bool) -> tuple[State, Why, str | None]:
+def _state(pod: Pod, volumes: Sequence[VolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
     came = _came(pod)
     if not pod.spec.node_name:
         return (*_waiting(pod, pinned=pinned), came)
@@ -233,7 +233,7 @@ def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
     return State.PENDING, Reason.VM_UNSCHEDULABLE.why(pod=name, message=message)
 
 
-def _is_coming(volume: VolumeRow) -> bool:
+def _is_coming(volume: VolumeStatus) -> bool:
     """Whether a share-manager is being made, and is on no node for certain yet."""
     return volume.node is None and (volume.state == _STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
 
@@ -242,7 +242,7 @@ def _later(one: str | None, other: str | None) -> str:
     return max(one or "", other or "")
 
 
-def counts(rows: Iterable[VirtualMachineRow]) -> dict[State, int]:
+def counts(rows: Iterable[VMStatus]) -> dict[State, int]:
     """How many VMs are in each state; every state is there."""
     counted = dict.fromkeys(State, 0)
     for each in rows:

@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.core.api.affinity import InterPodTerms
 from webhook.core.api.longhorn import LonghornNode
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
@@ -23,9 +23,9 @@ from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.scheduler.plugins.taint_toleration import _REPELLING_EFFECTS, _taint_text, tolerates
 from webhook.core.scheduler.plugins.volume_zone import _is_elsewhere
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref, unread
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref, unread
 
-LEAVING: Final = frozenset(
+DRAIN_TAINTS: Final = frozenset(
     {
         "node.kubernetes.io/out-of-service",  # its pods and volumes are taken away
         "node.cloudprovider.kubernetes.io/shutdown",
@@ -37,7 +37,7 @@ LEAVING: Final = frozenset(
 """Taints of nodes that are about to be lost. Whoever tolerates them may be bound there, and would soon have to go."""
 
 
-def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> Verdict | Needs:
+def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> Verdict | NeedObjects:
     """The verdict on node `name`, or the references that the view has not read yet.
 
     Longhorn refuses to attach a volume where its own node object is absent or not Ready (longhorn-manager: "node is
@@ -46,8 +46,8 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     """
     node = view.node(name)
     longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
-    if node is Gap.UNREAD or longhorn_node is Gap.UNREAD:
-        key = Key("", name)
+    if node is Gap.NOT_CACHED or longhorn_node is Gap.NOT_CACHED:
+        key = NamespacedName("", name)
         return unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
     longhorn_refuses = _longhorn_refusal(name, longhorn_node, view)
     if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
@@ -71,7 +71,9 @@ def _longhorn_refusal(name: str, node: LonghornNode | Gap | None, view: ClusterV
 
 
 def _lost(name: str, kind: Kind, view: ClusterView) -> Why:
-    return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=kind, problem=view.trouble(Ref(kind, Key("", name))))
+    return Reason.NODE_LOOKUP_FAILED.why(
+        node=name, kind=kind, problem=view.problem(Ref(kind, NamespacedName("", name)))
+    )
 
 
 def _absence(gap: Gap, name: str, view: ClusterView) -> Why:
@@ -86,7 +88,9 @@ def _refusal(node: Node, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) ->
         return Reason.NODE_NOT_READY.why(node=name)
     if node.spec and node.spec.unschedulable:
         return Reason.NODE_CORDONED.why(node=name)
-    leaving = next((taint for taint in (node.spec.taints or () if node.spec else ()) if taint.key in LEAVING), None)
+    leaving = next(
+        (taint for taint in (node.spec.taints or () if node.spec else ()) if taint.key in DRAIN_TAINTS), None
+    )
     if leaving:
         return Reason.NODE_LEAVING.why(node=name, taint=_taint_text(leaving))
     for taint in (node.spec.taints or ()) if node.spec else ():

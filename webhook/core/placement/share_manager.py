@@ -16,7 +16,7 @@ from webhook.core.api.longhorn import (
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Steer, Verdict, evidence_for, rank, weigh
@@ -26,13 +26,13 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement import fit, shortlist
 from webhook.core.placement.fit import Applicant
 from webhook.core.reasons import CHAIN_ORDER, Reason
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 
 _NOT_KNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
 _TOWARD_MAX: Final = 8  # VMs on one volume; each is a term that the scheduler looks for on every node
 
 
-def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | Needs:
+def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
     """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
     volume = volume_of(pod)
     if namespace != policy.longhorn_namespace or not volume:
@@ -40,7 +40,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
     if pod.spec.node_name:
         return Leave(why=Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name))
     findings = consumers.resolve(volume, view, policy)
-    if isinstance(findings, Needs):
+    if isinstance(findings, NeedObjects):
         return findings
     ranked = rank(finding.node for finding in findings if finding.node)
     if not ranked:
@@ -49,7 +49,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
         return Leave(why=furthest.why, opted_in=ours, findings=findings)
     who = fit.applicant(pod, namespace)
     verdicts = fit.settled([judge(node, who, view) for node in ranked])
-    if isinstance(verdicts, Needs):
+    if isinstance(verdicts, NeedObjects):
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
@@ -69,7 +69,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
 
 def _among(
     who: Applicant, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
-) -> tuple[tuple[str, ...], tuple[Key, ...]]:
+) -> tuple[tuple[str, ...], tuple[NamespacedName, ...]]:
     """The short list, and the VMs that the pod is drawn to as pods, too.
 
     PreferNoSchedule taints of the wished node count for more than nodeAffinity can give (TaintToleration has weight 3,
@@ -96,13 +96,13 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def judge(node: str, who: Applicant, view: ClusterView) -> Verdict | Needs:
+def judge(node: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects:
     """The verdict on a node. As for a VM, but what may not run there is not even preferred: the pod would be no nearer.
 
     Where the node could not be read, or what is on it is not known, it is: a wish that is not granted changes nothing.
     """
     verdict = fit.judge(node, who, view)
-    if isinstance(verdict, Needs) or verdict.why.reason in _NOT_KNOWN:
+    if isinstance(verdict, NeedObjects) or verdict.why.reason in _NOT_KNOWN:
         return verdict
     if verdict.fits and shortlist.is_shunned(node, who.pod, view):
         return Verdict(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)

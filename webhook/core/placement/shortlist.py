@@ -27,7 +27,7 @@ from webhook.core.scheduler.plugins.node_affinity import shuns
 from webhook.core.scheduler.plugins.node_resources_fit import places, times
 from webhook.core.scheduler.plugins.taint_toleration import reluctance
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Crowd
+from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.view import ClusterView, Gap
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
@@ -57,10 +57,10 @@ def pick(
     most = most_nodes(pod.spec.required_node_affinity, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if view.doubt() or fit.undecidable(pod, view) or names_some_nodes(pod.spec.required_node_affinity):
+    if view.staleness() or fit.undecidable(pod, view) or names_some_nodes(pod.spec.required_node_affinity):
         return ()  # terms that name no node would stay beside the list
-    crowd = view.crowd()
-    wanted = _wanted(who.usage, crowd) if crowd and not isinstance(crowd, str) else 0
+    snapshot = view.snapshot()
+    wanted = _wanted(who.usage, snapshot) if snapshot and not isinstance(snapshot, str) else 0
     chosen: dict[str, int] = {}
     for name in (*wished[:most], *_spread(names, seed)):
         if len(chosen) >= most:
@@ -72,27 +72,27 @@ def pick(
                 break
             if not _is_fit(name, who, view):
                 continue
-        chosen[name] = _places(name, who, crowd)
+        chosen[name] = _places(name, who, snapshot)
     return tuple(chosen) if len(chosen) >= LEAST_NODES and sum(chosen.values()) >= wanted else ()
 
 
-def _wanted(asked: Usage, crowd: Crowd) -> int:
+def _wanted(asked: Usage, snapshot: Snapshot) -> int:
     """For how many pods such as this one a list must have room: all that are listed and on no node yet, and this one.
 
     Each of the other replicas may have listed as many as this one has since the last pods that a watch has shown.
     """
     shown, flying = (
-        sum(count * times(asked, each) for each, count in crowd.listed(in_flight=in_flight).items())
+        sum(count * times(asked, each) for each, count in snapshot.listed(in_flight=in_flight).items())
         for in_flight in (False, True)
     )
-    return shown + crowd.replicas * (flying + 1)
+    return shown + snapshot.replicas * (flying + 1)
 
 
-def _places(name: str, who: Applicant, crowd: Crowd | str | None) -> int:
-    if crowd is None or isinstance(crowd, str):
+def _places(name: str, who: Applicant, snapshot: Snapshot | str | None) -> int:
+    if snapshot is None or isinstance(snapshot, str):
         return 0
-    there = crowd.room(name)
-    return places(who.usage, there.has, there.load, crowd.headroom)
+    there = snapshot.room(name)
+    return places(who.usage, there.has, there.load, snapshot.headroom)
 
 
 def _spread(names: Sequence[str], seed: str) -> Iterator[str]:

@@ -18,10 +18,10 @@ from webhook.core.opt_in import Mode, Policy, _our_mode
 from webhook.core.placement import fit, shortlist
 from webhook.core.placement.fit import Applicant
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 
 
-def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | Needs:
+def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
     """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
     mode = _our_mode(pod, policy)
     if isinstance(mode, Why):
@@ -29,10 +29,10 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
     return _place(pod, namespace, mode, view)
 
 
-def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | Needs:
+def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | NeedObjects:
     """Rules 5 to 8 for a pod that opted in with `mode` (REQUIRED or PREFERRED)."""
     findings = share_managers.resolve(pod, namespace, view)
-    if isinstance(findings, Needs):
+    if isinstance(findings, NeedObjects):
         return findings
     ranked = _rank(findings)
     if not ranked:
@@ -40,7 +40,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
         return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
     who = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
     verdicts = fit.settled([fit.judge(node, who, view) for node in ranked])
-    if isinstance(verdicts, Needs):
+    if isinstance(verdicts, NeedObjects):
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
@@ -103,9 +103,9 @@ def _required(
     )
     if blocked:
         return blocked
-    doubt = view.doubt()
-    if doubt:
-        return Reason.UNCONFIRMED.why(doubt=doubt)
+    staleness = view.staleness()
+    if staleness:
+        return Reason.UNCONFIRMED.why(staleness=staleness)
     feasible = tuple(verdict.node for verdict in candidates if verdict.feasible)
     if not feasible:
         return candidates[0].why

@@ -14,11 +14,11 @@ from msgspec import Struct
 from webhook.core.reasons import Reason, Why
 
 
-class Allowed(Struct, frozen=True):
+class Passed(Struct, frozen=True):
     """The rule admits the node."""
 
 
-class Refused(Struct, frozen=True):
+class Rejected(Struct, frozen=True):
     """The rule refuses the node; `names` are those that its sentence tells."""
 
     cause: Reason
@@ -30,8 +30,8 @@ class Refused(Struct, frozen=True):
         return Why(self.cause, self.names)
 
 
-class Undecided(Struct, frozen=True):
-    """It can't be told whether the rule admits the node; as `Refused`."""
+class Unknown(Struct, frozen=True):
+    """It can't be told whether the rule admits the node; as `Rejected`."""
 
     cause: Reason
     names: Mapping[str, object]
@@ -45,30 +45,30 @@ class Undecided(Struct, frozen=True):
 class Told(Struct, frozen=True):
     """What is to be said of nodes that are not looked at yet: a Refused or an Undecided without their names."""
 
-    kind: type[Refused | Undecided]
+    kind: type[Rejected | Unknown]
     cause: Reason
     names: Mapping[str, object]
 
     @classmethod
-    def like(cls, ruling: Refused | Undecided) -> Self:
+    def like(cls, ruling: Rejected | Unknown) -> Self:
         """What says as much as a ruling does."""
         return cls(type(ruling), ruling.cause, ruling.names)
 
-    def of(self, node: str, **more: object) -> Refused | Undecided:
+    def of(self, node: str, **more: object) -> Rejected | Unknown:
         """The ruling on one node."""
         return self.kind(self.cause, {"node": node, **self.names, **more})
 
 
-Ruling = Allowed | Refused | Undecided
-ALLOWED = Allowed()
+Status = Passed | Rejected | Unknown
+PASSED = Passed()
 
 
-def overall(rulings: Iterable[Ruling]) -> Ruling:
+def overall(rulings: Iterable[Status]) -> Status:
     """The ruling of several rules that must all admit the node: a refusal decides, whatever else can't be told."""
-    undecided: Undecided | None = None
+    undecided: Unknown | None = None
     for ruling in rulings:
-        if isinstance(ruling, Refused):
+        if isinstance(ruling, Rejected):
             return ruling
-        if isinstance(ruling, Undecided):
+        if isinstance(ruling, Unknown):
             undecided = undecided or ruling
-    return undecided or ALLOWED
+    return undecided or PASSED

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason
@@ -59,7 +59,7 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
 def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    pvc = Gap.ABSENT if ephemeral else view.persistent_volume_claim(Key(namespace, finding.claim))
+    pvc = Gap.ABSENT if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
     there = None if isinstance(pvc, Gap) else pvc
     handle = finding.volume_handle
     return ClaimChain(

@@ -12,13 +12,13 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement import fit, share_manager
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -43,12 +43,12 @@ class NodeVerdict(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What was found; `trouble` says what could not be."""
+    """What was found; `problem` says what could not be."""
 
     claims: Sequence[ClaimChain] = ()
     volume: VolumeChain | None = None
     nodes: Sequence[NodeVerdict] = ()
-    trouble: Sequence[str] = ()
+    problem: Sequence[str] = ()
 
     @property
     def reasons(self) -> Iterator[str]:
@@ -68,11 +68,11 @@ def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: P
     findings = settled(cluster, lambda view: share_managers.resolve(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
     who = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    nodes, trouble = _nodes(lambda name, view: fit.judge(name, who, view), candidates, cluster)
+    nodes, problem = _nodes(lambda name, view: fit.judge(name, who, view), candidates, cluster)
     return Evidence(
         claims=[claim_chain.of(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
-        trouble=[f"{_ONLY[entry]}: {trouble}"] if trouble else [],
+        problem=[f"{_ONLY[entry]}: {problem}"] if problem else [],
     )
 
 
@@ -83,33 +83,33 @@ def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Ev
     chain = settled(cluster, lambda view: volume_chain.of(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
     who = fit.applicant(pod, namespace)
-    nodes, trouble = _nodes(lambda name, view: share_manager.judge(name, who, view), candidates, cluster)
-    notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {trouble}"] if trouble else []
-    view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, Key("", volume))
+    nodes, problem = _nodes(lambda name, view: share_manager.judge(name, who, view), candidates, cluster)
+    notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
+    view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is Gap.UNAVAILABLE:
-        notes.append(f"its attachment tickets are not known: {view.trouble(tickets)}")
-    return Evidence(volume=chain, nodes=nodes, trouble=notes)
+        notes.append(f"its attachment tickets are not known: {view.problem(tickets)}")
+    return Evidence(volume=chain, nodes=nodes, problem=notes)
 
 
 def _nodes(
-    judge: Callable[[str, ClusterView], Verdict | Needs], candidates: set[str], cluster: Cluster
+    judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: Cluster
 ) -> tuple[list[NodeVerdict], str]:
     """Every candidate and every node of the cluster, the candidates first; and what kept the others from us."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
     judged = settled(cluster, lambda view: _all(judge(name, view) for name in names))
-    return [_verdict(verdict, candidates) for verdict in judged], listed.trouble
+    return [_verdict(verdict, candidates) for verdict in judged], listed.problem
 
 
-def _all(judged: Iterable[Verdict | Needs]) -> list[Verdict] | Needs:
+def _all(judged: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
     verdicts: list[Verdict] = []
     unread: list[Ref] = []
     for each in judged:
-        if isinstance(each, Needs):
+        if isinstance(each, NeedObjects):
             unread += each.refs
         else:
             verdicts.append(each)
-    return Needs(tuple(unread)) if unread else verdicts
+    return NeedObjects(tuple(unread)) if unread else verdicts
 
 
 def _verdict(verdict: Verdict, candidates: Container[str]) -> NodeVerdict:

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from webhook.core.api import kubevirt
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, asked_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 from webhook.explain.chain import claim_chain
 from webhook.explain.chain.claim_chain import PodLink, ShareManagerLink
 
@@ -69,19 +69,21 @@ class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
     consumers: Sequence[Consumer]
 
 
-def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy) -> VolumeChain | Needs:
+def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy) -> VolumeChain | NeedObjects:
     """The objects between a volume and its findings, or what must be read to show them."""
     keys = view.volume_claims(volume)
     claims = () if isinstance(keys, Gap) else tuple(keys)
     asked = {
-        Ref(Kind.SHARE_MANAGER, Key("", volume)): view.share_manager(volume),
-        Ref(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + volume)): view.share_manager_pod(volume),
-        Ref(Kind.VOLUME_ATTACHMENT, Key("", volume)): view.volume_attachment(volume),
+        Ref(Kind.SHARE_MANAGER, NamespacedName("", volume)): view.share_manager(volume),
+        Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)): view.share_manager_pod(
+            volume
+        ),
+        Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)): view.volume_attachment(volume),
         **{Ref(Kind.PERSISTENT_VOLUME_CLAIM, key): view.persistent_volume_claim(key) for key in claims},
     }
-    unread = tuple(ref for ref, answer in asked.items() if answer is Gap.UNREAD)
+    unread = tuple(ref for ref, answer in asked.items() if answer is Gap.NOT_CACHED)
     if unread:
-        return Needs(unread)
+        return NeedObjects(unread)
     return VolumeChain(
         volume=volume,
         share_manager=claim_chain.share_manager(volume, view),
@@ -95,7 +97,7 @@ def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Poli
     )
 
 
-def _claim(key: Key, view: ClusterView, policy: Policy) -> ClaimLink:
+def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
     pvc, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
     there = None if isinstance(pvc, Gap) else pvc
     return ClaimLink(

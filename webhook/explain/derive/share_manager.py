@@ -108,8 +108,8 @@ def _add_settings(parts: _Parts, cluster: Cluster, namespace: str) -> None:
     settings = {"taint-toleration": parts.tolerate, "system-managed-components-node-selector": parts.select}
     for name, take in settings.items():
         listed = cluster.lookup(names.SETTING, name, namespace)
-        if listed.trouble:
-            parts.notes.append(f"not derived: what Longhorn's setting {name} adds: {listed.trouble}")
+        if listed.problem:
+            parts.notes.append(f"not derived: what Longhorn's setting {name} adds: {listed.problem}")
         for found in listed.items:
             take(f"Longhorn's setting {name}", found.read(Setting).value or "")
 
@@ -123,8 +123,8 @@ def _storage_class(volume: Volume, cluster: Cluster, parts: _Parts) -> StorageCl
     name = spec.storage_class_name if spec else None
     of = f"StorageClass {name}" if name else f"the StorageClass of PersistentVolume {volume.persistent_volume}"
     listed = cluster.lookup(names.STORAGE_CLASS, name) if name else listed
-    if listed.trouble:
-        parts.notes.append(f"not derived: what {of} adds (topology, node selector, tolerations): {listed.trouble}")
+    if listed.problem:
+        parts.notes.append(f"not derived: what {of} adds (topology, node selector, tolerations): {listed.problem}")
     elif name and not listed.items:
         parts.notes.append(f"{of} is not there, so Longhorn does without it")
     return listed.items[0].read(StorageClass) if name and listed.items else None

@@ -79,8 +79,8 @@ def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
         if claim is None:
             claim = f"{_STATE}-{machine.name}-*"
             known = f"no claim {claim} is there; KubeVirt makes one at the first start"
-            unknown = f"its claim {claim} is taken as absent, for claims could not be listed ({listed.trouble})"
-            notes = [*notes, f"backend storage: {unknown if listed.trouble else known}"]
+            unknown = f"its claim {claim} is taken as absent, for claims could not be listed ({listed.problem})"
+            notes = [*notes, f"backend storage: {unknown if listed.problem else known}"]
         volumes.append(_volume(_STATE_VOLUME, claim))
     return Derived(
         pod=_pod(machine, volumes),

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.view import ClusterView, Needs, Ref
+from webhook.core.view import ClusterView, NeedObjects, Ref
 from webhook.explain.api.names import Named, Type
 from webhook.files.documents import Document
 
@@ -21,10 +21,10 @@ _ROUNDS_MAX: Final = 16  # from a claim to a node and Longhorn's word on it are 
 
 
 class Listed(Struct, Generic[T], frozen=True):
-    """Every object of a question, or none of them, and then the `trouble` that kept them from us."""
+    """Every object of a question, or none of them, and then the `problem` that kept them from us."""
 
     items: Sequence[T] = ()
-    trouble: str = ""
+    problem: str = ""
 
 
 class Cluster(Protocol):
@@ -46,7 +46,7 @@ class Cluster(Protocol):
         ...
 
     def read(self, refs: Sequence[Ref]) -> None:
-        """Read these, so that the next `view` does not call them UNREAD."""
+        """Read these, so that the next `view` does not call them NOT_CACHED."""
         ...
 
     def node_names(self) -> Listed[str]:
@@ -82,11 +82,11 @@ class Cluster(Protocol):
         ...
 
 
-def settled(cluster: Cluster, ask: Callable[[ClusterView], T | Needs]) -> T:
+def settled(cluster: Cluster, ask: Callable[[ClusterView], T | NeedObjects]) -> T:
     """The answer of core once everything that it needs was read."""
     for _ in range(_ROUNDS_MAX):
         answer = ask(cluster.view)
-        if not isinstance(answer, Needs):
+        if not isinstance(answer, NeedObjects):
             return answer
         cluster.read(answer.refs)
     raise AssertionError(f"core still needs something after {_ROUNDS_MAX} rounds; please report this")

@@ -37,9 +37,9 @@ class Described:
 
     def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - as below
         """The files tell every pod."""
-        crowd = self.view.crowd()
-        if crowd is not None:
-            crowd.leave_out(is_gone)
+        snapshot = self.view.snapshot()
+        if snapshot is not None:
+            snapshot.leave_out(is_gone)
 
     def know_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the Cluster's question
         """The files tell all that there is."""
@@ -47,7 +47,7 @@ class Described:
 
     def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:  # noqa: ARG002 - as above
         """Of the kinds that are looked up so files describe nothing."""
-        return Listed(trouble=f"{self.origin} is not looked through for a {type_.kind}")
+        return Listed(problem=f"{self.origin} is not looked through for a {type_.kind}")
 
     def find(self, named: Named, namespace: str) -> Document:
         """No rule reads the kinds that have names here, so no manifest holds them."""

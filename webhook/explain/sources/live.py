@@ -2,7 +2,7 @@
 
 Each question is a read or a list at the API server; nothing is watched. Only here does explain meet asyncio: every
 method runs the event loop until it has its answer. Invariant: an API server that can't be reached is a NoCluster, and
-what it refuses later is the `trouble` of that answer.
+what it refuses later is the `problem` of that answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.scheduler.plugins.node_volume_limits import limits
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import CountedCrowd
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import ClusterView, Gap, Kind, Ref
 from webhook.errors import UserError
 from webhook.explain.api import names
@@ -31,10 +31,10 @@ from webhook.explain.sources.cluster import Listed
 from webhook.explain.sources.live_view import Listings, LiveView
 from webhook.files.documents import Document
 from webhook.kube import reader
-from webhook.kube.cache.cluster_cache import Store
-from webhook.kube.cache.view import Read, View
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import Trouble
+from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import reach
 from webhook.kube.records.pods import REPLICA_LABELS
@@ -78,8 +78,8 @@ class Live:
         self._api = api
         self._longhorn_namespace = longhorn_namespace
         self._headroom = headroom
-        self._store = Store(api, longhorn_namespace=longhorn_namespace)
-        self._reads: Mapping[Ref, Read] = {}
+        self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._reads: Mapping[Ref, LiveRead] = {}
         self._listings = Listings()
         self._nodes: Listed[str] | None = None
 
@@ -95,7 +95,7 @@ class Live:
         """GET each of them."""
         self._reads = self._run(self._read(refs)).reads
 
-    async def _read(self, refs: Sequence[Ref]) -> View:
+    async def _read(self, refs: Sequence[Ref]) -> CallView:
         deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
         return await self._store.read(self._view(), refs, deadline)
 
@@ -108,51 +108,51 @@ class Live:
     async def _list_nodes(self) -> Listed[str]:
         try:
             nodes, longhorn_nodes = await self._all_nodes(), await self._all_of(Kind.LONGHORN_NODE)
-        except Trouble as trouble:
-            return Listed(trouble=str(trouble))
-        absent = {Ref(Kind.LONGHORN_NODE, ref.key): Read(Gap.ABSENT) for ref in nodes}
+        except ApiError as problem:
+            return Listed(problem=str(problem))
+        absent = {Ref(Kind.LONGHORN_NODE, ref.key): LiveRead(Gap.ABSENT) for ref in nodes}
         # What was read one by one was decided upon, and stays.
         self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
         all_names = sorted(ref.key.name for ref in nodes)
         self._listings = replace(self._listings, nodes=all_names, longhorn_nodes=bool(longhorn_nodes))
         return Listed(all_names)
 
-    async def _all_nodes(self) -> dict[Ref, Read]:
+    async def _all_nodes(self) -> dict[Ref, LiveRead]:
         """Every node, with what it has: of that a cache keeps a sum."""
         items = await reader.get_all(self._api, self._store.caches[Kind.NODE].resource.collection, Decoders(Node))
-        return {Ref(Kind.NODE, Key("", node.metadata.name or "")): Read(node) for node in items}
+        return {Ref(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
 
-    async def _all_of(self, kind: Kind) -> dict[Ref, Read]:
+    async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
         resource = self._store.caches[kind].resource
         items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
         found = {}
         for item in items:
             key = resource.key_of(item.metadata)
-            found[Ref(kind, Key("", str(key)))] = Read(resource.build(key, resource.keep(item)))
+            found[Ref(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
         return found
 
     def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
         """List the pods and what nodes can attach, once; where that is refused, room is not known, and why."""
-        if needed and self._listings.crowd is None and self._headroom is not None:
-            crowd = self.node_names().trouble or self._run(self._count(self._headroom))
-            self._listings = replace(self._listings, crowd=crowd)
-        if isinstance(self._listings.crowd, CountedCrowd):
-            self._listings.crowd.leave_out(is_gone)
+        if needed and self._listings.snapshot is None and self._headroom is not None:
+            snapshot = self.node_names().problem or self._run(self._count(self._headroom))
+            self._listings = replace(self._listings, snapshot=snapshot)
+        if isinstance(self._listings.snapshot, ListedSnapshot):
+            self._listings.snapshot.leave_out(is_gone)
 
-    async def _count(self, headroom: Mapping[str, int]) -> CountedCrowd | str:
+    async def _count(self, headroom: Mapping[str, int]) -> ListedSnapshot | str:
         try:
             pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=_COUNTED)
             drivers = await reader.get_all(self._api, _CSI_NODES, Decoders(CSINode))
-        except Trouble as trouble:
-            return str(trouble)
+        except ApiError as problem:
+            return str(problem)
         nodes = {ref.key.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
         limits_of = {each.metadata.name or "": limits(each.spec) for each in drivers}
         replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
-        return CountedCrowd(pods, nodes, limits_of, headroom, max(1, replicas))
+        return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
 
     def know_volume(self, volume: str) -> Sequence[str]:
         """Look for its PersistentVolume by two names, and list the VMs' pods of the namespace that its claim is in."""
-        self.read([Ref(Kind.PERSISTENT_VOLUME, Key("", volume))])
+        self.read([Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
         claims = self.view.volume_claims(volume)
         notes: list[str] = []
         if isinstance(claims, Gap) or not claims:
@@ -166,11 +166,11 @@ class Live:
     def _find_other(self, volume: str) -> list[str]:
         """The PersistentVolume of another name, as a restored volume has; Longhorn notes it in its Volume."""
         listed = self.lookup(names.VOLUME, volume, self._longhorn_namespace)
-        if listed.trouble:
-            return [f"a PersistentVolume that is not called {volume} is not looked for: {listed.trouble}"]
+        if listed.problem:
+            return [f"a PersistentVolume that is not called {volume} is not looked for: {listed.problem}"]
         other = listed.items[0].read(Volume).persistent_volume if listed.items else ""
         if other:
-            self.read([Ref(Kind.PERSISTENT_VOLUME, Key("", other))])
+            self.read([Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", other))])
             self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
         return []
 
@@ -179,8 +179,8 @@ class Live:
         selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the cache may hold pods of all kinds
         try:
             items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)
-        except Trouble as trouble:
-            return [f"VMs in namespace {namespace} are known by attachment tickets alone: {trouble}"]
+        except ApiError as problem:
+            return [f"VMs in namespace {namespace} are known by attachment tickets alone: {problem}"]
         pods = [resource.build(resource.key_of(item.metadata), resource.keep(item)) for item in items]
         self._listings = replace(self._listings, launchers={**self._listings.launchers, namespace: pods})
         return []
@@ -193,8 +193,8 @@ class Live:
         try:
             path = f"/api/v1/{reader.within(namespace)}/{plural}"
             return Listed(await reader.get_all(self._api, path, Decoders(type_), selector=selector))
-        except Trouble as trouble:
-            return Listed(trouble=str(trouble))
+        except ApiError as problem:
+            return Listed(problem=str(problem))
 
     def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
         """The object of that name where there is one, by one GET."""
@@ -203,8 +203,8 @@ class Live:
             value = self._run(reader.get(self._api, path))
         except reader.Missing:
             return Listed()
-        except Trouble as trouble:
-            return Listed(trouble=str(trouble))
+        except ApiError as problem:
+            return Listed(problem=str(problem))
         stated = {"apiVersion": type_.api_version, "kind": type_.kind, **value}
         return Listed([Document(f"{type_.title}/{name}", stated)])
 
@@ -222,9 +222,9 @@ class Live:
                 f"{named}: no {type_.kind} {named.name} in namespace {namespace} of {self.origin}; check the name, "
                 "--namespace and --context"
             ) from None
-        except Trouble as trouble:
+        except ApiError as problem:
             raise NotFound(
-                f"{named}: {trouble} ({self.origin}, namespace {namespace}); expected the object: check your "
+                f"{named}: {problem} ({self.origin}, namespace {namespace}); expected the object: check your "
                 "permissions, --namespace and --context"
             ) from None
         return Document(str(named), {"apiVersion": type_.api_version, "kind": type_.kind, **value})
@@ -233,7 +233,7 @@ class Live:
         """The pods that virt-controller has made for the instance, those that have ended left out."""
         listed: Listed[Pod] = self._run(self._launchers(instance, namespace))
         there = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
-        return Listed(there, listed.trouble)
+        return Listed(there, listed.problem)
 
     async def _launchers(self, instance: str, namespace: str) -> Listed[Pod]:
         type_ = names.VIRTUAL_MACHINE_INSTANCE
@@ -241,7 +241,7 @@ class Live:
             found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(instance)))
         except reader.Missing:
             return Listed()
-        except Trouble as trouble:
-            return Listed(trouble=str(trouble))
+        except ApiError as problem:
+            return Listed(problem=str(problem))
         uid = found.get("metadata", {}).get("uid", "")
         return await self._listed(namespace, "pods", Pod, f"{_CREATED_BY}={uid}")

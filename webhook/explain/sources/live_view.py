@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
-from webhook.core.scheduler.state.snapshot import CountedCrowd
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import Gap, Ref
-from webhook.kube.cache.cluster_cache import Store
-from webhook.kube.cache.view import Read, View
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView, LiveRead
 
 
 class Listings(Struct, frozen=True, kw_only=True):
@@ -34,13 +34,13 @@ class Listings(Struct, frozen=True, kw_only=True):
     longhorn_nodes: bool | None = None
     volumes: Mapping[str, str] = {}
     launchers: Mapping[str, Sequence[Pod]] = {}
-    crowd: CountedCrowd | str | None = None
+    snapshot: ListedSnapshot | str | None = None
 
 
-class LiveView(View):
+class LiveView(CallView):
     """What was read so far, without any cache."""
 
-    def __init__(self, store: Store, reads: Mapping[Ref, Read], listings: Listings) -> None:
+    def __init__(self, store: ClusterCache, reads: Mapping[Ref, LiveRead], listings: Listings) -> None:
         super().__init__(store, 0.0, reads)
         self._listings = listings
 
@@ -58,11 +58,11 @@ class LiveView(View):
         nodes = (self.node(name) for name in self.node_names())
         return sum(not isinstance(node, Gap) and node.usable for node in nodes)
 
-    def crowd(self) -> CountedCrowd | str | None:
+    def snapshot(self) -> ListedSnapshot | str | None:
         """What the pods leave of the nodes, where they were listed."""
-        return self._listings.crowd
+        return self._listings.snapshot
 
-    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
         """The claim of the PersistentVolume that is called as the volume, and of the one that Longhorn names."""
         named = super().volume_claims(volume)
         other = self._listings.volumes.get(volume)
@@ -72,7 +72,7 @@ class LiveView(View):
             return named
         return [claim] if isinstance(named, Gap) else [*named, claim]
 
-    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
         """The pods that use this claim, where those of its namespace were listed."""
         pods = self._listings.launchers.get(claim.namespace)
         return Gap.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]

@@ -1,7 +1,7 @@
 """Known: a ClusterView over a Store's caches as they are, fresh or not. It never asks the API server anything.
 
-For what is shown and decides nothing. Invariant: nothing is UNREAD. What a cache that was whole once does not hold is
-ABSENT; what one holds that never was is UNAVAILABLE, with what keeps it as the trouble.
+For what is shown and decides nothing. Invariant: nothing is NOT_CACHED. What a cache that was whole once does not
+hold is ABSENT; what one holds that never was is UNAVAILABLE, with what keeps it as the trouble.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import opts_in
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.cache.cluster_cache import Store
-from webhook.kube.cache.view import View
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.virt_launchers import Launcher
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -30,22 +30,22 @@ _READ: Final = (
 )
 
 
-class Known(View):
+class CachedView(CallView):
     """The caches of `store`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ClusterCache) -> None:
         super().__init__(store, 0.0, {})
         self._caches = store.caches
         self._latest: dict[Kind, tuple[str, object, Any]] = {}  # key, record, object: a row asks for some twice
 
-    def trouble(self, ref: Ref) -> str:
+    def problem(self, ref: Ref) -> str:
         """What keeps the cache."""
         cache = self._caches.get(ref.kind)
         return cache.problem if cache else "it is never listed"
 
     def share_manager_pod(self, volume: str) -> Pod | Gap:
         """The pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + volume))
+        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume))
         return found
 
     def has_longhorn_nodes(self) -> bool:
@@ -53,7 +53,7 @@ class Known(View):
         cache = self._caches.get(Kind.LONGHORN_NODE)
         return bool(cache and cache.objects)
 
-    def _find(self, kind: Kind, key: Key) -> Any:
+    def _find(self, kind: Kind, key: NamespacedName) -> Any:
         cache = self._caches.get(kind)
         if cache is None:
             return Gap.UNAVAILABLE

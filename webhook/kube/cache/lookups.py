@@ -6,7 +6,7 @@ One event loop writes and reads them. A lookup in a cache happens ten times in a
 from __future__ import annotations
 
 
-class Lookups:
+class LookupCounts:
     """Of one kind.
 
     Attributes:

@@ -15,13 +15,13 @@ from webhook.core.api.longhorn import (
     ShareManagerStatus,
     VolumeAttachment,
 )
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.scheduler.state.snapshot import Crowd
+from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.informer.index import Groups
+from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.nodes import Nodes
@@ -29,61 +29,61 @@ from webhook.kube.records.virt_launchers import build
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 if TYPE_CHECKING:
-    from webhook.kube.cache.cluster_cache import Store
+    from webhook.kube.cache.cluster_cache import ClusterCache
 
 
 _UNKNOWN: Final = object()
 
 
-class Read(Struct, frozen=True):
+class LiveRead(Struct, frozen=True):
     """What asking the API server for one object came to."""
 
     value: Any
-    trouble: str = ""
-    doubt: str = ""
+    problem: str = ""
+    staleness: str = ""
 
 
-class View:
+class CallView:
     """One call's ClusterView (webhook.core.view): the caches as they are, and over them what was read for this call."""
 
-    def __init__(self, store: Store, now: float, reads: Mapping[Ref, Read]) -> None:
+    def __init__(self, store: ClusterCache, now: float, reads: Mapping[Ref, LiveRead]) -> None:
         self._store = store
         self._now = now
         self._fresh: dict[Kind, bool] = {}
-        self._crowd: Crowd | str | None = None
+        self._crowd: Snapshot | str | None = None
         self.reads = reads
 
-    def trouble(self, ref: Ref) -> str:
+    def problem(self, ref: Ref) -> str:
         """Why it could not be read."""
-        return self.reads[ref].trouble
+        return self.reads[ref].problem
 
-    def doubt(self) -> str | None:
+    def staleness(self) -> str | None:
         """The first answer that could not be confirmed."""
-        return next((read.doubt for read in self.reads.values() if read.doubt), None)
+        return next((read.staleness for read in self.reads.values() if read.staleness), None)
 
-    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
         """The claim of that namespace and name."""
         found: PersistentVolumeClaim | Gap = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
         return found
 
     def persistent_volume(self, name: str) -> PersistentVolume | Gap:
         """The volume of that name."""
-        found: PersistentVolume | Gap = self._find(Kind.PERSISTENT_VOLUME, Key("", name))
+        found: PersistentVolume | Gap = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
         return found
 
     def share_manager(self, volume: str) -> ShareManager | Gap:
         """The ShareManager of a Longhorn volume."""
-        found: ShareManager | Gap = self._find(Kind.SHARE_MANAGER, Key("", volume))
+        found: ShareManager | Gap = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
         return found
 
     def share_manager_pod(self, volume: str) -> Pod | Gap:
         """The pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, Key("", SHARE_MANAGER_POD_PREFIX + volume))
-        return Gap.ABSENT if found is Gap.UNREAD and self._has_no_pod(volume) else found
+        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume))
+        return Gap.ABSENT if found is Gap.NOT_CACHED and self._has_no_pod(volume) else found
 
     def node(self, name: str) -> Node | Gap:
         """The Kubernetes node of that name."""
-        found: Node | Gap = self._find(Kind.NODE, Key("", name))
+        found: Node | Gap = self._find(Kind.NODE, NamespacedName("", name))
         return found
 
     def has_longhorn_nodes(self) -> bool:
@@ -92,7 +92,7 @@ class View:
 
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
         """Longhorn's object for the Kubernetes node of that name."""
-        found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, Key("", name))
+        found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
         return found
 
     def node_names(self) -> Sequence[str]:
@@ -105,26 +105,26 @@ class View:
         nodes = self._store.caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else 0
 
-    def crowd(self) -> Crowd | str | None:
+    def snapshot(self) -> Snapshot | str | None:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
         if self._crowd is None:
-            self._crowd = self._store.crowd(self._now)
+            self._crowd = self._store.snapshot(self._now)
         return self._crowd
 
-    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
-        named = self._find(Kind.PERSISTENT_VOLUME, Key("", volume))
+        named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
         cache = self._store.caches[Kind.PERSISTENT_VOLUME]
-        others = cache.index.of(volume) if isinstance(cache.index, Groups) else ()
-        claims = [claim for name in others if (claim := claim_of(_held(cache, Key("", name)), volume))]
-        if named is Gap.UNREAD and not cache.fresh(self._now):
+        others = cache.index.of(volume) if isinstance(cache.index, Indexer) else ()
+        claims = [claim for name in others if (claim := claim_of(_held(cache, NamespacedName("", name)), volume))]
+        if named is Gap.NOT_CACHED and not cache.fresh(self._now):
             return named
         if isinstance(named, Gap):
             return claims or named
         claim = claim_of(named, volume)
         return [claim, *claims] if claim else claims
 
-    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
         """Every virt-launcher pod that uses this claim; UNAVAILABLE while their cache is not fresh."""
         cache = self._store.caches.get(Kind.VIRT_LAUNCHER_POD)
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
@@ -134,33 +134,33 @@ class View:
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
         """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""
-        found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
+        found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
         return found
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
         """Longhorn's VolumeAttachment of a volume, as it was read for this view."""
-        found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, Key("", volume))
+        found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
         return found
 
-    def _find(self, kind: Kind, key: Key) -> Any:
+    def _find(self, kind: Kind, key: NamespacedName) -> Any:
         if self.reads:
             read = self.reads.get(Ref(kind, key))
             if read is not None:
                 return read.value
         cache = self._store.caches.get(kind)
         if cache is None:
-            return Gap.UNREAD
+            return Gap.NOT_CACHED
         counts = self._store.lookups[kind]
         fresh = self._fresh.get(kind)
         if fresh is None:
             fresh = self._fresh[kind] = cache.fresh(self._now)
         if not fresh:
             counts.stale += 1
-            return Gap.UNREAD
+            return Gap.NOT_CACHED
         held = _held(cache, key)
         if held is None:
             counts.miss += 1
-            return Gap.UNREAD
+            return Gap.NOT_CACHED
         counts.hit += 1
         return held
 
@@ -173,7 +173,7 @@ class View:
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES
 
 
-def _held(cache: ListWatch, key: Key) -> Any | None:
+def _held(cache: ListWatch, key: NamespacedName) -> Any | None:
     """Core's object as the cache has it, None where it has none. A record itself may be None: it had no status."""
     cache_key = cache.resource.key(key)
     record = cache.objects.get(cache_key, _UNKNOWN)

@@ -22,7 +22,7 @@ from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from msgspec import Struct
 from yaml import YAMLError
 
-from webhook.kube.client.errors import CONNECT_SECONDS, BadKubeconfig, Trouble, _sentence, _shown
+from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, BadKubeconfig, _sentence, _shown
 from webhook.kube.client.transport import Stream, _client, _keep_alive
 
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
@@ -109,10 +109,10 @@ class Api:
             finally:
                 response.close()  # not released to the pool: more may be on its way
         except aiohttp.SocketTimeoutError as error:
-            raise Trouble(f"nothing came for {silence_seconds:g} s", silent=True) from error
+            raise ApiError(f"nothing came for {silence_seconds:g} s", silent=True) from error
         except _FAILURES as error:
             await self._mend(error)
-            raise Trouble(_sentence(error)) from error
+            raise ApiError(_sentence(error)) from error
 
     async def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float) -> Reply:
         """GET one object, whole. An expired credential is renewed once.
@@ -136,10 +136,10 @@ class Api:
                     reply = await self._whole(method, path, query, body)
                 return reply
         except TimeoutError as error:
-            raise Trouble(f"no answer in {seconds:.3g} s", silent=True) from error
+            raise ApiError(f"no answer in {seconds:.3g} s", silent=True) from error
         except _FAILURES as error:
             await self._mend(error)
-            raise Trouble(_sentence(error)) from error
+            raise ApiError(_sentence(error)) from error
 
     async def renew(self) -> bool:
         """Read the credentials again, as after a 401. Returns whether that was done, or just had been."""
@@ -208,7 +208,7 @@ class Api:
                 pieces.append(more)
                 size += len(more)
                 if size > _OBJECT_MAX_BYTES:
-                    raise Trouble(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
+                    raise ApiError(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
             return Reply(response.status, b"".join(pieces), response.headers.get("Retry-After"))
 
 

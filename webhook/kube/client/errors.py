@@ -16,7 +16,7 @@ class BadKubeconfig(UserError):
     """No way to an API server: the kubeconfig or the service account can't be used."""
 
 
-class Trouble(Exception):
+class ApiError(Exception):
     """The API server could not be reached, or its answer broke off. `silent`: nothing came for too long."""
 
     def __init__(self, sentence: str, *, silent: bool = False) -> None:

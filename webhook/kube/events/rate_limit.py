@@ -10,7 +10,7 @@ _LONGEST_SECONDS: Final = 60.0
 _DOUBLINGS_MAX: Final = 6  # the back-off is at its longest by then
 
 
-class Pace:
+class RateLimiter:
     """A token bucket, and a back-off from a server that fails: `burst` at once, and `per_second` in the long run.
 
     Where the server asks for more time (Retry-After) it gets that, up to a minute.
@@ -43,7 +43,7 @@ class Pace:
         self._not_before = 0.0
 
 
-class Memory:
+class TTLCache:
     """What happened within the last `seconds`; of more than `most` things the oldest are forgotten."""
 
     def __init__(self, seconds: float, most: int) -> None:

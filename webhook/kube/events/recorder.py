@@ -23,11 +23,11 @@ from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
 from webhook.core.observe import events
-from webhook.core.observe.events import Notice, Outcome
+from webhook.core.observe.events import Event, Outcome
 from webhook.kube.client.api import Reply
-from webhook.kube.client.errors import Trouble
+from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
-from webhook.kube.events.rate_limit import Memory, Pace
+from webhook.kube.events.rate_limit import RateLimiter, TTLCache
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
 
@@ -72,7 +72,7 @@ class _Heard(NamedTuple):
     at: float
 
 
-class Events:
+class EventRecorder:
     """The Events of one replica. `counts` is what became of them."""
 
     def __init__(
@@ -89,8 +89,8 @@ class Events:
         self._wall = wall
         self._now = asyncio.get_running_loop().time
         self._queue: asyncio.Queue[_Heard] = asyncio.Queue(limits.queued)
-        self._pace = Pace(limits.per_second, limits.burst, random=chance)
-        self._written = Memory(limits.repeat_seconds, limits.remembered)
+        self._pace = RateLimiter(limits.per_second, limits.burst, random=chance)
+        self._written = TTLCache(limits.repeat_seconds, limits.remembered)
         self._waiting = 0
         self._warned_at: float | None = None
         self._lost_before = 0
@@ -134,7 +134,7 @@ class Events:
             told = {"uid": heard.answer.request.uid, "outcome": outcome.value, "reason": notice.reason}
             LOGGER.debug("event", extra={"fields": {**told, "namespace": notice.namespace, "vmi": notice.name}})
 
-    async def _told(self, notice: Notice, at: float) -> Outcome:
+    async def _told(self, notice: Event, at: float) -> Outcome:
         key = (notice.uid, notice.reason, notice.message)
         if self._written.has(key, self._now()):
             return Outcome.REPEATED
@@ -149,8 +149,8 @@ class Events:
             await asyncio.sleep(self._pace.wait(self._now()))
             try:
                 reply = await self._api.post(path, new, seconds=self._limits.write_seconds)
-            except Trouble as trouble:
-                self._failed(str(trouble))
+            except ApiError as problem:
+                self._failed(str(problem))
                 continue
             if reply.status in _CREATED or reply.status == _CONFLICT:
                 self._went_well()
@@ -181,7 +181,7 @@ class Events:
         return lost - before
 
 
-def event(notice: Notice, at: float) -> dict[str, Any]:
+def event(notice: Event, at: float) -> dict[str, Any]:
     """The v1 Event, with a name of its own: one that is sent twice is there once.
 
     Names are in the order of time: kubectl sorts Events by the second, and those of one second stay as they are listed.

@@ -56,7 +56,7 @@ class Names(_Plain):
             self._places[last] = place
 
 
-class Groups(_Plain):
+class Indexer(_Plain):
     """Keys by what their records are about. `of` is empty for what no record is about."""
 
     def __init__(self) -> None:

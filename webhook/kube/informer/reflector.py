@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from webhook.kube.client.api import Api
-from webhook.kube.client.errors import Trouble
+from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.freshness import SETTLE_SECONDS
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request, Wait
@@ -49,8 +49,8 @@ class Reflector:
         error, silent = "", False
         try:
             await self._exchange(step)
-        except Trouble as trouble:
-            error, silent = str(trouble), trouble.silent
+        except ApiError as problem:
+            error, silent = str(problem), problem.silent
         self._machine.ended(_now(), error, silent=silent)
         self._tell()
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Index
 
@@ -58,12 +58,12 @@ class Resource(Struct, frozen=True, kw_only=True):
         """Path of list and watch."""
         return "/".join(filter(None, (self.prefix, _within(self.namespace), self.plural)))
 
-    def item(self, key: Key) -> str:
+    def item(self, key: NamespacedName) -> str:
         """Path of one object."""
         within = _within(self.namespace or key.namespace)
         return "/".join(filter(None, (self.prefix, within, self.plural, quote(key.name, safe=""))))
 
-    def key(self, key: Key) -> str:
+    def key(self, key: NamespacedName) -> str:
         """What it is kept under: its name; NAMESPACE/NAME where it is in any; a share-manager's pod by its volume."""
         return namespaced_key(*key) if self.namespaced else self.name_key(key.name)
 

@@ -11,7 +11,7 @@ from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
-from webhook.core.scheduler.state.cache import Attendant, Counted
+from webhook.core.scheduler.state.cache import PodHandle, PodInfo
 from webhook.core.scheduler.state.pod_nodes import places
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
@@ -48,7 +48,7 @@ class Seen(Struct, frozen=True, gc=False):
     `replica`: it has the labels of our own pods.
     """
 
-    counts: tuple[Attendant, ...]
+    counts: tuple[PodInfo, ...]
     launcher: Launcher | None
     namespace: str
     digest: int
@@ -58,7 +58,7 @@ class Seen(Struct, frozen=True, gc=False):
 class Record(Struct, frozen=True, gc=False):
     """A pod as it is counted: once for almost all, so that these need no tuple."""
 
-    counted: Counted | tuple[Counted, ...]
+    counted: PodHandle | tuple[PodHandle, ...]
     launcher: Launcher | None
     digest: int
 
@@ -74,7 +74,7 @@ def keep(wire: WirePod) -> Seen:
     repels = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
     digest = hash((*where, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
     counts = tuple(
-        Attendant(
+        PodInfo(
             namespace=meta.namespace,
             usage=taken,
             labels=labels,

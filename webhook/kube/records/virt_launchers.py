@@ -17,7 +17,7 @@ from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
-from webhook.kube.informer.index import Groups
+from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.pod_status import build_status, placed_at, refusal
 from webhook.kube.records.shared import share
@@ -165,7 +165,7 @@ def _volume(claim: str) -> Volume:
     return Volume(persistent_volume_claim=source)
 
 
-class ByClaim(Groups):
+class ByClaim(Indexer):
     """Pods by the claims that they use."""
 
     def _about(self, key: str, record: Any) -> Iterable[str]:  # noqa: ARG002 - of the protocol

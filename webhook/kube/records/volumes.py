@@ -20,12 +20,12 @@ from webhook.core.api.storage import (
 )
 from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 from webhook.kube.client.metadata import WireMeta
-from webhook.kube.informer.index import Groups
+from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import share
 
 
-class ByHandle(Groups):
+class ByHandle(Indexer):
     """PersistentVolumes by their CSI volume handle, those left out that are called as it is: most are."""
 
     def _about(self, key: str, record: Any) -> Iterable[str]:

@@ -1,14 +1,14 @@
 """Every pod of the cluster, as little of each as is asked for: what it takes of its node, whom it repels, whose it is.
 
 An index (webhook.kube.informer.index) that also makes what the cache keeps: a record holds what it takes to count its
-pod no more. Invariant: `gathering` is what the records and the assumed pods add up to.
+pod no more. Invariant: `scheduler_cache` is what the records and the assumed pods add up to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from webhook.core.scheduler.state.cache import Attendant, Counted, Gathering
+from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
 from webhook.kube.records.pods import Record, Seen
 from webhook.kube.records.virt_launchers import ByClaim, Launcher
 
@@ -31,12 +31,12 @@ class Pods:
 
     def __init__(self, namespace: str = "") -> None:
         """Our own pods are in `namespace`."""
-        self.gathering = Gathering()
+        self.scheduler_cache = SchedulerCache()
         self.launchers: dict[str, Launcher] = {}
         self.by_claim = ByClaim()
         self.replicas: set[str] = set()
         self._namespace = namespace
-        self._assumed: dict[Hashable, tuple[Counted, ...]] = {}
+        self._assumed: dict[Hashable, tuple[PodHandle, ...]] = {}
 
     def same(self, old: Record, new: Seen) -> bool:
         """Whether the pod is as it was."""
@@ -52,10 +52,10 @@ class Pods:
             self.by_claim.put(key, None, new.launcher)
             self.launchers[key] = new.launcher
             for assumed in self._assumed.pop((new.namespace, new.launcher.uid), ()):
-                self.gathering.confirm(assumed)
+                self.scheduler_cache.confirm(assumed)
         if new.replica and new.namespace == self._namespace:
             self.replicas.add(key)
-        counted = tuple(map(self.gathering.add, new.counts))
+        counted = tuple(map(self.scheduler_cache.add, new.counts))
         return Record(counted[0] if len(counted) == 1 else counted, new.launcher, new.digest)
 
     def drop(self, key: str, old: Record) -> None:
@@ -65,18 +65,18 @@ class Pods:
             self.by_claim.drop(key, old.launcher)
             del self.launchers[key]
         for counted in old.counted if isinstance(old.counted, tuple) else (old.counted,):
-            self.gathering.remove(counted)
+            self.scheduler_cache.remove(counted)
 
-    def assume(self, owner: Hashable, pods: Iterable[Attendant]) -> tuple[Counted, ...]:
+    def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
         """Count a pod that is being created, on each node that it is drawn to. An owner has one: the last."""
         self.forget(owner)
-        assumed = self._assumed[owner] = tuple(map(self.gathering.add, pods))
+        assumed = self._assumed[owner] = tuple(map(self.scheduler_cache.add, pods))
         return assumed
 
-    def forget(self, owner: Hashable, only: tuple[Counted, ...] | None = None) -> None:
+    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
         """Count the owner's assumed pod no more, if there is one; where `only` is told, if it is that one."""
         assumed = self._assumed.get(owner)
         if assumed is not None and (only is None or only is assumed):
             del self._assumed[owner]
             for counted in assumed:
-                self.gathering.remove(counted)
+                self.scheduler_cache.remove(counted)

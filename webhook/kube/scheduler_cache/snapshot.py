@@ -1,4 +1,5 @@
-"""WatchedCrowd: the Crowd (webhook.core.scheduler.state.cache) of a live cluster, by the caches of its pods and nodes.
+"""CachedSnapshot: the Snapshot (webhook.core.scheduler.state.cache) of a live cluster, by the caches of its pods and
+nodes.
 
 It also counts what no cache shows yet: pods that were drawn to nodes a moment ago. So of many calls at once no two get
 the last place. What other replicas have decided is known once a watch shows their pods.
@@ -14,9 +15,9 @@ from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.cache import Attendant
-from webhook.core.scheduler.state.node_info import Room
-from webhook.core.scheduler.state.pod_index import Neighbours, Presence
+from webhook.core.scheduler.state.cache import PodInfo
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.pod_index import PodIndex, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Kind
@@ -29,7 +30,7 @@ _ASSUMED_SECONDS: Final = 10.0  # the longest that an API server waits for webho
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
 
-class WatchedCrowd:
+class CachedSnapshot:
     """What the caches say at the moment of asking. To be asked only while there is no `problem`."""
 
     def __init__(self, caches: Mapping[Kind, ListWatch], headroom: Mapping[str, int], *, in_pod: bool = False) -> None:
@@ -62,25 +63,25 @@ class WatchedCrowd:
         return nodes.labels
 
     @property
-    def neighbours(self) -> Neighbours:
+    def pod_index(self) -> PodIndex:
         """Every pod, as rules between pods see it."""
-        return self._pods.gathering.neighbours
+        return self._pods.scheduler_cache.pod_index
 
     @property
     def replicas(self) -> int:
         """How many pods of ours are there, ready or not: a Service may still, or already, lead to each."""
         return max(1, len(self._pods.replicas))
 
-    def room(self, node: str) -> Room:
+    def room(self, node: str) -> NodeInfo:
         """What is there on a node."""
         nodes = self._caches[Kind.NODE].index
         has = nodes.has.get(node, {}) if isinstance(nodes, Nodes) else {}
         limits = self._caches[Kind.CSI_NODE].objects.get(node, {})
-        return self._pods.gathering.room(node, has, limits)
+        return self._pods.scheduler_cache.room(node, has, limits)
 
     def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
         """As Crowd has it."""
-        return self._pods.gathering.listed(in_flight=in_flight)
+        return self._pods.scheduler_cache.listed(in_flight=in_flight)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """The pod is decided on anew."""
@@ -100,7 +101,7 @@ class WatchedCrowd:
         assumed = self._pods.assume(
             owner,
             (
-                Attendant(
+                PodInfo(
                     namespace=namespace,
                     node=node,
                     usage=drawn.usage,

@@ -11,7 +11,7 @@ from support.fakes.live import answered, cluster_of, now, ref, running
 from support.objects import builders
 
 from webhook.core.view import Kind
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 
 SOON = 5.0
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
@@ -27,13 +27,13 @@ def cluster() -> Cluster:
     return cluster_of(*serving.cluster())
 
 
-def counted(store: Store, kind: Kind) -> dict[str, int]:
+def counted(store: ClusterCache, kind: Kind) -> dict[str, int]:
     """What is not 0."""
     counts = store.lookups[kind]
     return {outcome: count for outcome in OUTCOMES if (count := getattr(counts, outcome))}
 
 
-async def test_what_a_fresh_cache_has_is_a_hit(store: Store) -> None:
+async def test_what_a_fresh_cache_has_is_a_hit(store: ClusterCache) -> None:
     """And what it has not is a miss, which one request settles."""
     async with running(store):
         store.view().persistent_volume_claim(CLAIM.key)
@@ -44,7 +44,7 @@ async def test_what_a_fresh_cache_has_is_a_hit(store: Store) -> None:
         assert counted(store, Kind.NODE) == {"miss": 1, "absent": 1}
 
 
-async def test_an_admission_out_of_the_caches_asks_nobody(store: Store) -> None:
+async def test_an_admission_out_of_the_caches_asks_nobody(store: ClusterCache) -> None:
     """Hits only, of each kind on its way."""
     async with running(store):
         await answered(store, POD)
@@ -53,19 +53,19 @@ async def test_an_admission_out_of_the_caches_asks_nobody(store: Store) -> None:
         assert counted(store, CLAIM.kind) == {"hit": 1}
 
 
-async def test_a_cache_that_is_not_filled_is_stale(store: Store) -> None:
+async def test_a_cache_that_is_not_filled_is_stale(store: ClusterCache) -> None:
     """Each object is read then."""
     await answered(store, POD)
     assert counted(store, CLAIM.kind) == {"stale": 1, "found": 1}
 
 
-async def test_calls_that_share_a_request_are_one(store: Store) -> None:
+async def test_calls_that_share_a_request_are_one(store: ClusterCache) -> None:
     """What is counted is what the API server is asked for."""
     await asyncio.gather(*(store.read(store.view(), [NODE], now() + SOON) for _ in range(5)))
     assert counted(store, NODE.kind) == {"found": 1}
 
 
-async def test_a_request_that_is_refused_has_failed(store: Store, cluster: Cluster) -> None:
+async def test_a_request_that_is_refused_has_failed(store: ClusterCache, cluster: Cluster) -> None:
     """So has one that gets something else than an object."""
     with cluster.fault(refusing(403, "Forbidden", "no")):
         await store.read(store.view(), [NODE], now() + SOON)
@@ -73,7 +73,7 @@ async def test_a_request_that_is_refused_has_failed(store: Store, cluster: Clust
 
 
 async def test_an_answer_after_the_deadline_is_late_for_that_call(
-    store: Store, server: ApiServer, cluster: Cluster
+    store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
     """The request goes on for the others, and is counted by what it comes to."""
     gate = asyncio.Event()
@@ -90,7 +90,7 @@ async def test_an_answer_after_the_deadline_is_late_for_that_call(
     assert counted(store, NODE.kind) == {"late": 1, "found": 1}
 
 
-async def test_a_name_that_no_object_can_have_is_not_counted(store: Store) -> None:
+async def test_a_name_that_no_object_can_have_is_not_counted(store: ClusterCache) -> None:
     """Nobody was asked."""
     await store.read(store.view(), [ref(Kind.NODE, "no/node")], now() + SOON)
     assert counted(store, Kind.NODE) == {}

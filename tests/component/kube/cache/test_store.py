@@ -11,10 +11,10 @@ from support.fakes.live import PATHS, answered, cluster_of, gets, now, ref, runn
 from support.objects import builders
 
 from webhook.core.admit import Answer
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Pin
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
 CLAIM_PATH = "/api/v1/namespaces/vms/persistentvolumeclaims/disk"
@@ -42,7 +42,7 @@ def gone(cluster: Cluster, asked: Ref) -> None:
 # From memory.
 
 
-async def test_in_the_steady_state_nothing_is_asked_for(store: Store, server: ApiServer) -> None:
+async def test_in_the_steady_state_nothing_is_asked_for(store: ClusterCache, server: ApiServer) -> None:
     """A pod with a served claim, a cold one and a hint costs no request at all."""
     async with running(store):
         asked = len(server.asked)
@@ -51,10 +51,10 @@ async def test_in_the_steady_state_nothing_is_asked_for(store: Store, server: Ap
         for claim in ("data", "state", "hinted", "stopped", "cordoned", "block", "single"):
             await answered(store, builders.virt_launcher_pod(claims=[claim]))
         assert len(server.asked) == asked
-        assert view.doubt() is None
+        assert view.staleness() is None
 
 
-async def test_without_caches_everything_is_read(store: Store, server: ApiServer) -> None:
+async def test_without_caches_everything_is_read(store: ClusterCache, server: ApiServer) -> None:
     """The server is of use before its caches are: the same node, with a GET for each object.
 
     Who else is there only a cache can tell: so it is preferred.
@@ -74,7 +74,7 @@ async def test_without_caches_everything_is_read(store: Store, server: ApiServer
 
 
 async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
-    store: Store, server: ApiServer, cluster: Cluster
+    store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
     """What a fresh cache has not may be on its way to it: only a GET can tell."""
     async with running(store):
@@ -87,15 +87,15 @@ async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
         claims.watches = watches
 
 
-async def test_what_is_not_there_is_absent(store: Store, server: ApiServer) -> None:
+async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServer) -> None:
     """A 404 is an answer: nothing is in doubt."""
     view = await store.read(store.view(), [ref(Kind.NODE, "nowhere")], now() + SOON)
     assert view.node("nowhere") is Gap.ABSENT
-    assert view.doubt() is None
+    assert view.staleness() is None
     assert len(server.asked) == 1
 
 
-async def test_what_was_read_for_a_view_stays(store: Store, cluster: Cluster) -> None:
+async def test_what_was_read_for_a_view_stays(store: ClusterCache, cluster: Cluster) -> None:
     """A call is decided on one state: a later read of other objects changes none that was read before."""
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     gone(cluster, CLAIM)
@@ -130,7 +130,9 @@ class Gate:
         self._open.set()
 
 
-async def test_calls_that_need_the_same_share_one_request(store: Store, server: ApiServer, cluster: Cluster) -> None:
+async def test_calls_that_need_the_same_share_one_request(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
     """Twenty at once, and later ones while it is under way: one GET; when it is over, the next call asks anew."""
     gate = Gate(cluster)
     server.handler = gate
@@ -146,7 +148,7 @@ async def test_calls_that_need_the_same_share_one_request(store: Store, server: 
 
 
 async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
-    store: Store, server: ApiServer, cluster: Cluster
+    store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
     """It decides on what is known; who has more time gets the object from the same request."""
     gate = Gate(cluster)
@@ -154,7 +156,7 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
     patient = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
     hasty = await store.read(store.view(), [CLAIM], now() + 0.05)
     assert hasty.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
-    assert hasty.trouble(CLAIM) == "no answer in 0.05 s"
+    assert hasty.problem(CLAIM) == "no answer in 0.05 s"
     leaving = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
     await asyncio.sleep(0)
     leaving.cancel()
@@ -167,9 +169,9 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0])
 async def test_a_call_without_any_time_left_is_not_held_up(
-    seconds: float, store: Store, server: ApiServer, cluster: Cluster
+    seconds: float, store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Nothing is UNREAD any more all the same: core never asks for it again."""
+    """Nothing is NOT_CACHED any more all the same: core never asks for it again."""
     server.handler = gate = Gate(cluster)
     view = await store.read(store.view(), [CLAIM], now() + seconds)
     assert view.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
@@ -177,7 +179,7 @@ async def test_a_call_without_any_time_left_is_not_held_up(
     await until(lambda: not store._reading)
 
 
-async def test_only_so_many_requests_are_under_way(store: Store, server: ApiServer, cluster: Cluster) -> None:
+async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: ApiServer, cluster: Cluster) -> None:
     """A pod with a hundred disks does not make a hundred connections."""
     server.handler = gate = Gate(cluster)
     refs = [ref(Kind.NODE, f"n{i}") for i in range(100)]
@@ -190,13 +192,15 @@ async def test_only_so_many_requests_are_under_way(store: Store, server: ApiServ
     assert len(server.asked) == 100
 
 
-async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(store: Store, server: ApiServer) -> None:
+async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
+    store: ClusterCache, server: ApiServer
+) -> None:
     """256 are read, which is a hundred disks; the rest says why it was not."""
     refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
     view = await store.read(store.view(), refs, now() + SOON)
     assert len(server.asked) == 256
     assert [view.node(each.key.name) for each in refs] == [Gap.ABSENT] * 256 + [Gap.UNAVAILABLE] * 44
-    assert view.trouble(refs[-1]) == "this pod needs more than 256 objects to be read"
+    assert view.problem(refs[-1]) == "this pod needs more than 256 objects to be read"
 
 
 # What can't be.
@@ -208,10 +212,10 @@ IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e
 
 @pytest.mark.parametrize("name", IMPOSSIBLE, ids=ascii)
 async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
-    name: str, store: Store, server: ApiServer
+    name: str, store: ClusterCache, server: ApiServer
 ) -> None:
     """It is absent, of each kind; in a path it might lead elsewhere."""
-    refs = [Ref(kind, Key("", name)) for kind in Kind if kind not in IN_ANY_NAMESPACE]
+    refs = [Ref(kind, NamespacedName("", name)) for kind in Kind if kind not in IN_ANY_NAMESPACE]
     refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
     refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]
     view = await store.read(store.view(), refs, now() + SOON)

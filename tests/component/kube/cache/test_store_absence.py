@@ -12,7 +12,7 @@ from support.objects import builders
 
 from webhook.core.api.pod import Pod
 from webhook.core.view import Gap, Kind
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.backoff import Cause
 
 NODES = PATHS[Kind.LONGHORN_NODE]
@@ -51,18 +51,18 @@ async def test_a_pod_is_absent_where_its_manager_agrees(
     managers: list[dict[str, Any]],
     ages: tuple[float | None, float | None],
     absent: bool,  # noqa: FBT001 - a row's
-    store: Store,
+    store: ClusterCache,
     server: ApiServer,
 ) -> None:
     """Every cold start is so, and costs no request; in any other case the pod may have been made a moment ago."""
     for kind, objects, age in zip((Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD), (managers, []), ages, strict=True):
         if age is not None:
             listed(store.caches[kind], *objects, at=now() - age)
-    assert store.view().share_manager_pod("v") is (Gap.ABSENT if absent else Gap.UNREAD)
+    assert store.view().share_manager_pod("v") is (Gap.ABSENT if absent else Gap.NOT_CACHED)
     assert server.asked == []
 
 
-async def test_a_pod_that_is_there_is_shown_whatever_its_manager_says(store: Store) -> None:
+async def test_a_pod_that_is_there_is_shown_whatever_its_manager_says(store: ClusterCache) -> None:
     """Its manager's state may lag behind."""
     listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
     listed(store.caches[Kind.SHARE_MANAGER_POD], builders.share_manager_pod("v", nodeName="n1"), at=now())
@@ -71,7 +71,9 @@ async def test_a_pod_that_is_there_is_shown_whatever_its_manager_says(store: Sto
     assert found.spec.node_name == "n1"
 
 
-async def test_a_pod_that_was_read_is_shown_though_its_manager_stopped_since(store: Store, cluster: Cluster) -> None:
+async def test_a_pod_that_was_read_is_shown_though_its_manager_stopped_since(
+    store: ClusterCache, cluster: Cluster
+) -> None:
     """What was read for a view stays."""
     cluster.collections[PATHS[Kind.SHARE_MANAGER_POD]].put(builders.share_manager_pod("v", nodeName="n1"))
     view = await store.read(store.view(), [ref(Kind.SHARE_MANAGER_POD, "share-manager-v")], now() + 5)
@@ -83,7 +85,7 @@ async def test_a_pod_that_was_read_is_shown_though_its_manager_stopped_since(sto
 # Longhorn's nodes.
 
 
-def not_installed(store: Store) -> None:
+def not_installed(store: ClusterCache) -> None:
     """The cache of Longhorn's nodes is told that there is no such kind."""
     cache = store.caches[Kind.LONGHORN_NODE]
     cache.next(now())
@@ -91,12 +93,12 @@ def not_installed(store: Store) -> None:
     cache.ended(now())
 
 
-async def test_before_any_list_there_may_be_some(store: Store) -> None:
+async def test_before_any_list_there_may_be_some(store: ClusterCache) -> None:
     """Nobody has said that there are none: they are asked for."""
     assert store.view().has_longhorn_nodes()
 
 
-async def test_a_list_of_some_says_so(store: Store) -> None:
+async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
     """And it is so for good, though they may all be deleted later, or their kind."""
     cache = store.caches[Kind.LONGHORN_NODE]
     listed(cache, builders.longhorn_node("n1"), at=now())
@@ -108,19 +110,19 @@ async def test_a_list_of_some_says_so(store: Store) -> None:
     assert store.view().has_longhorn_nodes()
 
 
-async def test_a_list_of_none_says_so(store: Store) -> None:
+async def test_a_list_of_none_says_so(store: ClusterCache) -> None:
     """A cluster whose Longhorn shows no nodes: they are not asked for."""
     listed(store.caches[Kind.LONGHORN_NODE], at=now())
     assert not store.view().has_longhorn_nodes()
 
 
-async def test_a_list_of_none_long_ago_says_nothing(store: Store) -> None:
+async def test_a_list_of_none_long_ago_says_nothing(store: ClusterCache) -> None:
     """Longhorn may have been installed since the watch was lost."""
     listed(store.caches[Kind.LONGHORN_NODE], at=now() - LONG_AGO)
     assert store.view().has_longhorn_nodes()
 
 
-async def test_a_kind_that_is_not_installed_has_none(store: Store) -> None:
+async def test_a_kind_that_is_not_installed_has_none(store: ClusterCache) -> None:
     """A test bed with ShareManagers alone is a cluster too."""
     not_installed(store)
     assert not store.view().has_longhorn_nodes()
@@ -141,7 +143,7 @@ LISTS = {
 async def test_one_that_is_missing_without_a_cache_leads_to_a_look_at_all(
     there: Any,
     may_be: bool,  # noqa: FBT001 - a row's
-    store: Store,
+    store: ClusterCache,
     cluster: Cluster,
 ) -> None:
     """That this node has none is told from that this cluster has none by a list; where it fails, there may be some."""
@@ -158,7 +160,9 @@ async def test_one_that_is_missing_without_a_cache_leads_to_a_look_at_all(
     assert view.has_longhorn_nodes() is may_be
 
 
-async def test_one_that_is_missing_where_the_cache_knows_leads_to_no_look(store: Store, server: ApiServer) -> None:
+async def test_one_that_is_missing_where_the_cache_knows_leads_to_no_look(
+    store: ClusterCache, server: ApiServer
+) -> None:
     """One GET, and no list."""
     listed(store.caches[Kind.LONGHORN_NODE], builders.longhorn_node("n1"), at=now())
     await store.read(store.view(), [ref(Kind.LONGHORN_NODE, "nowhere")], now() + 5)
@@ -168,7 +172,7 @@ async def test_one_that_is_missing_where_the_cache_knows_leads_to_no_look(store:
 # How the caches are.
 
 
-async def test_the_states_of_caches_that_are_kept(store: Store, cluster: Cluster) -> None:
+async def test_the_states_of_caches_that_are_kept(store: ClusterCache, cluster: Cluster) -> None:
     """Each is named, fresh, and says how many objects it holds and when it was heard from."""
     cluster.collections[NODES].put(builders.longhorn_node("n1"))
     async with running(store):
@@ -187,7 +191,7 @@ async def test_the_states_of_caches_that_are_kept(store: Store, cluster: Cluster
     assert states["nodes.longhorn.io"].detail == "1 objects, heard from 0 s ago"
 
 
-async def test_the_state_of_a_cache_that_was_never_synced(store: Store, cluster: Cluster) -> None:
+async def test_the_state_of_a_cache_that_was_never_synced(store: ClusterCache, cluster: Cluster) -> None:
     """It says what stands in its way."""
     state = next(state for state in store.states() if state.title == "nodes")
     assert (state.fresh, state.detail) == (False, "not synced: not listed yet")
@@ -200,7 +204,7 @@ async def test_the_state_of_a_cache_that_was_never_synced(store: Store, cluster:
     assert (state.fresh, state.detail) == (False, "not synced: forbidden: 403 Forbidden: no")
 
 
-async def test_the_state_of_a_cache_that_has_lost_its_watch(store: Store) -> None:
+async def test_the_state_of_a_cache_that_has_lost_its_watch(store: ClusterCache) -> None:
     """It says how old it is, and what stands in its way; odd objects are counted."""
     cache, at = store.caches[Kind.NODE], now() - 30
     listed(cache, builders.node("n1"), {**builders.node("n2"), "spec": {"unschedulable": "yes"}}, at=at)

@@ -14,8 +14,8 @@ from support.objects import builders
 
 from webhook.core.decision import Pin
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.cache.cluster_cache import Store
-from webhook.kube.cache.view import View
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
 CLAIM_PATH = "/api/v1/namespaces/vms/persistentvolumeclaims/disk"
@@ -80,14 +80,14 @@ TROUBLES: dict[str, tuple[Handler, str]] = {
 
 @pytest.mark.parametrize(("handler", "trouble"), TROUBLES.values(), ids=TROUBLES)
 async def test_what_can_not_be_read_is_unavailable_in_words(
-    handler: Handler, trouble: str, store: Store, server: ApiServer
+    handler: Handler, problem: str, store: ClusterCache, server: ApiServer
 ) -> None:
     """The trouble says what the server said, on one line; nothing is raised."""
     server.handler = handler
     view = await store.read(store.view(), [CLAIM], now() + (0.1 if handler is silent else SOON))
     assert view.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
-    told = view.trouble(CLAIM)
-    assert told.startswith(trouble)
+    told = view.problem(CLAIM)
+    assert told.startswith(problem)
     assert told
     assert told.isprintable()
     server.handler = saying(500)
@@ -95,11 +95,11 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     await until(lambda: not store._reading)
 
 
-async def test_a_server_that_is_down_is_told(store: Store, server: ApiServer) -> None:
+async def test_a_server_that_is_down_is_told(store: ClusterCache, server: ApiServer) -> None:
     """With its address."""
     await server.stop()
     view = await store.read(store.view(), [CLAIM], now() + SOON)
-    assert view.trouble(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
+    assert view.problem(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
 
 
 # Stale.
@@ -110,7 +110,7 @@ def disk_claim() -> dict[str, Any]:
     return builders.persistent_volume_claim("disk", volume_name="pv-old")
 
 
-def volume_of(view: View) -> str | None:
+def volume_of(view: CallView) -> str | None:
     """The volume of claim `disk`."""
     claim = view.persistent_volume_claim(CLAIM.key)
     assert not isinstance(claim, Gap), claim
@@ -119,37 +119,41 @@ def volume_of(view: View) -> str | None:
 
 
 @pytest.mark.parametrize(("age", "believed"), [(9.0, True), (11.0, False)], ids=["ten seconds", "longer"])
-async def test_what_a_cache_without_its_watch_says_is_believed_for(age: float, believed: bool, store: Store) -> None:  # noqa: FBT001 - a row's
-    """After that everything it has is UNREAD: a GET must confirm it."""
+async def test_what_a_cache_without_its_watch_says_is_believed_for(
+    age: float,
+    believed: bool,
+    store: ClusterCache,
+) -> None:
+    """After that everything it has is NOT_CACHED: a GET must confirm it."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - age)
     found = store.view().persistent_volume_claim(CLAIM.key)
-    assert (found is not Gap.UNREAD) is believed
+    assert (found is not Gap.NOT_CACHED) is believed
 
 
-async def test_a_stale_cache_is_confirmed_by_a_read(store: Store, server: ApiServer) -> None:
+async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server: ApiServer) -> None:
     """The answer is the server's, and nothing is in doubt."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     assert volume_of(view) == "pv-disk"
-    assert view.doubt() is None
+    assert view.staleness() is None
     assert gets(server) == [CLAIM_PATH]
 
 
-async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: Store, server: ApiServer) -> None:
+async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: ClusterCache, server: ApiServer) -> None:
     """Good for a preference: the doubt says of what, how old it is, and why nobody could be asked."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
     server.handler = refusing(503, "ServiceUnavailable")
     view = await store.read(store.view(), [CLAIM, ref(Kind.NODE, "node-a")], now() + SOON)
     assert volume_of(view) == "pv-old"
-    doubt = view.doubt()
-    assert doubt
-    assert re.sub(r"\d+ s", "60 s", doubt) == (
+    staleness = view.staleness()
+    assert staleness
+    assert re.sub(r"\d+ s", "60 s", staleness) == (
         "PersistentVolumeClaim disk was as told 60 s ago (503 ServiceUnavailable: for a test)"
     )
     assert view.node("node-a") is Gap.UNAVAILABLE
 
 
-async def test_a_doubt_makes_a_requirement_a_preference(store: Store, server: ApiServer) -> None:
+async def test_a_doubt_makes_a_requirement_a_preference(store: ClusterCache, server: ApiServer) -> None:
     """The pod is drawn to where its disk was last known to be served, and not bound to it."""
     at = now() - 60
     parts: dict[str, list[dict[str, Any]]] = {path: [] for path in PATHS.values()}
@@ -163,15 +167,15 @@ async def test_a_doubt_makes_a_requirement_a_preference(store: Store, server: Ap
     assert answer.decision.required == ()
     assert answer.decision.nodes == ("node-a",)
     assert answer.decision.why.reason.code == "Unconfirmed"
-    assert view.doubt() in str(answer.decision.why)
+    assert view.staleness() in str(answer.decision.why)
 
 
-async def test_what_is_too_much_to_be_read_is_in_doubt_where_it_is_known(store: Store) -> None:
+async def test_what_is_too_much_to_be_read_is_in_doubt_where_it_is_known(store: ClusterCache) -> None:
     """Beyond the bound a stale cache's word stays, as for any read that fails."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
     refs: Sequence[Ref] = [*(ref(Kind.NODE, f"n{i}") for i in range(256)), CLAIM]
     view = await store.read(store.view(), refs, now() + SOON)
     assert volume_of(view) == "pv-old"
-    doubt = view.doubt()
-    assert doubt
-    assert doubt.endswith("s ago (this pod needs more than 256 objects to be read)")
+    staleness = view.staleness()
+    assert staleness
+    assert staleness.endswith("s ago (this pod needs more than 256 objects to be read)")

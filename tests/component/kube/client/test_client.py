@@ -12,7 +12,7 @@ from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kube
 from support.fakes.watching import manager
 
 from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import BadKubeconfig, Trouble
+from webhook.kube.client.errors import ApiError, BadKubeconfig
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"
@@ -49,7 +49,7 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
         api = await Api.connect(Target(kubeconfig=file))
         try:
             with pytest.raises(
-                Trouble, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
+                ApiError, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
             ) as caught:
                 await api.get(ITEM, seconds=5)
             assert str(caught.value).isprintable()
@@ -62,7 +62,7 @@ async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
     file = write_kubeconfig(tmp_path / "kubeconfig", "http://no-such-host.invalid:6443")
     api = await Api.connect(Target(kubeconfig=file))
     try:
-        with pytest.raises(Trouble, match=r"^can't connect to no-such-host\.invalid:6443: "):
+        with pytest.raises(ApiError, match=r"^can't connect to no-such-host\.invalid:6443: "):
             await api.get(ITEM, seconds=5)
     finally:
         await api.close()
@@ -73,7 +73,7 @@ async def test_a_redirect_does_not_take_the_token_elsewhere(server: ApiServer, t
     async with ApiServer(saying(200, b"<html>")) as elsewhere:
         server.handler = saying(302, b"", location=f"http://127.0.0.2:{elsewhere.port}/")
         async with connected(server, tmp_path, token="secret") as api:  # noqa: S106 - a test's
-            with suppress(Trouble):
+            with suppress(ApiError):
                 await api.get(ITEM, seconds=2)
         assert all("authorization" not in asked.headers for asked in elsewhere.asked)
 
@@ -86,15 +86,15 @@ async def test_silence_is_told_apart(server: ApiServer, tmp_path: Path) -> None:
 
     server.handler = silent
     async with connected(server, tmp_path) as api:
-        with pytest.raises(Trouble, match=r"^no answer in 0\.05 s$") as caught:
+        with pytest.raises(ApiError, match=r"^no answer in 0\.05 s$") as caught:
             await api.get(ITEM, seconds=0.05)
         assert caught.value.silent
-        with pytest.raises(Trouble, match=r"^nothing came for 0\.05 s$") as caught:
+        with pytest.raises(ApiError, match=r"^nothing came for 0\.05 s$") as caught:
             async with api.stream(SHARE_MANAGERS, [], silence_seconds=0.05):
                 pass
         assert caught.value.silent
         await server.stop()
-        with pytest.raises(Trouble, match="Connection refused") as caught:
+        with pytest.raises(ApiError, match="Connection refused") as caught:
             await api.get(ITEM, seconds=5)
         assert not caught.value.silent
 

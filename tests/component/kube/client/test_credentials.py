@@ -16,10 +16,10 @@ from support.fakes.watching import manager
 from support.models.model_api import refusal
 
 from webhook.core.view import Gap, Kind
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client import api as client
 from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import BadKubeconfig, Trouble
+from webhook.kube.client.errors import ApiError, BadKubeconfig
 from webhook.kube.informer.backoff import Cause
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
@@ -143,7 +143,7 @@ async def test_a_certificate_that_is_not_trusted_is_told_and_mended(cluster: Clu
         await until(lambda: cache.causes[Cause.CUT] > 1)
         assert cache.problem.startswith("cut: its certificate is not trusted: ")
         assert "self-signed certificate in certificate chain" in cache.problem or "unable to get" in cache.problem
-        with pytest.raises(Trouble, match="its certificate is not trusted"):
+        with pytest.raises(ApiError, match="its certificate is not trusted"):
             await api.get(ITEM, seconds=5)
         authority.cert_pem.write_to_path(str(bundle))
         await until(lambda: cache.synced)
@@ -159,13 +159,13 @@ async def test_reads_that_all_fail_of_an_untrusted_certificate_are_all_told(clus
     bundle = tmp_path / "ca.crt"
     other.cert_pem.write_to_path(str(bundle))
     async with server, connected(server, tmp_path, authority=bundle) as api:
-        store = Store(api, longhorn_namespace=LONGHORN_NAMESPACE)
+        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE)
         loop = asyncio.get_running_loop()
         for round_ in range(5):
             refs = [ref(Kind.NODE, f"n{round_}-{i}") for i in range(10)]
             view = await store.read(store.view(), refs, loop.time() + 10)
             assert [view.reads[each].value for each in refs] == [Gap.UNAVAILABLE] * 10
-            assert all("certificate" in view.trouble(each) for each in refs), [view.trouble(each) for each in refs]
+            assert all("certificate" in view.problem(each) for each in refs), [view.problem(each) for each in refs]
 
 
 async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path
         await until(lambda: cache.synced)
         other.issue_cert("127.0.0.1").configure_cert(server.tls)
         for _ in range(3):
-            with pytest.raises(Trouble, match="certificate"):
+            with pytest.raises(ApiError, match="certificate"):
                 await api.get(ITEM, seconds=5)
         cluster.collections[SHARE_MANAGERS].put({**MANAGER, **manager("b", 0, "n2")})
         await until(lambda: "b" in cache.objects)
@@ -246,9 +246,9 @@ async def test_a_pod_whose_token_file_is_empty_is_told(
         api = await Api.connect(Target())
         try:
             (service_account / "token").write_text("")
-            with pytest.raises(Trouble, match="Token file exists but empty"):
+            with pytest.raises(ApiError, match="Token file exists but empty"):
                 await api.get(ITEM, seconds=5)
-            with pytest.raises(Trouble, match="Token file exists but empty"):
+            with pytest.raises(ApiError, match="Token file exists but empty"):
                 async with api.stream(ITEM, [], silence_seconds=5):
                     pass
         finally:

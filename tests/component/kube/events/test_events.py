@@ -27,7 +27,7 @@ from webhook.core.opt_in import Policy
 from webhook.files.documents import read
 from webhook.files.manifests import Manifests
 from webhook.kube.client.api import Api
-from webhook.kube.events.recorder import DEFAULT_LIMITS, Events, Limits
+from webhook.kube.events.recorder import DEFAULT_LIMITS, EventRecorder, Limits
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -74,9 +74,9 @@ def cluster(writing: Writing) -> Cluster:
 
 
 @asynccontextmanager
-async def telling(api: Api, limits: Limits = SWIFT, chance: float = 0.0) -> AsyncIterator[Events]:
+async def count_refusals(api: Api, limits: Limits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
     """Events that are written there."""
-    events = Events(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
+    events = EventRecorder(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
     task = asyncio.create_task(events.run())
     try:
         yield events
@@ -101,7 +101,7 @@ def manifests() -> Manifests:
     return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")
 
 
-def dropped(events: Events) -> int:
+def dropped(events: EventRecorder) -> int:
     """How many were not written, and will not be."""
     return sum(events.counts[each] for each in DROPPED)
 
@@ -116,7 +116,7 @@ async def silent(_: Asked, line: Line) -> None:
 
 async def test_an_event_is_about_the_vm(api: Api, server: ApiServer, writing: Writing) -> None:
     """A v1 Event on the VirtualMachineInstance, from us, with the time of the admission."""
-    async with telling(api) as events:
+    async with count_refusals(api) as events:
         events.hear(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
     [event] = writing.taken
@@ -152,7 +152,7 @@ async def test_an_event_is_about_the_vm(api: Api, server: ApiServer, writing: Wr
 async def test_names_of_events_are_in_the_order_of_time(api: Api, writing: Writing, vm: str) -> None:
     """Of one second kubectl shows them as they are listed, which is by name; the API server takes each."""
     times = iter([1e9, 1e9 + 0.001, 2e9])
-    events = Events(api, limits=replace(SWIFT, repeat_seconds=0.0), wall=lambda: next(times))
+    events = EventRecorder(api, limits=replace(SWIFT, repeat_seconds=0.0), wall=lambda: next(times))
     task = asyncio.create_task(events.run())
     for _ in range(3):
         events.hear(answer(vm), Entry.VIRT_LAUNCHER)
@@ -165,7 +165,7 @@ async def test_names_of_events_are_in_the_order_of_time(api: Api, writing: Writi
 
 async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
     """KubeVirt tries a CREATE again: what is decided then is told again only where it is something else."""
-    async with telling(api) as events:
+    async with count_refusals(api) as events:
         for _ in range(3):
             events.hear(answer(), Entry.VIRT_LAUNCHER)
         events.hear(answer(opt_in="preferred"), Entry.VIRT_LAUNCHER)
@@ -181,7 +181,7 @@ async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
 
 async def test_the_same_is_written_again_after_a_while(api: Api, writing: Writing) -> None:
     """A VM that is started anew has a new uid; one that is not is told again, but not for ever the same."""
-    async with telling(api, replace(SWIFT, repeat_seconds=0.0)) as events:
+    async with count_refusals(api, replace(SWIFT, repeat_seconds=0.0)) as events:
         for _ in range(2):
             events.hear(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: len(writing.taken) == 2)
@@ -190,7 +190,7 @@ async def test_the_same_is_written_again_after_a_while(api: Api, writing: Writin
 
 async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> None:
     """A VM that did not ask takes no place from one that did."""
-    async with telling(api, replace(SWIFT, queued=1)) as events:
+    async with count_refusals(api, replace(SWIFT, queued=1)) as events:
         for _ in range(5):
             events.hear(answer(opt_in=None), Entry.VIRT_LAUNCHER)
         events.hear(answer(), Entry.VIRT_LAUNCHER)
@@ -200,7 +200,7 @@ async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> Non
 
 async def test_a_share_manager_is_told_by_its_entry(api: Api, writing: Writing) -> None:
     """What the pod of an entry that is not a VM's is decided as, is told by that entry's rules."""
-    async with telling(api) as events:
+    async with count_refusals(api) as events:
         events.hear(answer(), Entry.SHARE_MANAGER)  # no VM is in its findings
         events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
@@ -212,7 +212,7 @@ async def test_a_share_manager_is_told_by_its_entry(api: Api, writing: Writing) 
 
 async def test_a_storm_is_written_in_time(api: Api, writing: Writing) -> None:
     """A burst at once, the others as fast as is allowed, and each of them."""
-    async with telling(api, replace(SWIFT, burst=5, per_second=50.0)) as events:
+    async with count_refusals(api, replace(SWIFT, burst=5, per_second=50.0)) as events:
         began = perf_counter()
         for number in range(15):
             events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
@@ -223,7 +223,7 @@ async def test_a_storm_is_written_in_time(api: Api, writing: Writing) -> None:
 
 async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writing) -> None:
     """A storm that is larger than the memory for it: the first are told, and no admission waits for the others."""
-    async with telling(api, replace(SWIFT, queued=4)) as events:
+    async with count_refusals(api, replace(SWIFT, queued=4)) as events:
         for number in range(10):
             events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
         await until(lambda: len(writing.taken) == 4)
@@ -262,7 +262,7 @@ async def test_what_can_not_be_written_is_tried_so_often_and_dropped(  # noqa: P
 ) -> None:
     """Counted, said once in the log, and the next one is written."""
     logged.start()
-    async with telling(api, replace(SWIFT, tries=2)) as events:
+    async with count_refusals(api, replace(SWIFT, tries=2)) as events:
         with writing.fault(fault(writing)):
             events.hear(answer(), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[outcome])
@@ -279,7 +279,7 @@ async def test_what_can_not_be_written_is_tried_so_often_and_dropped(  # noqa: P
 async def test_the_log_tells_when_they_are_written_again(api: Api, writing: Writing, logged: Logged) -> None:
     """And how many were lost since it was told last."""
     logged.start()
-    async with telling(api, replace(SWIFT, warn_seconds=0.0)) as events:
+    async with count_refusals(api, replace(SWIFT, warn_seconds=0.0)) as events:
         with writing.fault(refusing(403, "Forbidden", "events is forbidden")):
             for vm in ("db01", "db02"):
                 events.hear(answer(vm), Entry.VIRT_LAUNCHER)
@@ -302,7 +302,7 @@ async def test_an_answer_that_was_lost_makes_no_second_event(api: Api, writing: 
         hung.set()
         await writing.take_and_hang(asked, line)
 
-    async with telling(api) as events:
+    async with count_refusals(api) as events:
         with writing.fault(once, when=lambda _: not hung.is_set()):
             events.hear(answer(), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[Outcome.WRITTEN])
@@ -311,7 +311,7 @@ async def test_an_answer_that_was_lost_makes_no_second_event(api: Api, writing: 
 
 async def test_a_server_that_asks_for_time_gets_it(server: ApiServer, api: Api, writing: Writing) -> None:
     """Retry-After is obeyed, by the next Event too."""
-    async with telling(api, replace(SWIFT, tries=1)) as events:
+    async with count_refusals(api, replace(SWIFT, tries=1)) as events:
         with writing.fault(saying(429, b"{}", retry_after="1")):
             events.hear(answer(), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[Outcome.FAILED])
@@ -326,7 +326,7 @@ async def test_an_admission_that_can_not_be_told_ends_nothing(api: Api, writing:
     """A fault of ours is logged with the call's uid, without its words, and the next one is told."""
     logged.start()
     broken = replace_decision(answer())
-    async with telling(api) as events:
+    async with count_refusals(api) as events:
         events.hear(broken, Entry.VIRT_LAUNCHER)
         events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
@@ -341,11 +341,11 @@ def replace_decision(found: Answer) -> Answer:
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-async def test_admissions_do_not_notice(trouble: str, server: ApiServer, api: Api, writing: Writing) -> None:
+async def test_admissions_do_not_notice(problem: str, server: ApiServer, api: Api, writing: Writing) -> None:
     """While the API server is in trouble and the queue is full each is answered, as fast as without Events."""
-    fault, *_ = TROUBLES[trouble]
+    fault, *_ = TROUBLES[problem]
     body = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
-    async with telling(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:
+    async with count_refusals(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:
         call = entries(manifests(), Policy(), lambda _: None, events.hear)[Entry.VIRT_LAUNCHER.path]
         took = []
         with writing.fault(fault(writing)):
@@ -364,7 +364,7 @@ async def test_admissions_do_not_notice(trouble: str, server: ApiServer, api: Ap
 
 async def test_what_was_heard_is_written_before_the_end(api: Api, writing: Writing) -> None:
     """The last admissions of a replica are told too."""
-    async with telling(api) as events:
+    async with count_refusals(api) as events:
         for number in range(20):
             events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
         await events.stop()
@@ -375,7 +375,7 @@ async def test_what_was_heard_is_written_before_the_end(api: Api, writing: Writi
 async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writing: Writing, logged: Logged) -> None:
     """A short moment; then what is left is counted, and said."""
     logged.start()
-    async with telling(api, replace(SWIFT, write_seconds=60.0)) as events:
+    async with count_refusals(api, replace(SWIFT, write_seconds=60.0)) as events:
         with writing.fault(silent):
             for number in range(3):
                 events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)

@@ -23,11 +23,11 @@ from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.records.pods import REPLICA_LABELS
-from webhook.kube.scheduler_cache.snapshot import WatchedCrowd
+from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 Object = dict[str, Any]
 HOME: Final = "node-a"
@@ -70,7 +70,7 @@ def body(pod: Object, **request: Any) -> bytes:
     return json.dumps(builders.review(pod, **request)).encode()
 
 
-async def pinned(store: Store, *bodies: bytes) -> list[bool]:
+async def pinned(store: ClusterCache, *bodies: bytes) -> list[bool]:
     """Ask for all of them at once: which have a hard pin."""
     admit = admitter(store, Policy(), lambda _: None)
     return [_is_pinned(each) for each in await asyncio.gather(*(admit(each, now() + SOON) for each in bodies))]
@@ -89,19 +89,19 @@ def vms(prefix: str = "vm", count: int = AT_ONCE) -> list[bytes]:
     return [body(vm(f"{prefix}-{index}")) for index in range(count)]
 
 
-async def test_of_ten_calls_at_once_one_gets_the_last_seat(store: Store) -> None:
+async def test_of_ten_calls_at_once_one_gets_the_last_seat(store: ClusterCache) -> None:
     """A pin counts before anybody else is answered."""
     async with running(store):
         assert sum(await pinned(store, *vms())) == 1
 
 
-async def test_one_after_the_other_is_no_different(store: Store) -> None:
+async def test_one_after_the_other_is_no_different(store: ClusterCache) -> None:
     """Whoever comes while the first one's pod was not seen finds the seat taken."""
     async with running(store):
         assert [await pinned(store, each) for each in vms(count=3)] == [[True], [False], [False]]
 
 
-async def test_a_pod_that_is_seen_has_its_seat(store: Store, cluster: Cluster) -> None:
+async def test_a_pod_that_is_seen_has_its_seat(store: ClusterCache, cluster: Cluster) -> None:
     """It is assumed no more, and the seat is not free; when the pod goes, it is."""
     async with running(store):
         assert await pinned(store, body(vm("first"))) == [True]
@@ -114,7 +114,7 @@ async def test_a_pod_that_is_seen_has_its_seat(store: Store, cluster: Cluster) -
         assert await pinned(store, body(vm("third"))) == [True]
 
 
-async def test_a_dry_run_takes_no_seat(store: Store) -> None:
+async def test_a_dry_run_takes_no_seat(store: ClusterCache) -> None:
     """It is told what would be, as often as it asks."""
     async with running(store):
         dry = [body(vm(f"dry-{index}"), dryRun=True) for index in range(3)]
@@ -122,7 +122,7 @@ async def test_a_dry_run_takes_no_seat(store: Store) -> None:
         assert await pinned(store, body(vm("real"))) == [True]
 
 
-async def test_the_same_vm_asks_again(store: Store, cluster: Cluster) -> None:
+async def test_the_same_vm_asks_again(store: ClusterCache, cluster: Cluster) -> None:
     """A CREATE that somebody after us has refused comes again: with room for two, one VM does not take both."""
     cluster.collections[PATHS[Kind.NODE]].put(node(2))
     async with running(store):
@@ -131,7 +131,7 @@ async def test_the_same_vm_asks_again(store: Store, cluster: Cluster) -> None:
             assert _counted(store) == (1, 1)
 
 
-async def asked_again(store: Store, first: bytes, pod: Object, **change: Any) -> Object:
+async def asked_again(store: ClusterCache, first: bytes, pod: Object, **change: Any) -> Object:
     """The response to a pod that carries what the `first` answer wrote, and that a webhook after us has changed."""
     patch = json.loads(base64.b64decode(json.loads(first)["response"]["patch"]))
     after = jsonpatch.apply_patch(pod, patch)
@@ -141,7 +141,7 @@ async def asked_again(store: Store, first: bytes, pod: Object, **change: Any) ->
     return response
 
 
-async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: Store) -> None:
+async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: ClusterCache) -> None:
     """A webhook after us has changed it, so that we are called again: the last seat is free for it."""
     async with running(store):
         first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
@@ -151,7 +151,7 @@ async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: Store) -> No
         assert _counted(store) == (1, 1)
 
 
-async def test_a_pod_that_became_too_large_loses_its_pin(store: Store) -> None:
+async def test_a_pod_that_became_too_large_loses_its_pin(store: ClusterCache) -> None:
     """A sidecar was added by a webhook after us: what was written goes, and the seat is not taken."""
     async with running(store):
         first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
@@ -162,7 +162,7 @@ async def test_a_pod_that_became_too_large_loses_its_pin(store: Store) -> None:
         assert await pinned(store, body(vm("other"))) == [True]
 
 
-async def test_a_gated_pod_takes_no_seat(store: Store) -> None:
+async def test_a_gated_pod_takes_no_seat(store: ClusterCache) -> None:
     """Kube-scheduler does not look at it until the gate is lifted."""
     async with running(store):
         gated = vm("gated")
@@ -172,7 +172,7 @@ async def test_a_gated_pod_takes_no_seat(store: Store) -> None:
         assert await pinned(store, body(vm("other"))) == [True]
 
 
-async def test_a_pod_of_no_vm_is_counted_until_it_is_seen_or_not(store: Store) -> None:
+async def test_a_pod_of_no_vm_is_counted_until_it_is_seen_or_not(store: ClusterCache) -> None:
     """Nothing tells that it is asked about again."""
     async with running(store):
         stray = vm("stray")
@@ -181,11 +181,11 @@ async def test_a_pod_of_no_vm_is_counted_until_it_is_seen_or_not(store: Store) -
         assert _counted(store) == (1, 1)
 
 
-def _counted(store: Store) -> tuple[int, int]:
+def _counted(store: ClusterCache) -> tuple[int, int]:
     """Pods on the node, and how many are on their way there."""
-    crowd = store.view().crowd()
-    assert isinstance(crowd, WatchedCrowd)
-    room = crowd.room(HOME)
+    snapshot = store.view().snapshot()
+    assert isinstance(snapshot, CachedSnapshot)
+    room = snapshot.room(HOME)
     return room.load.pods, room.on_way
 
 
@@ -197,7 +197,9 @@ def replica(number: int) -> Object:
 
 
 @asynccontextmanager
-async def replicas(server: ApiServer, cluster: Cluster, directory: Path, count: int) -> AsyncIterator[Sequence[Store]]:
+async def replicas(
+    server: ApiServer, cluster: Cluster, directory: Path, count: int
+) -> AsyncIterator[Sequence[ClusterCache]]:
     """Some of them, their caches up, and with a pod for each."""
     for number in range(count):
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(replica(number))
@@ -205,7 +207,7 @@ async def replicas(server: ApiServer, cluster: Cluster, directory: Path, count: 
         stores = []
         for _ in range(count):
             api = await stack.enter_async_context(connected(server, directory))
-            stores.append(Store(api, longhorn_namespace=LONGHORN_NAMESPACE))
+            stores.append(ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE))
             await stack.enter_async_context(running(stores[-1]))
             await until(lambda: len(stores[-1].caches[Kind.VIRT_LAUNCHER_POD].objects) == count)
         yield stores
@@ -230,20 +232,20 @@ async def test_replicas_pin_no_more_than_there_are_seats(
             assert not any(await pinned(store, *vms("late")))
 
 
-async def test_in_a_pod_its_own_pod_must_be_seen(store: Store, cluster: Cluster) -> None:
+async def test_in_a_pod_its_own_pod_must_be_seen(store: ClusterCache, cluster: Cluster) -> None:
     """Otherwise the replicas can't be counted, as where somebody has changed their labels: then nobody is pinned."""
-    crowd = WatchedCrowd(store.caches, {}, in_pod=True)
+    snapshot = CachedSnapshot(store.caches, {}, in_pod=True)
     async with running(store):
-        assert "no pod of this webhook is seen in its namespace" in crowd.problem(now())
+        assert "no pod of this webhook is seen in its namespace" in snapshot.problem(now())
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].put(replica(1))
-        await until(lambda: not crowd.problem(now()))
-        assert crowd.replicas == 1
+        await until(lambda: not snapshot.problem(now()))
+        assert snapshot.replicas == 1
 
 
 # Where the pods are not known.
 
 
-def known(store: Store, *without: Kind) -> None:
+def known(store: ClusterCache, *without: Kind) -> None:
     """Every cache has been listed just now, but for these."""
     there = cluster_with(1).collections
     for kind, cache in store.caches.items():
@@ -252,17 +254,17 @@ def known(store: Store, *without: Kind) -> None:
 
 
 @pytest.mark.parametrize("missing", [Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE])
-async def test_pods_that_are_not_known_leave_a_preference(store: Store, missing: Kind) -> None:
+async def test_pods_that_are_not_known_leave_a_preference(store: ClusterCache, missing: Kind) -> None:
     """No seat is promised that nobody has counted; the reason names the cache."""
     known(store, missing)
     answer, view = await answered(store, vm("vm"))
     assert isinstance(answer.decision, Pin)
     assert (answer.decision.required, answer.decision.why.reason) == ((), Reason.PODS_UNKNOWN)
     assert [wish.node for wish in answer.decision.preferred] == [HOME]
-    assert store.caches[missing].resource.title in str(view.crowd())
+    assert store.caches[missing].resource.title in str(view.snapshot())
 
 
-async def test_pods_that_are_known_are_counted(store: Store) -> None:
+async def test_pods_that_are_known_are_counted(store: ClusterCache) -> None:
     """The same with all caches: so it was for the one that was missing."""
     known(store)
     answer, _ = await answered(store, vm("vm"))
@@ -277,9 +279,9 @@ async def test_without_the_guard_all_are_pinned(
     """Nobody is asked for room; and nothing is assumed."""
     assert cluster.collections
     async with connected(server, tmp_path) as api:
-        store = Store(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=resources(LONGHORN_NAMESPACE, pods))
+        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=resources(LONGHORN_NAMESPACE, pods))
         async with running(store):
-            assert store.view().crowd() is None
+            assert store.view().snapshot() is None
             assert all(await pinned(store, *vms()))
 
 
@@ -310,13 +312,15 @@ def test_an_assumed_pod_expires() -> None:
 
     async def assumed() -> list[int]:
         kinds = resources(LONGHORN_NAMESPACE)
-        crowd = WatchedCrowd({each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}, {})
+        snapshot = CachedSnapshot(
+            {each.kind: ListWatch(each, random=lambda: 0.0) for each in kinds if each.watched}, {}
+        )
         drawn = Pin(why=Reason.NO_CLAIMS.why(), required=(HOME,), preferred=())
-        crowd.assume(convert(builders.virt_launcher_pod(), Pod), "vms", drawn)
+        snapshot.assume(convert(builders.virt_launcher_pod(), Pod), "vms", drawn)
         found = []
         for seconds in (0.0, 9.0, 2.0):
             await after(seconds)
-            found.append(crowd.room(HOME).on_way + len(crowd._pods._assumed))
+            found.append(snapshot.room(HOME).on_way + len(snapshot._pods._assumed))
         return found
 
     with asyncio.Runner(loop_factory=Skipping) as runner:

@@ -11,17 +11,17 @@ from support.objects.builders import (
     virt_launcher_pod,
 )
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.evidence.share_managers import bound_volumes, resolve
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
-CLAIM = Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
-VOLUME = Ref(Kind.PERSISTENT_VOLUME, Key("", "pv"))
-MANAGER = Ref(Kind.SHARE_MANAGER, Key("", "h"))
-MANAGER_POD = Ref(Kind.SHARE_MANAGER_POD, Key("", "share-manager-h"))
+CLAIM = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+VOLUME = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
+MANAGER = Ref(Kind.SHARE_MANAGER, NamespacedName("", "h"))
+MANAGER_POD = Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
 
 PVC = persistent_volume_claim("disk", volume_name="pv")
 PV = persistent_volume("pv", claim="disk", handle="h")
@@ -282,22 +282,22 @@ def test_what_could_not_be_read_weakens_the_evidence(
 )
 def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
     """What lacks is asked for as soon as its name is known, and together where it can be."""
-    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, Gap.UNREAD))
-    assert resolve(pod("disk"), "vms", view) == Needs(refs)
+    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, Gap.NOT_CACHED))
+    assert resolve(pod("disk"), "vms", view) == NeedObjects(refs)
 
 
 def test_all_claims_are_asked_for_at_once() -> None:
     """One round of reading serves every claim; a claim that is answered waits for the others."""
-    other = Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "state"))
-    view = Patchy(cluster(*BOUND), {CLAIM: Gap.UNREAD, other: Gap.UNREAD})
-    assert resolve(pod("disk", "absent", "state"), "vms", view) == Needs((CLAIM, other))
+    other = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
+    view = Patchy(cluster(*BOUND), {CLAIM: Gap.NOT_CACHED, other: Gap.NOT_CACHED})
+    assert resolve(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
 
 
 def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
     """Needs never names an object twice."""
     twin = {**PVC, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], Gap.UNREAD))
-    assert resolve(pod("disk", "twin"), "vms", view) == Needs((MANAGER, MANAGER_POD))
+    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], Gap.NOT_CACHED))
+    assert resolve(pod("disk", "twin"), "vms", view) == NeedObjects((MANAGER, MANAGER_POD))
 
 
 @pytest.mark.parametrize(

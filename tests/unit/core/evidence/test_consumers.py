@@ -7,26 +7,26 @@ from msgspec import convert
 from support.fakes.views import Patchy, cluster
 from support.objects.builders import persistent_volume, persistent_volume_claim, vm_pod, volume_attachment
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.storage import PersistentVolume, claim_of
 from webhook.core.evidence.consumers import resolve
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 
 Object = dict[str, Any]
 VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]
-PV = Ref(Kind.PERSISTENT_VOLUME, Key("", "h"))
-TICKETS = Ref(Kind.VOLUME_ATTACHMENT, Key("", "h"))
-CACHE = Ref(Kind.VIRT_LAUNCHER_POD, Key("vms", "disk"))
-UNREAD = {PV: Gap.UNREAD, TICKETS: Gap.UNREAD}
+PV = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
+TICKETS = Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
+CACHE = Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
+NOT_CACHED = {PV: Gap.NOT_CACHED, TICKETS: Gap.NOT_CACHED}
 PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
 
 
 def pods_on(node: str, namespace: str = "vms") -> Ref:
     """The virt-launcher pods of a namespace on a node."""
-    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, Key(namespace, node))
+    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
 
 
 def vm(name: str, **parts: Any) -> Object:
@@ -39,7 +39,7 @@ def tickets(*nodes: str) -> Object:
     return volume_attachment("h", [("csi-attacher", node) for node in nodes])
 
 
-def resolved(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[Finding] | Needs:
+def resolved(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[Finding] | NeedObjects:
     """What uses the volume in a cluster that has it, as far as `gaps` let us see."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {})
     return resolve("h", view, Policy())
@@ -55,39 +55,39 @@ def found(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[tuple[Re
 @pytest.mark.parametrize(
     ("objects", "gaps", "refs"),
     [
-        pytest.param([], {PV: Gap.UNREAD}, [PV], id="which claim the volume has"),
-        pytest.param([], {TICKETS: Gap.UNREAD}, [TICKETS], id="nobody uses the volume, as far as is known"),
-        pytest.param([vm("a")], {TICKETS: Gap.UNREAD}, [TICKETS], id="a VM that is on no node"),
-        pytest.param([vm("a", node="n1", opt_in=None)], {TICKETS: Gap.UNREAD}, [TICKETS], id="only another VM"),
-        pytest.param([vm("a", node="n1", phase="Failed")], {TICKETS: Gap.UNREAD}, [TICKETS], id="a VM that ended"),
-        pytest.param([], {CACHE: Gap.UNAVAILABLE, TICKETS: Gap.UNREAD}, [TICKETS], id="no cache of VMs"),
+        pytest.param([], {PV: Gap.NOT_CACHED}, [PV], id="which claim the volume has"),
+        pytest.param([], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="nobody uses the volume, as far as is known"),
+        pytest.param([vm("a")], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="a VM that is on no node"),
+        pytest.param([vm("a", node="n1", opt_in=None)], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="only another VM"),
+        pytest.param([vm("a", node="n1", phase="Failed")], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="a VM that ended"),
+        pytest.param([], {CACHE: Gap.UNAVAILABLE, TICKETS: Gap.NOT_CACHED}, [TICKETS], id="no cache of VMs"),
         pytest.param(
             [tickets("n2", "n1")],
-            {pods_on("n1"): Gap.UNREAD, pods_on("n2"): Gap.UNREAD},
+            {pods_on("n1"): Gap.NOT_CACHED, pods_on("n2"): Gap.NOT_CACHED},
             [pods_on("n1"), pods_on("n2")],
             id="who a ticket is for, of all tickets at once",
         ),
         pytest.param(
             [tickets("n2", "n1"), vm("a", node="n1", opt_in=None)],
-            {pods_on("n1"): Gap.UNREAD, pods_on("n2"): Gap.UNREAD},
+            {pods_on("n1"): Gap.NOT_CACHED, pods_on("n2"): Gap.NOT_CACHED},
             [pods_on("n2")],
             id="who a ticket is for, unless that is known",
         ),
         pytest.param(
             [tickets("n1"), persistent_volume("again", claim="again", handle="h")],
-            {pods_on("n1"): Gap.UNREAD},
+            {pods_on("n1"): Gap.NOT_CACHED},
             [pods_on("n1")],
             id="once for two claims of one namespace",
         ),
         pytest.param(
             [tickets("n1"), persistent_volume("again", claim="disk", handle="h", namespace="other")],
-            {pods_on("n1"): Gap.UNREAD, pods_on("n1", "other"): Gap.UNREAD},
+            {pods_on("n1"): Gap.NOT_CACHED, pods_on("n1", "other"): Gap.NOT_CACHED},
             [pods_on("n1"), pods_on("n1", "other")],
             id="in each namespace that has a claim",
         ),
         pytest.param(
             [tickets("n6", "n5", "n4", "n3", "n2", "n1")],
-            {pods_on(f"n{i}"): Gap.UNREAD for i in range(1, 7)},
+            {pods_on(f"n{i}"): Gap.NOT_CACHED for i in range(1, 7)},
             [pods_on(f"n{i}") for i in range(1, 5)],
             id="of four tickets at most",
         ),
@@ -95,7 +95,7 @@ def found(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[tuple[Re
 )
 def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: list[Ref]) -> None:
     """Only what can change the answer is asked for, and each reference once."""
-    assert resolved(*objects, gaps=gaps) == Needs(tuple(refs))
+    assert resolved(*objects, gaps=gaps) == NeedObjects(tuple(refs))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: li
 )
 def test_no_ticket_is_read_where_a_node_is_known(objects: list[Object]) -> None:
     """The cache of VMs is enough: an admission in the steady state costs no read."""
-    assert found(*objects, tickets("n2"), gaps={TICKETS: Gap.UNREAD, pods_on("n2"): Gap.UNREAD})[0][1] == "n1"
+    assert found(*objects, tickets("n2"), gaps={TICKETS: Gap.NOT_CACHED, pods_on("n2"): Gap.NOT_CACHED})[0][1] == "n1"
 
 
 @pytest.mark.parametrize(
@@ -218,4 +218,6 @@ def test_a_volume_that_leads_to_no_claim(spec: Object | None) -> None:
 def test_a_volume_leads_to_its_claim() -> None:
     """By spec.claimRef, which a controller has set before anybody could use the volume."""
     spec = {"csi": PLAIN_CSI, "claimRef": {"namespace": "vms", "name": "disk"}}
-    assert claim_of(convert({"metadata": {"name": "x"}, "spec": spec}, PersistentVolume), "h") == Key("vms", "disk")
+    assert claim_of(convert({"metadata": {"name": "x"}, "spec": spec}, PersistentVolume), "h") == NamespacedName(
+        "vms", "disk"
+    )

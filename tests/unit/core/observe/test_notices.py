@@ -23,7 +23,7 @@ from webhook.core.admit import Answer, Entry, admit, unchanged
 from webhook.core.api.admission_review import decode
 from webhook.core.decision import tell
 from webhook.core.observe import events
-from webhook.core.observe.events import Notice
+from webhook.core.observe.events import Event
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView
@@ -47,7 +47,7 @@ def answer(pod: Object, *objects: Object, entry: Entry = Entry.VIRT_LAUNCHER, **
     return found
 
 
-def told(pod: Object, *objects: Object, **parts: Any) -> list[Notice]:
+def told(pod: Object, *objects: Object, **parts: Any) -> list[Event]:
     """What is told of a pod."""
     found = answer(pod, *objects, **parts)
     said = events.of(found, parts.get("entry", Entry.VIRT_LAUNCHER))
@@ -176,7 +176,7 @@ CONSUMED: Final = [persistent_volume("h", claim="disk"), node("n1"), node("n2"),
 SHARE_MANAGER: Final = share_manager_pod("h", phase=None)
 
 
-def steered(*objects: Object, **parts: Any) -> list[Notice]:
+def steered(*objects: Object, **parts: Any) -> list[Event]:
     """What is told of the volume's share-manager pod."""
     return told(SHARE_MANAGER, *CONSUMED, *objects, entry=Entry.SHARE_MANAGER, **parts)
 

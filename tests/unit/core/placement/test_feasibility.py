@@ -6,7 +6,7 @@ from support.fakes.views import Patchy, cluster
 from support.models import oracle
 from support.objects.builders import longhorn_node, node, on_node, persistent_volume, taint, virt_launcher_pod
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
@@ -15,9 +15,9 @@ from webhook.core.placement.feasibility import judge, undecidable
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import Gap, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
-N1, LONGHORN_N1 = Ref(Kind.NODE, Key("", "n1")), Ref(Kind.LONGHORN_NODE, Key("", "n1"))
+N1, LONGHORN_N1 = Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1"))
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 
 
@@ -163,15 +163,15 @@ def test_what_forbids_even_a_preference_is_told_first() -> None:
 @pytest.mark.parametrize(
     ("gaps", "refs"),
     [
-        pytest.param({N1: Gap.UNREAD}, (N1,), id="the node"),
-        pytest.param({LONGHORN_N1: Gap.UNREAD}, (LONGHORN_N1,), id="Longhorn's node"),
-        pytest.param({N1: Gap.UNREAD, LONGHORN_N1: Gap.UNREAD}, (N1, LONGHORN_N1), id="both at once"),
-        pytest.param({N1: Gap.UNAVAILABLE, LONGHORN_N1: Gap.UNREAD}, (LONGHORN_N1,), id="one is given up"),
+        pytest.param({N1: Gap.NOT_CACHED}, (N1,), id="the node"),
+        pytest.param({LONGHORN_N1: Gap.NOT_CACHED}, (LONGHORN_N1,), id="Longhorn's node"),
+        pytest.param({N1: Gap.NOT_CACHED, LONGHORN_N1: Gap.NOT_CACHED}, (N1, LONGHORN_N1), id="both at once"),
+        pytest.param({N1: Gap.UNAVAILABLE, LONGHORN_N1: Gap.NOT_CACHED}, (LONGHORN_N1,), id="one is given up"),
     ],
 )
 def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]) -> None:
     """Everything that is lacking is asked for together."""
-    assert judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == Needs(refs)
+    assert judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == NeedObjects(refs)
 
 
 @pytest.mark.parametrize(

@@ -11,34 +11,34 @@ from support.models.node_crowd import Crowded, There
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.api.meta import Key, LabelSelector
+from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import Verdict
 from webhook.core.placement import fit
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.cache import Attendant
+from webhook.core.scheduler.state.cache import PodInfo
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.pod_index import Presence
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Crowd
-from webhook.core.view import Gap, Kind, Needs, Ref
+from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
 
 
-def there(*pods: Attendant, **more: Any) -> There:
+def there(*pods: PodInfo, **more: Any) -> There:
     """These pods are on n1."""
     made = There(**more)
     for pod in pods:
-        made.gathering.add(pod)
+        made.scheduler_cache.add(pod)
     return made
 
 
-def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> Attendant:
+def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> PodInfo:
     """A pod on n1."""
-    return Attendant(namespace="vms", node="n1", usage=Usage((("cpu", cpu),)), presence=presence, **described)
+    return PodInfo(namespace="vms", node="n1", usage=Usage((("cpu", cpu),)), presence=presence, **described)
 
 
 def asking(cpu: str = "500m", **spec: Any) -> Pod:
@@ -47,9 +47,9 @@ def asking(cpu: str = "500m", **spec: Any) -> Pod:
     return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
 
 
-def verdict(crowd: Crowd | str | None, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> Verdict:
+def verdict(snapshot: Snapshot | str | None, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> Verdict:
     """What is said of n1."""
-    found = fit.judge("n1", fit.applicant(pod or asking(), "vms", volumes), Crowded(crowd))
+    found = fit.judge("n1", fit.applicant(pod or asking(), "vms", volumes), Crowded(snapshot))
     assert isinstance(found, Verdict)
     return found
 
@@ -60,13 +60,13 @@ FULL = taking(501)
 WAITS = taking(501, Presence.EXPECTED)
 
 
-def coming(cpu: int, **described: Any) -> Attendant:
+def coming(cpu: int, **described: Any) -> PodInfo:
     """A pod that is drawn to n1, and that kube-scheduler has not looked at yet."""
     return taking(cpu, Presence.EXPECTED, on_way=True, **described)
 
 
 PORTS = [{"containerPort": 80, "hostPort": 80}]
-TAKEN = Attendant(namespace="vms", node="n1", usage=fit.applicant(asking("1m", ports=PORTS), "vms").usage)
+TAKEN = PodInfo(namespace="vms", node="n1", usage=fit.applicant(asking("1m", ports=PORTS), "vms").usage)
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
 DATABASE = taking(1, labels={"app": "db"})
 REPELS = taking(
@@ -167,10 +167,10 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
 }
 
 
-@pytest.mark.parametrize(("crowd", "pod", "expected"), VERDICTS.values(), ids=VERDICTS)
-def test_what_the_others_have_left(crowd: There, pod: Pod, expected: tuple[Reason, bool]) -> None:
+@pytest.mark.parametrize(("snapshot", "pod", "expected"), VERDICTS.values(), ids=VERDICTS)
+def test_what_the_others_have_left(snapshot: There, pod: Pod, expected: tuple[Reason, bool]) -> None:
     """Each rule refuses for its reason; what could be the place of a pod that is pinned there is not even preferred."""
-    found = verdict(crowd, pod)
+    found = verdict(snapshot, pod)
     assert (found.why.reason, found.preferable) == expected
 
 
@@ -209,13 +209,13 @@ def test_the_node_s_own_rules_come_first() -> None:
 
 def test_what_was_not_read_is_asked_for() -> None:
     """Before any pod is counted."""
-    ref = Ref(Kind.NODE, Key("", "n1"))
-    found = fit.judge("n1", fit.applicant(asking(), "vms"), Crowded(there(), {ref: Gap.UNREAD}))
-    assert found == Needs((ref,))
+    ref = Ref(Kind.NODE, NamespacedName("", "n1"))
+    found = fit.judge("n1", fit.applicant(asking(), "vms"), Crowded(there(), {ref: Gap.NOT_CACHED}))
+    assert found == NeedObjects((ref,))
 
 
 @pytest.mark.parametrize(
-    ("crowd", "pod", "reason"),
+    ("snapshot", "pod", "reason"),
     [
         pytest.param(there(), asking(affinity=APART), None, id="between pods, and they are known"),
         pytest.param(None, asking(affinity=APART), Reason.INTER_POD_AFFINITY, id="between pods, guard off"),
@@ -227,9 +227,9 @@ def test_what_was_not_read_is_asked_for() -> None:
         pytest.param(None, asking(schedulingGates=[{"name": "q"}]), Reason.SCHEDULING_GATED, id="a gate, guard off"),
     ],
 )
-def test_what_no_node_can_be_judged_by(crowd: Crowd | None, pod: Pod, reason: Reason | None) -> None:
+def test_what_no_node_can_be_judged_by(snapshot: Snapshot | None, pod: Pod, reason: Reason | None) -> None:
     """Rules between pods are undecidable only where the pods are not known."""
-    why = fit.undecidable(pod, Crowded(crowd))
+    why = fit.undecidable(pod, Crowded(snapshot))
     assert (why and why.reason) == reason
 
 
@@ -237,7 +237,7 @@ SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
 
 
 @pytest.mark.parametrize(
-    ("crowd", "pod", "told"),
+    ("snapshot", "pod", "told"),
     [
         pytest.param(there(replicas=2), asking(), None, id="nothing"),
         pytest.param(there(replicas=2), asking(ports=PORTS), "host port", id="a host port"),
@@ -249,34 +249,34 @@ SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
         pytest.param("not listed", asking(ports=PORTS), None, id="pods are not known"),
     ],
 )
-def test_what_no_replica_has_a_share_of(crowd: Crowd | str | None, pod: Pod, told: str | None) -> None:
+def test_what_no_replica_has_a_share_of(snapshot: Snapshot | str | None, pod: Pod, told: str | None) -> None:
     """Two replicas could both pin such a pod to one node at the same moment, and one of the pods would be stranded."""
-    why = fit.indivisible(fit.applicant(pod, "vms"), Crowded(crowd))
+    why = fit.indivisible(fit.applicant(pod, "vms"), Crowded(snapshot))
     assert (why is None) if told is None else (why is not None and told in why.sentence)
 
 
 def after_a_crowd(*, settled: bool) -> There:
     """Two VMs came to n1, and are bound elsewhere; or, where all know of them, are on their way still."""
     made = there()
-    vms = [made.gathering.add(coming(400, vm=True)) for _ in range(2)]
+    vms = [made.scheduler_cache.add(coming(400, vm=True)) for _ in range(2)]
     if settled:
-        made.gathering.confirm(made.gathering.add(coming(1, vm=True, in_flight=True)))
+        made.scheduler_cache.confirm(made.scheduler_cache.add(coming(1, vm=True, in_flight=True)))
         return made
-    made.gathering.add(taking(1))
+    made.scheduler_cache.add(taking(1))
     for vm in vms:
-        made.gathering.remove(vm)
+        made.scheduler_cache.remove(vm)
     return made
 
 
 @pytest.mark.parametrize(
-    ("crowd", "expected"),
+    ("snapshot", "expected"),
     [
         pytest.param(after_a_crowd(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"),
         pytest.param(after_a_crowd(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
     ],
 )
-def test_amid_a_crowd_a_vm_is_drawn_and_not_pinned(crowd: There, expected: tuple[Reason, bool]) -> None:
+def test_amid_a_crowd_a_vm_is_drawn_and_not_pinned(snapshot: There, expected: tuple[Reason, bool]) -> None:
     """Kube-scheduler settles who gets the places, however many are drawn there."""
-    found = verdict(crowd)
+    found = verdict(snapshot)
     assert (found.why.reason, found.preferable) == expected
     assert found.fits is (expected[0] is Reason.CROWD_BEFORE)

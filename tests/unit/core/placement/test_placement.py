@@ -14,13 +14,13 @@ from support.objects.builders import (
     virt_launcher_pod,
 )
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, WeightedNode, tell
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import decide
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, Needs, Ref
+from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
 Object = dict[str, Any]
 SPREAD = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
@@ -39,7 +39,7 @@ def disk(name: str, on: str, *, firm: bool = True) -> list[Object]:
 def decision(pod: Object, *objects: Object) -> Pin | Leave:
     """What is decided for a pod in a cluster of these objects."""
     found = decide(convert(pod, Pod), "vms", cluster(*objects), Policy())
-    assert not isinstance(found, Needs)
+    assert not isinstance(found, NeedObjects)
     return found
 
 
@@ -217,27 +217,27 @@ def test_the_claim_that_came_furthest_gives_the_reason(objects: list[Object], re
     ("gaps", "refs"),
     [
         pytest.param(
-            [Ref(Kind.PERSISTENT_VOLUME, Key("", "pv-a")), Ref(Kind.NODE, Key("", "n1"))],
-            (Ref(Kind.PERSISTENT_VOLUME, Key("", "pv-a")),),
+            [Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")), Ref(Kind.NODE, NamespacedName("", "n1"))],
+            (Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),),
             id="the claims first",
         ),
         pytest.param(
-            [Ref(Kind.NODE, Key("", "n1")), Ref(Kind.NODE, Key("", "n2"))],
-            (Ref(Kind.NODE, Key("", "n1")), Ref(Kind.NODE, Key("", "n2"))),
+            [Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.NODE, NamespacedName("", "n2"))],
+            (Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.NODE, NamespacedName("", "n2"))),
             id="then all nodes at once",
         ),
     ],
 )
 def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) -> None:
     """No decision is made before everything that it rests on was read."""
-    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, Gap.UNREAD))
+    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, Gap.NOT_CACHED))
     pod = convert(virt_launcher_pod(claims=["a", "b"]), Pod)
-    assert decide(pod, "vms", view, Policy()) == Needs(refs)
+    assert decide(pod, "vms", view, Policy()) == NeedObjects(refs)
 
 
 def test_evidence_in_doubt_is_preferred_and_says_so() -> None:
     """What may have changed since, and could not be confirmed, carries no hard pin."""
-    view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, doubt="ShareManager h-a, last known 42 s ago")
+    view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, staleness="ShareManager h-a, last known 42 s ago")
     found = decide(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
     assert isinstance(found, Pin)
     assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.UNCONFIRMED)

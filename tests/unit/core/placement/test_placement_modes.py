@@ -11,7 +11,7 @@ from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Mode, Policy, foreign
 from webhook.core.placement.virt_launcher import decide
 from webhook.core.reasons import Reason
-from webhook.core.view import Needs
+from webhook.core.view import NeedObjects
 
 Object = dict[str, Any]
 POD_KIND = {"group": "", "version": "v1", "kind": "Pod"}
@@ -26,7 +26,7 @@ CLUSTER = [
 def decision(pod: Object, mode: Mode = Mode.REQUIRED) -> Pin | Leave:
     """What is decided for a pod in a cluster where its claim `a` leads to n1."""
     found = decide(convert(pod, Pod), "vms", cluster(*CLUSTER), Policy(mode=mode))
-    assert not isinstance(found, Needs)
+    assert not isinstance(found, NeedObjects)
     return found
 
 

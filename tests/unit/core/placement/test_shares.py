@@ -1,8 +1,8 @@
 """No VM that was pinned is ever without a place: every order of steps of a small cluster, checked one by one.
 
 One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
-is stated in webhook.core.scheduler.state.cache.Gathering. All else is free: how far each replica's watch is behind,
-which replica is
+is stated in webhook.core.scheduler.state.cache.SchedulerCache. All else is free: how far each replica's watch is
+behind, which replica is
 asked, and which of the created pods the scheduler takes next. With SHARES_VMS=5 one VM more is looked at.
 """
 
@@ -21,7 +21,7 @@ from support.objects import builders
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
 from webhook.core.placement import fit
-from webhook.core.scheduler.state.cache import Attendant, Counted, Gathering
+from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
 from webhook.core.scheduler.state.pod_index import Presence
 
 VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
@@ -122,36 +122,40 @@ def _become(state: State, index: int, what: str) -> State:
 @cache
 def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...], seen: tuple[Event, ...]) -> Verdict:
     """What a replica says that has given these answers, and has seen these events."""
-    gathering, counted, assumed = Gathering(), {}, {}
+    scheduler_cache, counted, assumed = SchedulerCache(), {}, {}
     answers = {index: vm.knew for vm, index in own}
     for number in range(len(seen) + 1):
         for index in (index for index, knew in answers.items() if knew == number):
-            assumed[index] = gathering.add(_drawn(vms[index], in_flight=True))
+            assumed[index] = scheduler_cache.add(_drawn(vms[index], in_flight=True))
         if number < len(seen):
-            _hear(gathering, counted, assumed, seen[number], vms)
+            _hear(scheduler_cache, counted, assumed, seen[number], vms)
     has = {"pods": 100, "cpu": cluster.places * CPU}
-    there = There(gathering=gathering, replicas=cluster.replicas, has=has)
+    there = There(scheduler_cache=scheduler_cache, replicas=cluster.replicas, has=has)
     verdict = fit.judge("n1", ASKING, Crowded(there))
     assert isinstance(verdict, Verdict)
     return verdict
 
 
 def _hear(
-    gathering: Gathering, counted: dict[int, Counted], assumed: dict[int, Counted], event: Event, vms: tuple[VM, ...]
+    scheduler_cache: SchedulerCache,
+    counted: dict[int, PodHandle],
+    assumed: dict[int, PodHandle],
+    event: Event,
+    vms: tuple[VM, ...],
 ) -> None:
     """As webhook.kube.scheduler_cache.assumed_pods does."""
     if event.vm in assumed:
-        gathering.confirm(assumed.pop(event.vm))
+        scheduler_cache.confirm(assumed.pop(event.vm))
     if event.vm in counted:
-        gathering.remove(counted.pop(event.vm))
+        scheduler_cache.remove(counted.pop(event.vm))
     if event.what == CREATED:
-        counted[event.vm] = gathering.add(_drawn(vms[event.vm], in_flight=False))
+        counted[event.vm] = scheduler_cache.add(_drawn(vms[event.vm], in_flight=False))
     elif event.what == HERE:
-        counted[event.vm] = gathering.add(Attendant(namespace="vms", node="n1", usage=ASKING.usage))
+        counted[event.vm] = scheduler_cache.add(PodInfo(namespace="vms", node="n1", usage=ASKING.usage))
 
 
-def _drawn(vm: VM, *, in_flight: bool) -> Attendant:
-    return Attendant(
+def _drawn(vm: VM, *, in_flight: bool) -> PodInfo:
+    return PodInfo(
         namespace="vms",
         node="n1",
         usage=ASKING.usage,

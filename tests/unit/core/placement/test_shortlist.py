@@ -14,7 +14,7 @@ from support.fakes.views import Patchy, cluster
 from support.objects.builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
 
 from webhook.core.api.longhorn import LonghornNode
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.placement.fit import applicant
@@ -53,7 +53,7 @@ class Counting(Patchy):
 class Uncounted(Patchy):
     """A view that can't tell what is on the nodes."""
 
-    def crowd(self) -> str:
+    def snapshot(self) -> str:
         """As ClusterView says."""
         return "pods were not listed yet"
 
@@ -130,17 +130,17 @@ def test_no_more_nodes_are_looked_at_than_the_list_needs() -> None:
 
 def test_nothing_is_read_for_a_list() -> None:
     """A node that no cache has, or that could not be read, is left out."""
-    lost = {Ref(Kind.NODE, Key("", name)): Gap.UNREAD for name in NAMES[2::2]}
-    lost |= {Ref(Kind.NODE, Key("", name)): Gap.UNAVAILABLE for name in NAMES[3::4]}
+    lost = {Ref(Kind.NODE, NamespacedName("", name)): Gap.NOT_CACHED for name in NAMES[2::2]}
+    lost |= {Ref(Kind.NODE, NamespacedName("", name)): Gap.UNAVAILABLE for name in NAMES[3::4]}
     found = picked(Patchy(WHOLE, lost))
     assert len(found) == LIST
-    assert not {Ref(Kind.NODE, Key("", name)) for name in found} & set(lost)
+    assert not {Ref(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
 
 
 def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
     """Nor is one on the list of which Longhorn's own object was not read."""
     ready = [longhorn_node(name) for name in NAMES]
-    lost = {Ref(Kind.LONGHORN_NODE, Key("", name)): Gap.UNREAD for name in NAMES[2:900]}
+    lost = {Ref(Kind.LONGHORN_NODE, NamespacedName("", name)): Gap.NOT_CACHED for name in NAMES[2:900]}
     found = picked(Patchy(cluster(*map(node, NAMES), *ready), lost))
     assert set(found) <= {*NAMES[:2], *NAMES[900:]}
 

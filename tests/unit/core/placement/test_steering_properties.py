@@ -27,19 +27,23 @@ from support.strategies.affinity_shapes import NODES
 from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
 from support.strategies.strategies import NAMESPACE, Scenario
 
-from webhook.core.api.meta import Key
-from webhook.core.view import Gap, Kind, Needs, Ref
+from webhook.core.api.meta import NamespacedName
+from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
 LEAST_OF_A_LIST = 16
 ROUNDS = 4  # the volume, its tickets, the pods there, the nodes: where no cache knows anything
 _SOME = (*NODES, "ghost", *MANY[:2])
 _REFERENCES = [
-    Ref(Kind.PERSISTENT_VOLUME, Key("", VOLUME)),
-    Ref(Kind.VOLUME_ATTACHMENT, Key("", VOLUME)),
-    *(Ref(Kind.VIRT_LAUNCHERS_ON_NODE, Key(space, node)) for space in (NAMESPACE, "other") for node in _SOME),
-    *(Ref(kind, Key("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in _SOME),
+    Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", VOLUME)),
+    Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", VOLUME)),
+    *(
+        Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(space, node))
+        for space in (NAMESPACE, "other")
+        for node in _SOME
+    ),
+    *(Ref(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in _SOME),
 ]
-_CACHES = {Ref(Kind.VIRT_LAUNCHER_POD, Key(NAMESPACE, f"c{i}")): Gap.UNAVAILABLE for i in range(2)}
+_CACHES = {Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName(NAMESPACE, f"c{i}")): Gap.UNAVAILABLE for i in range(2)}
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
 
@@ -151,9 +155,9 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
     """Reading what Needs asks for and asking again comes to an end soon, and asks for nothing twice."""
     caches = {} if caches_know else _CACHES
     whole = cluster(*scenario.objects)
-    gaps = {**dict.fromkeys(unread, Gap.UNREAD), **caches}
+    gaps = {**dict.fromkeys(unread, Gap.NOT_CACHED), **caches}
     rounds = 0
-    while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), Needs):
+    while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), NeedObjects):
         rounds += 1
         assert answer.refs
         assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
@@ -161,7 +165,7 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
             del gaps[ref]  # a KeyError would be a reference that was read before
     assert rounds <= ROUNDS
     at_once = ask(scenario.pod, scenario, Patchy(whole, {**gaps, **caches}))
-    assert not isinstance(at_once, Needs)
+    assert not isinstance(at_once, NeedObjects)
     assert answer.body == at_once.body
 
 
@@ -181,7 +185,7 @@ def test_what_could_not_be_read_never_narrows_to_what_is_not_known(
         for node in places(scenario):
             name = oracle.name_of(node)
             if oracle.affinity_admits(found.pod, node):
-                assert Ref(Kind.NODE, Key("", name)) not in lost
+                assert Ref(Kind.NODE, NamespacedName("", name)) not in lost
 
 
 def _listed(scenario: Scenario) -> bool:

@@ -22,7 +22,7 @@ from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget, OutOfSteps
 from webhook.core.scheduler.state.pod_index import Presence
-from webhook.core.scheduler.status import Ruling, Undecided
+from webhook.core.scheduler.status import Status, Unknown
 
 MANY = 2_000
 STEPS = 500
@@ -130,7 +130,7 @@ def test_the_work_is_bounded_by_the_steps(newcomer: Object, there: list[Object],
     taken = sum(budget.most - budget.left for budget in budgets)
     own_terms = sum(len(terms[REQUIRED]) for terms in newcomer["spec"]["affinity"].values() if REQUIRED in terms)
     assert instructions[0] <= 12 * taken + 2_000 * (1 + own_terms)
-    gave_up = [each for each in rulings if isinstance(each, Undecided)]
+    gave_up = [each for each in rulings if isinstance(each, Unknown)]
     assert all(each.cause is Reason.TOO_MANY_NEIGHBOURS for each in gave_up)
     assert all(f"a budget of {most} steps" in each.why.sentence for each in gave_up)
     assert gave_up or most > STEPS
@@ -144,10 +144,10 @@ def test_a_smaller_budget_changes_no_answer(random: Random, steps: int) -> None:
     asked = Judge(situation)
     for pod_there in situation.pods:
         if maker.odds(20):
-            add(asked.neighbours, pod_there, Presence.EXPECTED)
+            add(asked.pod_index, pod_there, Presence.EXPECTED)
     for rule in (asked.interpod, asked.spread):
         few = rule(Budget(steps))
-        if not isinstance(few, Undecided):
+        if not isinstance(few, Unknown):
             assert few == rule()
 
 
@@ -163,7 +163,7 @@ def test_a_smaller_budget_changes_no_answer(random: Random, steps: int) -> None:
     ],
 )
 def test_from_too_few_steps_to_enough(
-    newcomer: Object, rule: Callable[[Judge, Budget], Ruling], cause: Reason | None
+    newcomer: Object, rule: Callable[[Judge, Budget], Status], cause: Reason | None
 ) -> None:
     """Wherever the steps end on the way, it is said; with enough of them it is decided."""
     there = pod("n0", apart=[term()] if cause is Reason.REPELLED else ())

@@ -1,22 +1,22 @@
 import pytest
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.status import ALLOWED, Refused, Ruling, Undecided, overall
+from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, overall
 
-NO, PERHAPS = Refused(Reason.REPELLED, {}), Undecided(Reason.LABEL_NOT_KEPT, {})
+NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.LABEL_NOT_KEPT, {})
 
 
 @pytest.mark.parametrize(
     ("rulings", "expected"),
     [
-        pytest.param([], ALLOWED, id="no rule"),
-        pytest.param([ALLOWED, ALLOWED], ALLOWED, id="all admit"),
-        pytest.param([ALLOWED, PERHAPS, ALLOWED], PERHAPS, id="one is not settled"),
-        pytest.param([PERHAPS, NO, ALLOWED], NO, id="a refusal after what is not settled"),
-        pytest.param([PERHAPS, Undecided(Reason.REPELLED, {})], PERHAPS, id="the first of several"),
+        pytest.param([], PASSED, id="no rule"),
+        pytest.param([PASSED, PASSED], PASSED, id="all admit"),
+        pytest.param([PASSED, PERHAPS, PASSED], PERHAPS, id="one is not settled"),
+        pytest.param([PERHAPS, NO, PASSED], NO, id="a refusal after what is not settled"),
+        pytest.param([PERHAPS, Unknown(Reason.REPELLED, {})], PERHAPS, id="the first of several"),
     ],
 )
-def test_several_rules_must_all_admit(rulings: list[Ruling], expected: Ruling) -> None:
+def test_several_rules_must_all_admit(rulings: list[Status], expected: Status) -> None:
     """One refusal refuses; what is not settled is so only where nothing refuses."""
     assert overall(rulings) == expected
 
@@ -31,5 +31,5 @@ def test_a_refusal_ends_it() -> None:
 def test_a_ruling_tells_why() -> None:
     """The cause with its names, whether it refuses or is not settled."""
     names = {"rule": "a rule", "key": "app"}
-    for ruling in (Refused(Reason.LABEL_NOT_KEPT, names), Undecided(Reason.LABEL_NOT_KEPT, names)):
+    for ruling in (Rejected(Reason.LABEL_NOT_KEPT, names), Unknown(Reason.LABEL_NOT_KEPT, names)):
         assert ruling.why == Reason.LABEL_NOT_KEPT.why(**names)

@@ -35,7 +35,7 @@ class Shelf(Described):
         self.asked.append(f"{namespace}/{key}")
         found = self._objects.get(key)
         if isinstance(found, str):
-            return Listed(trouble=found)
+            return Listed(problem=found)
         return Listed([] if found is None else [Document(key, {"apiVersion": "x", "kind": type_.kind, **found})])
 
 

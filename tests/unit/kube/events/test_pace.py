@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.kube.events.rate_limit import Memory, Pace
+from webhook.kube.events.rate_limit import RateLimiter, TTLCache
 
 
-def pace(per_second: float = 10, burst: int = 3, chance: float = 1.0) -> Pace:
+def pace(per_second: float = 10, burst: int = 3, chance: float = 1.0) -> RateLimiter:
     """A pace whose jitter is this."""
-    return Pace(per_second, burst, random=lambda: chance)
+    return RateLimiter(per_second, burst, random=lambda: chance)
 
 
 def test_a_burst_goes_at_once_and_the_rest_evenly() -> None:
@@ -75,7 +75,7 @@ def test_a_server_that_asks_for_time_gets_it(asked: float, seconds: float) -> No
 
 def test_what_happened_is_known_for_a_while() -> None:
     """Just until the time is over; once more begins it anew."""
-    memory = Memory(10, 5)
+    memory = TTLCache(10, 5)
     assert not memory.has("a", 100)
     memory.add("a", 100)
     assert (memory.has("a", 109.9), memory.has("b", 101), memory.has("a", 110)) == (True, False, False)
@@ -85,7 +85,7 @@ def test_what_happened_is_known_for_a_while() -> None:
 
 def test_the_oldest_is_forgotten_where_there_is_too_much() -> None:
     """What happened again is young again."""
-    memory = Memory(10, 2)
+    memory = TTLCache(10, 2)
     for now, what in ((100, "a"), (101, "b"), (102, "a"), (103, "c")):
         memory.add(what, now)
     assert [memory.has(what, 104) for what in "abc"] == [True, False, True]
@@ -93,7 +93,7 @@ def test_the_oldest_is_forgotten_where_there_is_too_much() -> None:
 
 def test_what_is_over_is_not_kept() -> None:
     """A memory of much that is long over holds nothing of it."""
-    memory = Memory(10, 1000)
+    memory = TTLCache(10, 1000)
     for number in range(500):
         memory.add(number, number)
     assert len(memory) <= 11

@@ -16,7 +16,7 @@ from support.objects import builders
 from webhook.core.scheduler.budget import Budget
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
-from webhook.kube.informer.index import Groups, Index, Names
+from webhook.kube.informer.index import Index, Indexer, Names
 from webhook.kube.records.nodes import Nodes
 from webhook.kube.records.virt_launchers import ByClaim
 from webhook.kube.records.volumes import ByHandle
@@ -63,7 +63,7 @@ def says(index: Any) -> Any:
         return says(index.by_claim)
     if isinstance(index, Nodes):
         return _names(index), [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
-    assert isinstance(index, Groups)
+    assert isinstance(index, Indexer)
     assert index.of(NOBODY) == ()
     assert all(sorted(set(keys)) == sorted(index.of(about)) for about, keys in index._keys.items())
     assert all(index._keys.values()), "an empty group is kept"

@@ -17,12 +17,12 @@ from support.objects.builders import share_manager
 from support.strategies.strategies import Object, Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Pin
 from webhook.core.view import Kind
-from webhook.kube.cache.cluster_cache import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Reply
-from webhook.kube.client.errors import Trouble
+from webhook.kube.client.errors import ApiError
 
 KINDS = {path: kind for kind, path in PATHS.items()}
 STALE_SECONDS = 60.0
@@ -46,7 +46,7 @@ class Reads:
         self._items: dict[str, Object] = {}
         for each in objects:
             resource, meta = RESOURCES[KINDS[path_of(each)]], each["metadata"]
-            self._items[resource.item(Key(meta.get("namespace", ""), meta["name"]))] = each
+            self._items[resource.item(NamespacedName(meta.get("namespace", ""), meta["name"]))] = each
 
     @property
     def there(self) -> set[str]:
@@ -59,7 +59,7 @@ class Reads:
         self.asked += 1
         self.asked_for.add(path)
         if self.asked in self._failing:
-            raise Trouble("down")
+            raise ApiError("down")
         if query:
             items = [each for each in self._items.values() if path_of(each) == path]
             return Reply(200, json.dumps({"metadata": {"resourceVersion": "9"}, "items": items[:1]}).encode())
@@ -72,7 +72,7 @@ async def answer(
 ) -> tuple[Answer, Reads]:
     """The answer of a store in this state."""
     reads = Reads(scenario.objects, failing)
-    store = Store(reads, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
+    store = ClusterCache(reads, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
     loop = asyncio.get_running_loop()
     for kind, how in caches.items():
         objects = before if how == "outdated" else scenario.objects

@@ -15,7 +15,7 @@ from support.fakes.watching import RESOURCES
 from support.strategies.strategies import GONE, bend, chain, node
 
 from webhook.core.api.longhorn import LonghornNode, ShareManager
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -201,7 +201,7 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
         return  # core could not read it; that the wire does not raise is what is shown
     assert not isinstance(wire, NotJSON)
     key = resource.key_of(wire.metadata)
-    assert key == resource.key(Key(bent["metadata"].get("namespace", ""), bent["metadata"]["name"]))
+    assert key == resource.key(NamespacedName(bent["metadata"].get("namespace", ""), bent["metadata"]["name"]))
     assert reads(resource.build(key, resource.keep(wire))) == reads(expected)
 
 

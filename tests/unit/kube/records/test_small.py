@@ -9,7 +9,7 @@ import pytest
 from support.fakes.watching import RESOURCES, lists
 from support.objects.builders import node, share_manager, share_manager_pod
 
-from webhook.core.api.meta import Key
+from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.client.metadata import WireMeta
 from webhook.kube.client.wire import Decoders
@@ -27,7 +27,7 @@ def test_a_pod_is_found_by_its_own_name_alone(name: str) -> None:
     wire: Any = Decoders(resource.wire).object(json.dumps({"metadata": {"name": name}}).encode())
     objects = {resource.key_of(wire.metadata): resource.keep(wire)}
     for asked in ("share-manager-pvc-1", "pvc-1", "/pvc-1", "share-manager", "share-manager-share-manager-x"):
-        key = resource.key(Key("", asked))
+        key = resource.key(NamespacedName("", asked))
         assert (key in objects) == (asked == name)
         if key in objects:
             assert resource.build(key, objects[key]).metadata.name == name

@@ -15,7 +15,7 @@ from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.scheduler.state.cache import Attendant, Gathering
+from webhook.core.scheduler.state.cache import PodInfo, SchedulerCache
 from webhook.core.scheduler.state.node_counts import as_dict
 from webhook.core.scheduler.state.pod_index import Presence
 from webhook.core.scheduler.state.pod_requests import Usage
@@ -66,10 +66,10 @@ def owner_of(described: Object) -> tuple[str, str]:
     return meta["namespace"], meta["ownerReferences"][0]["uid"]
 
 
-def waiting(node: str, cpu: int = 1000) -> Attendant:
+def waiting(node: str, cpu: int = 1000) -> PodInfo:
     """A pod that is being created."""
     taken = Usage((("cpu", cpu),))
-    return Attendant(
+    return PodInfo(
         namespace="vms", node=node, usage=taken, presence=Presence.EXPECTED, on_way=True, vm=True, in_flight=True
     )
 
@@ -82,39 +82,43 @@ def plain(loads: Mapping[str, Any]) -> Any:
     }
 
 
-def says(gathering: Gathering) -> Any:
+def says(scheduler_cache: SchedulerCache) -> Any:
     """All that it says of any node, and every pod that it would find."""
     loads = {
         node: (each.load.pods, each.load.requested, each.drawn, each.coming, each.pinned, each.in_flight.pods)
-        for node, each in gathering._nodes.items()
+        for node, each in scheduler_cache._nodes.items()
     }
-    listed = [gathering.listed(in_flight=in_flight) for in_flight in (False, True)]
+    listed = [scheduler_cache.listed(in_flight=in_flight) for in_flight in (False, True)]
     labelled = {
-        (home, values): as_dict(held.tally)
-        for homes in gathering.neighbours._namespaces.values()
+        (home, values): as_dict(held.node_counts)
+        for homes in scheduler_cache.pod_index._namespaces.values()
         for home, group in homes.items()
         for values, held in group.items()
     }
-    repulsions = {key: as_dict(held.tally) for key, held in gathering.neighbours.repulsions._all.items() if held.tally}
-    return plain(loads), listed, labelled, repulsions
+    existing_anti_affinity = {
+        key: as_dict(held.node_counts)
+        for key, held in scheduler_cache.pod_index.existing_anti_affinity._all.items()
+        if held.node_counts
+    }
+    return plain(loads), listed, labelled, existing_anti_affinity
 
 
-def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, Attendant]) -> Gathering:
+def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
     """A gathering of these alone."""
     index = Pods()
     for key, described in pods.items():
         index.put(key, None, seen(described))
     for owner, attendant in assumed.items():
         index.assume(owner, [attendant])
-    return index.gathering
+    return index.scheduler_cache
 
 
 HAS: Final = {"pods": 100, "cpu": 8000}
 
 
-def on(gathering: Gathering, node: str) -> tuple[int, int, int, bool]:
+def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
     """How many pods a node has, how many are on their way there, their milli-CPU, and whether a VM waits for it."""
-    room = gathering.room(node, HAS, {})
+    room = scheduler_cache.room(node, HAS, {})
     return room.load.pods, room.on_way, room.load.requested.get("cpu", 0), room.pinned
 
 
@@ -151,7 +155,7 @@ class Cache:
         self.index = Pods()
         self.records: dict[str, Record] = {}
         self.pods: dict[str, Object] = {}
-        self.assumed: dict[Any, Attendant] = {}
+        self.assumed: dict[Any, PodInfo] = {}
 
     def put(self, key: str, variant: Any) -> None:
         """A pod is as described."""
@@ -211,11 +215,11 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
     cache = Cache()
     for step, key, value in steps:
         getattr(cache, step)(key, value)
-        assert says(cache.index.gathering) == says(made_of(cache.pods, cache.assumed))
+        assert says(cache.index.scheduler_cache) == says(made_of(cache.pods, cache.assumed))
     counted = Counter(node for each in cache.pods.values() for node in _places(each))
     counted += Counter(each.node for each in cache.assumed.values())
-    gathering = cache.index.gathering
-    assert {node: on(gathering, node)[0] for node in NODES} == {node: counted[node] for node in NODES}
+    scheduler_cache = cache.index.scheduler_cache
+    assert {node: on(scheduler_cache, node)[0] for node in NODES} == {node: counted[node] for node in NODES}
     launchers = {key for key, each in cache.pods.items() if "kubevirt.io" in each["metadata"]["labels"]}
     assert cache.index.launchers.keys() == launchers
 
@@ -298,10 +302,10 @@ def test_where_a_pod_counts(described: Object, counted: tuple[int, int, int, boo
 def test_a_pod_on_a_short_list_counts_once() -> None:
     """On the node that it prefers, and among those that are listed."""
     own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"n1": 100})
-    gathering = made_of({"a": vm("a", affinity=own)}, {})
-    assert (on(gathering, "n0"), on(gathering, "n1")) == (NOTHING, (1, 1, 250, False))
-    assert list(gathering.listed(in_flight=False).values()) == [1]
-    assert not gathering.listed(in_flight=True)
+    scheduler_cache = made_of({"a": vm("a", affinity=own)}, {})
+    assert (on(scheduler_cache, "n0"), on(scheduler_cache, "n1")) == (NOTHING, (1, 1, 250, False))
+    assert list(scheduler_cache.listed(in_flight=False).values()) == [1]
+    assert not scheduler_cache.listed(in_flight=True)
 
 
 def test_how_a_terminating_pod_counts_among_others() -> None:
@@ -353,13 +357,13 @@ def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
     """It counts once, from its admission to its end, whichever node it went to."""
     index, described = Pods(), vm("a", affinity=PIN)
     index.assume(owner_of(described), [waiting("n1", 250)])
-    assert on(index.gathering, "n1") == (1, 1, 250, False)
+    assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
     record = index.put("a", None, seen(described))
-    assert on(index.gathering, "n1") == (1, 1, 250, True)
+    assert on(index.scheduler_cache, "n1") == (1, 1, 250, True)
     record = index.put("a", record, seen(vm("a", affinity=PIN, node="n1")))
-    assert on(index.gathering, "n1") == (1, 0, 250, False)
+    assert on(index.scheduler_cache, "n1") == (1, 0, 250, False)
     index.drop("a", record)
-    assert says(index.gathering) == says(Gathering())
+    assert says(index.scheduler_cache) == says(SchedulerCache())
 
 
 def test_another_vms_pod_confirms_nothing() -> None:
@@ -368,19 +372,19 @@ def test_another_vms_pod_confirms_nothing() -> None:
     index.assume(owner_of(vm("a")), [waiting("n1", 250)])
     for key, other in enumerate((vm("b"), vm("a", namespace="others"), pod("a"))):
         index.put(str(key), None, seen(other))
-    assert on(index.gathering, "n1") == (1, 1, 250, False)
+    assert on(index.scheduler_cache, "n1") == (1, 1, 250, False)
 
 
 def test_an_owner_has_one_assumed_pod() -> None:
     """A pod that is asked about again counts where it was drawn to last, until that is forgotten; twice is nothing."""
     index = Pods()
     first, last = (index.assume("owner", [waiting(node)]) for node in NODES)
-    assert [on(index.gathering, node)[0] for node in NODES] == [0, 1]
+    assert [on(index.scheduler_cache, node)[0] for node in NODES] == [0, 1]
     index.forget("owner", only=first)
-    assert on(index.gathering, "n1")[0] == 1
+    assert on(index.scheduler_cache, "n1")[0] == 1
     for _ in range(2):
         index.forget("owner", only=last)
-    assert says(index.gathering) == says(Gathering())
+    assert says(index.scheduler_cache) == says(SchedulerCache())
 
 
 OURS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}

@@ -17,12 +17,12 @@ from msgspec import Struct
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import OutOfSteps
-from webhook.core.scheduler.state.existing_anti_affinity import Repulsion
-from webhook.core.scheduler.state.incoming_pod import Newcomer
+from webhook.core.scheduler.state.existing_anti_affinity import ExistingTerm
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.label_selector import Term, conjunction, parse_terms
 from webhook.core.scheduler.state.node_counts import names
 from webhook.core.scheduler.state.pod_index import Found
-from webhook.core.scheduler.status import ALLOWED, Refused, Ruling, Told, Undecided, overall
+from webhook.core.scheduler.status import PASSED, Rejected, Status, Told, Unknown, overall
 from webhook.core.scheduler.topology.keep_apart import KeepApart, Places
 from webhook.core.scheduler.topology.search import Search, Topology
 
@@ -47,15 +47,15 @@ class _Near(Struct, frozen=True):
     settled: Told | None = None
     far: Told | None = None
 
-    def ruling(self, node: str, labels: Mapping[str, str]) -> Ruling:
+    def ruling(self, node: str, labels: Mapping[str, str]) -> Status:
         """SatisfyPodAffinity: near pods that match every term, in the topology of each."""
         for key in self.values:
             if key not in labels:
-                return Refused(Reason.TOPOLOGY_LABEL_MISSING, {"node": node, "rule": _AFFINITY, "key": key})
+                return Rejected(Reason.TOPOLOGY_LABEL_MISSING, {"node": node, "rule": _AFFINITY, "key": key})
         if self.settled:
             return self.settled.of(node)
         unmet = next((key for key, values in self.values.items() if labels[key] not in values), None)
-        return ALLOWED if unmet is None or self.far is None else self.far.of(node, key=unmet)
+        return PASSED if unmet is None or self.far is None else self.far.of(node, key=unmet)
 
 
 class PreFilterState(Struct, frozen=True):
@@ -65,7 +65,7 @@ class PreFilterState(Struct, frozen=True):
     apart: KeepApart
 
 
-def pre_filter(incoming: Newcomer, search: Search) -> PreFilterState:
+def pre_filter(incoming: IncomingPod, search: Search) -> PreFilterState:
     """Look at the pods that the incoming pod's terms are about, and at the terms that are about it."""
     near = _near(incoming, search)
     apart = KeepApart(search)
@@ -74,23 +74,23 @@ def pre_filter(incoming: Newcomer, search: Search) -> PreFilterState:
     return PreFilterState(near, apart)
 
 
-def filter_node(state: PreFilterState, node: Node) -> Ruling:
+def filter_node(state: PreFilterState, node: Node) -> Status:
     """Whether the pod may join the pods that are on and around `node`, one of those that were searched."""
     name, labels = node.metadata.name or "", node.metadata.labels or {}
     near = state.near.ruling(name, labels)
-    return near if isinstance(near, Refused) else overall((near, state.apart.ruling(name, labels)))
+    return near if isinstance(near, Rejected) else overall((near, state.apart.ruling(name, labels)))
 
 
-def _near(incoming: Newcomer, search: Search) -> _Near:
+def _near(incoming: IncomingPod, search: Search) -> _Near:
     terms = parse_terms(incoming.affinity, incoming.namespace, incoming.labels)
     if terms is None:
-        return _Near(settled=Told(Refused, Reason.SELECTOR_UNREADABLE, {"rule": _AFFINITY}))
+        return _Near(settled=Told(Rejected, Reason.SELECTOR_UNREADABLE, {"rule": _AFFINITY}))
     if not terms:
         return _Near()
     keys = sorted({term.topology_key for term in terms})
     wanted = conjunction(term.selector for term in terms)
     found = search.find([term.scope for term in terms], wanted, rule=_AFFINITY)
-    if isinstance(found, Undecided):
+    if isinstance(found, Unknown):
         return _Near(dict.fromkeys(keys, frozenset()), Told.like(found))
     try:
         there = {key: search.topology(found.bound, key) for key in keys}
@@ -100,34 +100,34 @@ def _near(incoming: Newcomer, search: Search) -> _Near:
     return _Near(values, far=_far(incoming, terms, found, there))
 
 
-def _far(incoming: Newcomer, terms: Sequence[Term], found: Found, there: Mapping[str, Topology]) -> Told | None:
+def _far(incoming: IncomingPod, terms: Sequence[Term], found: Found, there: Mapping[str, Topology]) -> Told | None:
     """What is to be said of a node that is near to none of them; None where the pod is the first of its kind.
 
     So it is where nothing matches the terms yet, on any node with one of the labels, and the pod itself will.
     """
     if found.unsure:
-        return Told(Undecided, Reason.NAMESPACES_UNKNOWN, {"rule": _AFFINITY})
+        return Told(Unknown, Reason.NAMESPACES_UNKNOWN, {"rule": _AFFINITY})
     if found.expected:
-        return Told(Undecided, Reason.NEIGHBOUR_EXPECTED, {"rule": _AFFINITY})
+        return Told(Unknown, Reason.NEIGHBOUR_EXPECTED, {"rule": _AFFINITY})
     stranger = next((topology.stranger for topology in there.values()), None)
     if stranger is not None:
-        return Told(Undecided, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, {"rule": _AFFINITY, "other": stranger})
+        return Told(Unknown, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, {"rule": _AFFINITY, "other": stranger})
     own = [term.matches(incoming.namespace, incoming.labels) for term in terms]
     if False in own or any(topology.values for topology in there.values()):
-        return Told(Refused, Reason.POD_AFFINITY_UNMET, {"pods": conjunction(term.selector for term in terms)})
-    return Told(Undecided, Reason.NAMESPACES_UNKNOWN, {"rule": _AFFINITY}) if None in own else None
+        return Told(Rejected, Reason.POD_AFFINITY_UNMET, {"pods": conjunction(term.selector for term in terms)})
+    return Told(Unknown, Reason.NAMESPACES_UNKNOWN, {"rule": _AFFINITY}) if None in own else None
 
 
-def _anti_affinity(incoming: Newcomer, search: Search, apart: KeepApart) -> None:
+def _anti_affinity(incoming: IncomingPod, search: Search, apart: KeepApart) -> None:
     """SatisfyPodAntiAffinity: away from pods that match any term, each in its topology."""
     terms = parse_terms(incoming.anti_affinity, incoming.namespace, incoming.labels)
     if terms is None:
-        apart.put_everywhere(Told(Refused, Reason.SELECTOR_UNREADABLE, {"rule": _ANTI_AFFINITY}))
+        apart.put_everywhere(Told(Rejected, Reason.SELECTOR_UNREADABLE, {"rule": _ANTI_AFFINITY}))
         return
     try:
         for term in terms:
             found = search.find([term.scope], term.selector, rule=_ANTI_AFFINITY)
-            if isinstance(found, Undecided):
+            if isinstance(found, Unknown):
                 apart.put_on_all(term.topology_key, Told.like(found))
             else:
                 places = Places(found.bound, found.expected, found.unsure)
@@ -136,20 +136,20 @@ def _anti_affinity(incoming: Newcomer, search: Search, apart: KeepApart) -> None
         apart.put_everywhere(Told.like(search.gave_up(_ANTI_AFFINITY)))
 
 
-def _existing(incoming: Newcomer, search: Search, apart: KeepApart) -> None:
+def _existing(incoming: IncomingPod, search: Search, apart: KeepApart) -> None:
     """SatisfyExistingPodsAntiAffinity: away from pods that have a term against such a one."""
-    repulsions = search.neighbours.repulsions
+    existing_anti_affinity = search.pod_index.existing_anti_affinity
     try:
-        search.budget.take(_FILED_STEPS * repulsions.filed(incoming.namespace, incoming.labels))
-        for repulsion, certain in repulsions.against(incoming.namespace, incoming.labels):
+        search.budget.take(_FILED_STEPS * existing_anti_affinity.filed(incoming.namespace, incoming.labels))
+        for repulsion, certain in existing_anti_affinity.against(incoming.namespace, incoming.labels):
             search.budget.take(_REPULSION_STEPS)
             apart.put(repulsion.term, _places(repulsion, certain=certain), _EXISTING, Reason.REPELLED)
     except OutOfSteps:
         apart.put_everywhere(Told.like(search.gave_up(_EXISTING)))
 
 
-def _places(repulsion: Repulsion, *, certain: bool) -> Places:
-    nodes = names(repulsion.tally)
+def _places(repulsion: ExistingTerm, *, certain: bool) -> Places:
+    nodes = names(repulsion.node_counts)
     if not certain:
         return Places(unsure=nodes)
     return Places(expected=nodes) if repulsion.expected else Places(bound=nodes)

@@ -20,10 +20,10 @@ from msgspec import Struct
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import OutOfSteps
-from webhook.core.scheduler.state.incoming_pod import Newcomer
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.label_selector import Scope, Selector, parse
 from webhook.core.scheduler.state.pod_index import Found
-from webhook.core.scheduler.status import ALLOWED, Refused, Ruling, Undecided, overall
+from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, overall
 from webhook.core.scheduler.topology.domains import Domains, domains
 from webhook.core.scheduler.topology.inclusion import Inclusion
 from webhook.core.scheduler.topology.search import Search
@@ -51,7 +51,7 @@ class _Counted(Struct, frozen=True):
     """
 
     constraint: _Constraint
-    domains: Domains | Undecided
+    domains: Domains | Unknown
     alone: Mapping[str, int] = {}
 
 
@@ -61,7 +61,7 @@ class PreFilterState(Struct, frozen=True):
     counted: Sequence[_Counted] | None
 
 
-def pre_filter(incoming: Newcomer, search: Search) -> PreFilterState:
+def pre_filter(incoming: IncomingPod, search: Search) -> PreFilterState:
     """Count the pods that the incoming pod's hard constraints are about."""
     constraints = _hard(incoming)
     if constraints is None:
@@ -70,7 +70,7 @@ def pre_filter(incoming: Newcomer, search: Search) -> PreFilterState:
     return PreFilterState([_counted(each, keys, incoming, search) for each in constraints])
 
 
-def _hard(incoming: Newcomer) -> Sequence[_Constraint] | None:
+def _hard(incoming: IncomingPod) -> Sequence[_Constraint] | None:
     """The constraints that can refuse a node; None where one has a selector that does not parse."""
     hard = []
     for constraint in incoming.spread:
@@ -94,7 +94,7 @@ def _hard(incoming: Newcomer) -> Sequence[_Constraint] | None:
     return hard
 
 
-def _counted(constraint: _Constraint, keys: Collection[str], incoming: Newcomer, search: Search) -> _Counted:
+def _counted(constraint: _Constraint, keys: Collection[str], incoming: IncomingPod, search: Search) -> _Counted:
     inclusion = Inclusion(
         incoming,
         keys,
@@ -102,10 +102,10 @@ def _counted(constraint: _Constraint, keys: Collection[str], incoming: Newcomer,
         honors_affinity=constraint.honors_affinity,
         honors_taints=constraint.honors_taints,
     )
-    found: Found | Undecided = Found()
+    found: Found | Unknown = Found()
     if not constraint.selector.is_everything:  # countPodsMatchSelector: that counts no pod, though it matches each
         found = search.find([Scope((incoming.namespace,), of_newcomer=True)], constraint.selector, rule=_RULE)
-    if isinstance(found, Undecided):
+    if isinstance(found, Unknown):
         return _Counted(constraint, found)
     try:
         counted = domains(constraint.key, found, inclusion, search)
@@ -116,7 +116,7 @@ def _counted(constraint: _Constraint, keys: Collection[str], incoming: Newcomer,
         return _Counted(constraint, search.gave_up(_RULE))
 
 
-def filter_node(state: PreFilterState, node: Node) -> Ruling:
+def filter_node(state: PreFilterState, node: Node) -> Status:
     """Whether the hard constraints admit `node`, and still do when the pod is pinned to it and nothing else."""
     name, labels = node.metadata.name or "", node.metadata.labels or {}
     if state.counted is None:
@@ -127,17 +127,17 @@ def filter_node(state: PreFilterState, node: Node) -> Ruling:
     return overall(_rulings(state.counted, name, labels))
 
 
-def _rulings(all_counted: Iterable[_Counted], name: str, labels: Mapping[str, str]) -> Iterator[Ruling]:
+def _rulings(all_counted: Iterable[_Counted], name: str, labels: Mapping[str, str]) -> Iterator[Status]:
     for counted in all_counted:
         constraint, found = counted.constraint, counted.domains
-        if isinstance(found, Undecided):
+        if isinstance(found, Unknown):
             yield found
         else:
             yield _as_it_is(constraint, found, name, labels[constraint.key])
             yield _pinned(constraint, counted.alone.get(name, 0), name)
 
 
-def _as_it_is(constraint: _Constraint, found: Domains, node: str, here: str) -> Ruling:
+def _as_it_is(constraint: _Constraint, found: Domains, node: str, here: str) -> Status:
     """Whether there would be too many here, as against where there are the fewest.
 
     Pods that are expected are taken to come where they would be in the way: here, and nowhere else.
@@ -145,9 +145,9 @@ def _as_it_is(constraint: _Constraint, found: Domains, node: str, here: str) -> 
     at = found.at(here)
     wanted = at + found.beside + constraint.own - constraint.max_skew  # of each of the others
     if wanted <= 0:
-        return ALLOWED
+        return PASSED
     if found.stranger is not None:
-        return Undecided(Reason.NEIGHBOUR_ON_UNKNOWN_NODE, {"node": node, "rule": _RULE, "other": found.stranger})
+        return Unknown(Reason.NEIGHBOUR_ON_UNKNOWN_NODE, {"node": node, "rule": _RULE, "other": found.stranger})
     names = {"key": constraint.key, "count": at + constraint.own, "most": constraint.max_skew}
     for value, count in found.fewest:
         least = at if value == here else count
@@ -155,19 +155,19 @@ def _as_it_is(constraint: _Constraint, found: Domains, node: str, here: str) -> 
             return _refused(node, Reason.SPREAD_SKEW, least=least, **names)
     if found.count < constraint.min_domains:
         return _refused(node, Reason.SPREAD_DOMAINS, wanted=constraint.min_domains, **names)
-    return ALLOWED
+    return PASSED
 
 
-def _pinned(constraint: _Constraint, there: int, node: str) -> Ruling:
+def _pinned(constraint: _Constraint, there: int, node: str) -> Status:
     """With the pin the candidate is all there is: too few domains where minDomains asks for more, so none has fewer.
 
     With one domain enough it is compared with itself, and admitted.
     """
     if there == 0 or there + constraint.own <= constraint.max_skew:
-        return ALLOWED
+        return PASSED
     names = {"key": constraint.key, "count": there + constraint.own, "most": constraint.max_skew}
     return _refused(node, Reason.SPREAD_DOMAINS, wanted=constraint.min_domains, **names)
 
 
-def _refused(node: str, cause: Reason, **names: object) -> Refused:
-    return Refused(cause, {"node": node, "rule": _RULE, **names})
+def _refused(node: str, cause: Reason, **names: object) -> Rejected:
+    return Rejected(cause, {"node": node, "rule": _RULE, **names})

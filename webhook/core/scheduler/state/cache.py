@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.scheduler.plugins.node_resources_fit import refusal
-from webhook.core.scheduler.state.node_info import _EMPTY, NodeLoad, Room
-from webhook.core.scheduler.state.pod_index import Neighbour, Neighbours, Presence
+from webhook.core.scheduler.state.node_info import _EMPTY, NodeInfo, NodeLoad
+from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _CROWD: Final = 2  # VMs that are on their way to one node at once: one alone may still be pinned
 
 
-class Attendant(Struct, frozen=True, kw_only=True):
+class PodInfo(Struct, frozen=True, kw_only=True):
     """A pod where it counts.
 
     Attributes:
@@ -44,15 +44,15 @@ class Attendant(Struct, frozen=True, kw_only=True):
     in_flight: bool = False
 
 
-class Counted(Struct, frozen=True, gc=False):
-    """What `Gathering.add` returns, and `remove` takes.
+class PodHandle(Struct, frozen=True, gc=False):
+    """What `SchedulerCache.add` returns, and `remove` takes.
 
     `shown`: a watch has shown this VM's pod, which is on its way. `answer`: the number of a pod in flight, else 0.
     """
 
     node: str
     usage: Usage
-    neighbour: Neighbour
+    neighbour: IndexedPod
     on_way: bool = False
     pinned: bool = False
     listed: bool = False
@@ -87,7 +87,7 @@ class _NodePods:
     def is_empty(self) -> bool:
         return not self.load.pods and not self.drawn
 
-    def room(self, has: Mapping[str, int], volume_limits: Mapping[str, int], heard: int) -> Room:
+    def room(self, has: Mapping[str, int], volume_limits: Mapping[str, int], heard: int) -> NodeInfo:
         """A pod that is larger than the whole node will never be bound there, so that it takes nothing of it."""
         load, on_way, pinned = self.load, 0, False
         if self.drawn:
@@ -99,10 +99,10 @@ class _NodePods:
                     pinned |= usage in self.pinned
         known = heard > self.since
         crowded = self.crowded and (self.shown > 0 or not known)
-        return Room(has, load, volume_limits, on_way, pinned, crowded, crowded and known, self.in_flight)
+        return NodeInfo(has, load, volume_limits, on_way, pinned, crowded, crowded and known, self.in_flight)
 
 
-class Gathering:
+class SchedulerCache:
     """The pods on all nodes, counted as they come and go; each in a time that depends on none of the others.
 
     A *crowd* comes to a node once a watch shows that several VMs are on their way there at once: from then on no
@@ -118,29 +118,29 @@ class Gathering:
     """
 
     def __init__(self) -> None:
-        self.neighbours = Neighbours()
+        self.pod_index = PodIndex()
         self._nodes: dict[str, _NodePods] = {}
         self._listed: dict[bool, dict[Usage, int]] = {False: {}, True: {}}
         self._answers = self._heard = 0  # how many pods were in flight, and the latest of them that a watch has shown
 
-    def room(self, node: str, has: Mapping[str, int], volume_limits: Mapping[str, int]) -> Room:
+    def room(self, node: str, has: Mapping[str, int], volume_limits: Mapping[str, int]) -> NodeInfo:
         """What is there on a node that has so much; good until the next pod."""
         pods = self._nodes.get(node)
-        return pods.room(has, volume_limits, self._heard) if pods else Room(has, _EMPTY, volume_limits)
+        return pods.room(has, volume_limits, self._heard) if pods else NodeInfo(has, _EMPTY, volume_limits)
 
     def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
         """As Crowd has it."""
         return self._listed[in_flight]
 
-    def add(self, pod: Attendant) -> Counted:
+    def add(self, pod: PodInfo) -> PodHandle:
         """Count a pod."""
-        neighbour = self.neighbours.add(pod.namespace, pod.node, pod.labels, pod.repels, pod.presence)
+        neighbour = self.pod_index.add(pod.namespace, pod.node, pod.labels, pod.repels, pod.presence)
         pods = self._nodes.get(neighbour.node)
         if pods is None:
             pods = self._nodes[neighbour.node] = _NodePods()
         if pod.presence is not Presence.EXPECTED:
             pods.load.add(pod.usage)
-            return Counted(neighbour.node, pod.usage, neighbour)
+            return PodHandle(neighbour.node, pod.usage, neighbour)
         _more(pods.drawn, pod.usage)
         if pod.on_way:
             _more(pods.coming, pod.usage)
@@ -154,14 +154,14 @@ class Gathering:
             answer = self._answers = self._answers + 1
         if shown:
             pods.show(1, self._answers, self._heard)
-        return Counted(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, shown, answer)
+        return PodHandle(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, shown, answer)
 
-    def confirm(self, counted: Counted) -> None:
+    def confirm(self, counted: PodHandle) -> None:
         """A watch has shown a pod that was in flight: it is counted as it is now."""
         self._heard = max(self._heard, counted.answer)
         self.remove(counted)
 
-    def remove(self, counted: Counted) -> None:
+    def remove(self, counted: PodHandle) -> None:
         """Count it no more."""
         pods, usage = self._nodes[counted.node], counted.usage
         if counted.neighbour.labelled.home.presence is not Presence.EXPECTED:
@@ -180,7 +180,7 @@ class Gathering:
                 pods.show(-1, self._answers, self._heard)
         if pods.is_empty():
             del self._nodes[counted.node]
-        self.neighbours.remove(counted.neighbour)
+        self.pod_index.remove(counted.neighbour)
 
 
 def _more(counts: dict[Usage, int], usage: Usage) -> None:

@@ -13,46 +13,46 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.scheduler.state.label_selector import Term
-from webhook.core.scheduler.state.node_counts import Tally, with_one_less, with_one_more
+from webhook.core.scheduler.state.node_counts import NodeCounts, with_one_less, with_one_more
 
 _File = tuple[str, str, str]
 _ANY: Final = ""  # what a term does not ask for: no namespace and no label is called so
 
 
-class Repulsion(Struct, eq=False, gc=False):
+class ExistingTerm(Struct, eq=False, gc=False):
     """A term that pods on nodes have. `expected`: those pods are not bound yet."""
 
     term: Term
     expected: bool
     filed: tuple[_File, ...]
-    tally: Tally | None = None
+    node_counts: NodeCounts | None = None
 
 
-class Repulsions:
+class ExistingAntiAffinity:
     """Every distinct required anti-affinity term there is."""
 
     def __init__(self) -> None:
-        self._all: dict[tuple[Term, bool], Repulsion] = {}
-        self._files: dict[_File, list[Repulsion]] = {}
+        self._all: dict[tuple[Term, bool], ExistingTerm] = {}
+        self._files: dict[_File, list[ExistingTerm]] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, term: Term, node: str, *, expected: bool) -> Repulsion:
+    def add(self, term: Term, node: str, *, expected: bool) -> ExistingTerm:
         """One more pod on this node has the term. Returns what `remove` takes."""
         held = self._all.get((term, expected))
         if held is None:
-            held = self._all[term, expected] = Repulsion(term, expected, self._where_to_file(term))
+            held = self._all[term, expected] = ExistingTerm(term, expected, self._where_to_file(term))
             for file in held.filed:
                 self._files.setdefault(file, []).append(held)
-        held.tally = with_one_more(held.tally, node)
+        held.node_counts = with_one_more(held.node_counts, node)
         return held
 
-    def remove(self, held: Repulsion, node: str) -> None:
+    def remove(self, held: ExistingTerm, node: str) -> None:
         """One pod less on this node has the term."""
-        assert held.tally is not None  # noqa: S101 - for the type checker: whoever removes has added
-        held.tally = with_one_less(held.tally, node)
-        if held.tally is None:
+        assert held.node_counts is not None  # noqa: S101 - for the type checker: whoever removes has added
+        held.node_counts = with_one_less(held.node_counts, node)
+        if held.node_counts is None:
             del self._all[held.term, held.expected]
             for file in held.filed:
                 self._files[file].remove(held)
@@ -63,7 +63,7 @@ class Repulsions:
         """How many terms `against` holds against such a pod."""
         return self._filed_there(tuple(self._about(namespace, labels)))
 
-    def against(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[Repulsion, bool]]:
+    def against(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[ExistingTerm, bool]]:
         """The terms that are about such a pod; False for those that are only if its namespace's labels match."""
         for file in self._about(namespace, labels):
             for held in self._files.get(file, ()):

@@ -16,7 +16,7 @@ from webhook.core.api.storage import PersistentVolume
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class Newcomer(Struct, frozen=True, kw_only=True):
+class IncomingPod(Struct, frozen=True, kw_only=True):
     """A pod under admission: its place is still open.
 
     Attributes:
@@ -48,11 +48,11 @@ class ClaimVolume(Struct, frozen=True):
     served_from: str | None = None
 
 
-def newcomer(pod: Pod, namespace: str) -> Newcomer:
+def newcomer(pod: Pod, namespace: str) -> IncomingPod:
     """The pod as rules between pods see it."""
     spec, affinity = pod.spec, pod.spec.affinity
     to, away = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
-    return Newcomer(
+    return IncomingPod(
         namespace=namespace,
         labels=pod.metadata.labels or {},
         affinity=(to.required if to else None) or (),

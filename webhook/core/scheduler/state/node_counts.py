@@ -10,45 +10,45 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
-Tally = str | tuple[str, ...] | dict[str, int]
+NodeCounts = str | tuple[str, ...] | dict[str, int]
 
 _FEW: Final = 8  # a tuple of so many takes a third of what the smallest dict takes
 
 
-def with_one_more(tally: Tally | None, node: str) -> Tally:
+def with_one_more(node_counts: NodeCounts | None, node: str) -> NodeCounts:
     """The tally with one more on this node; None stands for an empty one."""
-    if tally is None:
+    if node_counts is None:
         return node
-    if isinstance(tally, str):
-        return (tally, node)
-    if isinstance(tally, tuple):
-        if len(tally) < _FEW:
-            return (*tally, node)
-        tally = as_dict(tally)
-    tally[node] = tally.get(node, 0) + 1
-    return tally
+    if isinstance(node_counts, str):
+        return (node_counts, node)
+    if isinstance(node_counts, tuple):
+        if len(node_counts) < _FEW:
+            return (*node_counts, node)
+        node_counts = as_dict(node_counts)
+    node_counts[node] = node_counts.get(node, 0) + 1
+    return node_counts
 
 
-def with_one_less(tally: Tally, node: str) -> Tally | None:
+def with_one_less(node_counts: NodeCounts, node: str) -> NodeCounts | None:
     """The tally with one less on this node, which has some; None where nothing is left."""
-    if isinstance(tally, str):
+    if isinstance(node_counts, str):
         return None
-    if isinstance(tally, tuple):
-        at = tally.index(node)
-        rest = tally[:at] + tally[at + 1 :]
+    if isinstance(node_counts, tuple):
+        at = node_counts.index(node)
+        rest = node_counts[:at] + node_counts[at + 1 :]
         return rest if len(rest) > 1 else rest[0]
-    if tally[node] > 1:
-        tally[node] -= 1
+    if node_counts[node] > 1:
+        node_counts[node] -= 1
     else:
-        del tally[node]
-    return tally or None
+        del node_counts[node]
+    return node_counts or None
 
 
-def names(tally: Tally | None) -> Collection[str]:
+def names(node_counts: NodeCounts | None) -> Collection[str]:
     """The nodes; one may come several times."""
-    return () if tally is None else (tally,) if isinstance(tally, str) else tally
+    return () if node_counts is None else (node_counts,) if isinstance(node_counts, str) else node_counts
 
 
-def as_dict(tally: Tally) -> dict[str, int]:
+def as_dict(node_counts: NodeCounts) -> dict[str, int]:
     """Node -> how many; the tally itself where it is one."""
-    return tally if isinstance(tally, dict) else dict(Counter(names(tally)))
+    return node_counts if isinstance(node_counts, dict) else dict(Counter(names(node_counts)))

@@ -80,7 +80,7 @@ def allocatable(quantities: Quantities | None) -> dict[str, int]:
 _EMPTY: Final = NodeLoad()
 
 
-class Room(Struct, frozen=True):
+class NodeInfo(Struct, frozen=True):
     """One node.
 
     Attributes:
@@ -89,7 +89,7 @@ class Room(Struct, frozen=True):
         volume_limits: by CSI driver.
         on_way: how many pods are drawn to it that kube-scheduler has not looked at yet.
         pinned: whether a VM that may run on no other node waits for it.
-        crowded: whether several VMs were on their way there at once, and are or may still be (see `Gathering`).
+        crowded: whether several VMs were on their way there at once, and are or may still be (see `SchedulerCache`).
         settled: whether several are, and every replica knows it.
         in_flight: those that this replica has just drawn to it, and that no watch has shown yet.
     """

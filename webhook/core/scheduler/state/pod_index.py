@@ -19,10 +19,10 @@ from msgspec import Struct, field
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget, OutOfSteps
-from webhook.core.scheduler.state.existing_anti_affinity import Repulsion, Repulsions
+from webhook.core.scheduler.state.existing_anti_affinity import ExistingAntiAffinity, ExistingTerm
 from webhook.core.scheduler.state.label_selector import Scope, Selector, parse_terms
-from webhook.core.scheduler.state.node_counts import Tally, with_one_less, with_one_more
-from webhook.core.scheduler.status import Undecided
+from webhook.core.scheduler.state.node_counts import NodeCounts, with_one_less, with_one_more
+from webhook.core.scheduler.status import Unknown
 
 _ANSWERS_MAX: Final = 16  # each costs half a microsecond whenever a pod comes or goes
 _NAMESPACE_STEPS: Final = 10  # for `Scope.covers`
@@ -49,12 +49,12 @@ class Presence(Enum):
     EXPECTED = "not bound: where it will probably be"
 
 
-class Neighbour(Struct, frozen=True, gc=False):
+class IndexedPod(Struct, frozen=True, gc=False):
     """One pod in the index: what `add` returns, and `remove` takes."""
 
     labelled: _Labelled
     node: str
-    repulsions: tuple[Repulsion, ...]
+    existing_anti_affinity: tuple[ExistingTerm, ...]
 
 
 class Found(Struct, gc=False):
@@ -99,17 +99,17 @@ class _Labelled(Struct, eq=False, gc=False):
 
     home: _Home
     values: tuple[str, ...]
-    tally: Tally
+    node_counts: NodeCounts
 
 
 _Group = dict[tuple[str, ...], _Labelled]
 
 
-class Neighbours:
+class PodIndex:
     """Every pod that is on a node, or expected there."""
 
     def __init__(self) -> None:
-        self.repulsions = Repulsions()
+        self.existing_anti_affinity = ExistingAntiAffinity()
         self.changes = 0  # so that whoever keeps an answer can tell whether it still holds
         self._namespaces: dict[str, dict[_Home, _Group]] = {}
         self._homes: dict[_Home, _Home] = {}  # each to the one that stands for its equals
@@ -122,7 +122,7 @@ class Neighbours:
         labels: Mapping[str, str] | None,
         anti_affinity: Sequence[PodAffinityTerm] | None = None,
         presence: Presence = Presence.BOUND,
-    ) -> Neighbour:
+    ) -> IndexedPod:
         """A pod is on a node, or will be; it has these required anti-affinity terms."""
         self.changes += 1
         kept = sorted((key, value) for key, value in (labels or {}).items() if key not in UNKEPT_LABELS)
@@ -134,25 +134,25 @@ class Neighbours:
         if labelled is None:
             labelled = group[values] = _Labelled(home, values, node)
         else:
-            labelled.tally = with_one_more(labelled.tally, node)
+            labelled.node_counts = with_one_more(labelled.node_counts, node)
         terms = parse_terms(anti_affinity, namespace) if anti_affinity else None
         self._follow(labelled, node, 1)
         expected = presence is Presence.EXPECTED
-        held = tuple(self.repulsions.add(term, node, expected=expected) for term in terms or ())
-        return Neighbour(labelled, node, held)
+        held = tuple(self.existing_anti_affinity.add(term, node, expected=expected) for term in terms or ())
+        return IndexedPod(labelled, node, held)
 
-    def remove(self, neighbour: Neighbour) -> None:
+    def remove(self, neighbour: IndexedPod) -> None:
         """The pod is gone, or is not what it was when it was added."""
         self.changes += 1
         labelled = neighbour.labelled
         self._follow(labelled, neighbour.node, -1)
-        left = with_one_less(labelled.tally, neighbour.node)
+        left = with_one_less(labelled.node_counts, neighbour.node)
         if left is not None:
-            labelled.tally = left
+            labelled.node_counts = left
         else:
             self._forget(labelled)
-        for repulsion in neighbour.repulsions:
-            self.repulsions.remove(repulsion, neighbour.node)
+        for repulsion in neighbour.existing_anti_affinity:
+            self.existing_anti_affinity.remove(repulsion, neighbour.node)
 
     def _forget(self, labelled: _Labelled) -> None:
         """Nothing has these labels any more."""
@@ -164,7 +164,7 @@ class Neighbours:
             if not homes:
                 del self._namespaces[home.namespace]
 
-    def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str, budget: Budget) -> Found | Undecided:
+    def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str, budget: Budget) -> Found | Unknown:
         """Where the pods are that `selector` matches, in the namespaces that all `scopes` cover.
 
         VMs of one kind ask the same: the last answers are kept, follow the pods, and cost nothing the next time.
@@ -177,7 +177,7 @@ class Neighbours:
             return Found()
         asked = (tuple(scopes), selector)
         found = self._answers.pop(asked, None) or self._search(scopes, selector, rule, budget)
-        if isinstance(found, Undecided):
+        if isinstance(found, Unknown):
             return found
         self._answers[asked] = found
         if len(self._answers) > _ANSWERS_MAX:
@@ -198,15 +198,15 @@ class Neighbours:
                 if not part[node]:
                     del part[node]
 
-    def _search(self, scopes: Sequence[Scope], selector: Selector, rule: str, budget: Budget) -> Found | Undecided:
+    def _search(self, scopes: Sequence[Scope], selector: Selector, rule: str, budget: Budget) -> Found | Unknown:
         for requirement in selector.requirements:
             if requirement.key in UNKEPT_LABELS:
-                return Undecided(Reason.LABEL_NOT_KEPT, {"rule": rule, "key": requirement.key})
+                return Unknown(Reason.LABEL_NOT_KEPT, {"rule": rule, "key": requirement.key})
         found = Found()
         try:
             self._walk(scopes, selector, found, budget)
         except OutOfSteps:
-            return Undecided(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": budget.most})
+            return Unknown(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": budget.most})
         return found
 
     def _walk(self, scopes: Sequence[Scope], selector: Selector, found: Found, budget: Budget) -> None:
@@ -252,12 +252,12 @@ def _count(group: _Group, tests: Iterable[_Test], into: Counter[str], budget: Bu
         budget.take(len(rows))
         rows = [row for row in rows if (row.values[place] in values) is wanted]
     budget.take(len(rows))
-    ones = [row.tally for row in rows if isinstance(row.tally, str)]
+    ones = [row.node_counts for row in rows if isinstance(row.node_counts, str)]
     into.update(ones)
     if len(ones) < len(rows):
-        some = [row.tally for row in rows if not isinstance(row.tally, str)]
+        some = [row.node_counts for row in rows if not isinstance(row.node_counts, str)]
         budget.take(_ENTRY_STEPS * sum(map(len, some)))
-        into.update(chain.from_iterable(tally for tally in some if isinstance(tally, tuple)))
-        for tally in some:
-            if isinstance(tally, dict):
-                into.update(tally)
+        into.update(chain.from_iterable(node_counts for node_counts in some if isinstance(node_counts, tuple)))
+        for node_counts in some:
+            if isinstance(node_counts, dict):
+                into.update(node_counts)

@@ -19,7 +19,7 @@ from webhook.core.scheduler.state.pod_requests import is_over
 
 
 class Place(Struct, frozen=True, kw_only=True, gc=False):
-    """One node that a pod counts on; as of webhook.core.scheduler.state.cache.Attendant."""
+    """One node that a pod counts on; as of webhook.core.scheduler.state.cache.PodInfo."""
 
     node: str
     presence: Presence = Presence.EXPECTED

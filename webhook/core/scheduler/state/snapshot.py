@@ -1,5 +1,5 @@
-"""CountedCrowd: the Crowd (webhook.core.scheduler.state.cache) of pods and nodes that are counted once: of files, or
-of lists.
+"""ListedSnapshot: the Snapshot (webhook.core.scheduler.state.cache) of pods and nodes that are counted once: of
+files, or of lists.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Protocol
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.cache import Attendant, Gathering
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, Room, allocatable
-from webhook.core.scheduler.state.pod_index import Neighbours
+from webhook.core.scheduler.state.cache import PodInfo, SchedulerCache
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, NodeInfo, allocatable
+from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_nodes import places
 from webhook.core.scheduler.state.pod_requests import Usage, usage
 from webhook.core.scheduler.topology.node_labels import NodeLabels
 
 
-class CountedCrowd:
+class ListedSnapshot:
     """The Crowd of pods and nodes that are all there to be counted, once: of files, or of lists."""
 
     def __init__(
@@ -36,23 +36,23 @@ class CountedCrowd:
         self.replicas = replicas
         self._limits = limits_of
         self._pods = tuple(pods)
-        self._gathering = Gathering()
+        self._gathering = SchedulerCache()
         self.leave_out(lambda _: False)
 
     def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
         """Count all pods but these; none but these is left out from now on."""
-        self._gathering = Gathering()
+        self._gathering = SchedulerCache()
         for pod in self._pods:
             if not is_gone(pod):
-                for there in attendants(pod):
+                for there in pod_infos(pod):
                     self._gathering.add(there)
 
     @property
-    def neighbours(self) -> Neighbours:
+    def pod_index(self) -> PodIndex:
         """Every pod, as rules between pods see it."""
-        return self._gathering.neighbours
+        return self._gathering.pod_index
 
-    def room(self, node: str) -> Room:
+    def room(self, node: str) -> NodeInfo:
         """What is there on a node."""
         status = self.nodes[node].status if node in self.nodes else None
         has = allocatable(status.allocatable if status else None)
@@ -63,7 +63,7 @@ class CountedCrowd:
         return self._gathering.listed(in_flight=in_flight)
 
 
-def attendants(pod: Pod) -> Iterator[Attendant]:
+def pod_infos(pod: Pod) -> Iterator[PodInfo]:
     """A pod where it counts: on its node, or on each that it is drawn to."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     drawn = places(spec, status, leaves=bool(meta.deletion_timestamp), is_vm=meta.label(LABEL_APP) == VIRT_LAUNCHER)
@@ -71,7 +71,7 @@ def attendants(pod: Pod) -> Iterator[Attendant]:
     if drawn:
         taken = usage(spec, status)
         for place in drawn:
-            yield Attendant(
+            yield PodInfo(
                 namespace=meta.namespace or "default",
                 usage=taken,
                 labels=meta.labels,
@@ -85,7 +85,7 @@ def attendants(pod: Pod) -> Iterator[Attendant]:
             )
 
 
-class Crowd(Protocol):
+class Snapshot(Protocol):
     """Every pod that is on a node, or drawn to one: by a required term that names it, or by a preferred one."""
 
     @property
@@ -99,7 +99,7 @@ class Crowd(Protocol):
         ...
 
     @property
-    def neighbours(self) -> Neighbours:
+    def pod_index(self) -> PodIndex:
         """Every pod, as rules between pods see it."""
         ...
 
@@ -113,7 +113,7 @@ class Crowd(Protocol):
         """How many replicas of the webhook may be asked at this moment, this one among them; 1 at least."""
         ...
 
-    def room(self, node: str) -> Room:
+    def room(self, node: str) -> NodeInfo:
         """What is there on a node that exists."""
         ...
 

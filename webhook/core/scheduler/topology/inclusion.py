@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
-from webhook.core.scheduler.state.incoming_pod import Newcomer
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.topology.search import Search
 
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
@@ -25,7 +25,13 @@ class Inclusion:
     """The nodes that one constraint of a pod sees."""
 
     def __init__(
-        self, incoming: Newcomer, keys: Collection[str], search: Search, *, honors_affinity: bool, honors_taints: bool
+        self,
+        incoming: IncomingPod,
+        keys: Collection[str],
+        search: Search,
+        *,
+        honors_affinity: bool,
+        honors_taints: bool,
     ) -> None:
         """Args: `keys`: those of all of the pod's constraints."""
         self._incoming, self._keys, self._search = incoming, keys, search

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.label_selector import Term
-from webhook.core.scheduler.status import ALLOWED, Refused, Ruling, Told, Undecided
+from webhook.core.scheduler.status import PASSED, Rejected, Status, Told, Unknown
 from webhook.core.scheduler.topology.search import Search
 
 _LABEL_STEPS: Final = 250  # it is looked up for each node of a short list, too
@@ -54,15 +54,18 @@ class KeepApart:
         """
         key = term.topology_key
         bound = self._search.topology(places.bound, key)
-        self._put(key, bound.values, Told(Refused, cause, {"key": key, "pods": term}))
-        for nodes, doubt in ((places.unsure, Reason.NAMESPACES_UNKNOWN), (places.expected, Reason.NEIGHBOUR_EXPECTED)):
-            maybe, told = self._search.topology(nodes, key), Told(Undecided, doubt, {"rule": rule})
+        self._put(key, bound.values, Told(Rejected, cause, {"key": key, "pods": term}))
+        for nodes, staleness in (
+            (places.unsure, Reason.NAMESPACES_UNKNOWN),
+            (places.expected, Reason.NEIGHBOUR_EXPECTED),
+        ):
+            maybe, told = self._search.topology(nodes, key), Told(Unknown, staleness, {"rule": rule})
             self._put(key, maybe.values, told)
             if maybe.stranger is not None:
                 self.put_on_all(key, told)
         if bound.stranger is not None:
             names = {"rule": rule, "other": bound.stranger}
-            self.put_on_all(key, Told(Undecided, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, names))
+            self.put_on_all(key, Told(Unknown, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, names))
 
     def put_on_all(self, key: str, told: Told) -> None:
         """Of every node that has this label."""
@@ -73,7 +76,7 @@ class KeepApart:
         """Of every node."""
         self._everywhere = self._everywhere or self._entry(told)
 
-    def ruling(self, node: str, labels: Mapping[str, str]) -> Ruling:
+    def ruling(self, node: str, labels: Mapping[str, str]) -> Status:
         """Whether the pod may join those that are on and around a node."""
         said = [self._everywhere]
         for key, label in self._labels.items():
@@ -81,12 +84,12 @@ class KeepApart:
             if value is not None:
                 said += label.refused.get(value), label.undecided.get(value), label.any_value
         first = min(filter(None, said), default=None)
-        return ALLOWED if first is None else first[2].of(node)
+        return PASSED if first is None else first[2].of(node)
 
     def _put(self, key: str, values: Collection[str], told: Told) -> None:
         if values:
             label, entry = self._label(key), self._entry(told)
-            by_value = label.refused if told.kind is Refused else label.undecided
+            by_value = label.refused if told.kind is Rejected else label.undecided
             if by_value:
                 for value in values:
                     by_value.setdefault(value, entry)
@@ -101,4 +104,4 @@ class KeepApart:
 
     def _entry(self, told: Told) -> _Entry:
         self._count += 1
-        return told.kind is Undecided, self._count, told
+        return told.kind is Unknown, self._count, told

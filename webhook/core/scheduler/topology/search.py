@@ -11,8 +11,8 @@ from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
 from webhook.core.scheduler.state.label_selector import Scope, Selector
-from webhook.core.scheduler.state.pod_index import Found, Neighbours
-from webhook.core.scheduler.status import Undecided
+from webhook.core.scheduler.state.pod_index import Found, PodIndex
+from webhook.core.scheduler.status import Unknown
 from webhook.core.scheduler.topology.node_labels import COLUMN_STEPS, NodeLabels
 
 _VALUE_STEPS: Final = 1  # of a column
@@ -29,25 +29,25 @@ class Topology(Struct, frozen=True):
 class Search:
     """To be used in one turn of the event loop: pods and nodes may be others in the next."""
 
-    def __init__(self, nodes: Mapping[str, Node], labels: NodeLabels, neighbours: Neighbours, budget: Budget) -> None:
+    def __init__(self, nodes: Mapping[str, Node], labels: NodeLabels, pod_index: PodIndex, budget: Budget) -> None:
         """Args: `nodes`: every node of the cluster by its name; `labels`: theirs."""
         self.nodes = nodes
-        self.neighbours = neighbours
+        self.pod_index = pod_index
         self.budget = budget
         self._labels = labels
-        self._changes = neighbours.changes
+        self._changes = pod_index.changes
 
-    def is_of(self, nodes: Mapping[str, Node], neighbours: Neighbours) -> bool:
+    def is_of(self, nodes: Mapping[str, Node], pod_index: PodIndex) -> bool:
         """Whether it has looked at these, and pods are as they were."""
-        return nodes is self.nodes and neighbours is self.neighbours and neighbours.changes == self._changes
+        return nodes is self.nodes and pod_index is self.pod_index and pod_index.changes == self._changes
 
-    def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str) -> Found | Undecided:
-        """As `Neighbours.find`."""
-        return self.neighbours.find(scopes, selector, rule=rule, budget=self.budget)
+    def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str) -> Found | Unknown:
+        """As `PodIndex.find`."""
+        return self.pod_index.find(scopes, selector, rule=rule, budget=self.budget)
 
-    def gave_up(self, rule: str) -> Undecided:
+    def gave_up(self, rule: str) -> Unknown:
         """That there are more pods or nodes than may be looked at."""
-        return Undecided(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": self.budget.most})
+        return Unknown(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": self.budget.most})
 
     def values(self, key: str) -> Mapping[str, str]:
         """As `NodeLabels.of`."""

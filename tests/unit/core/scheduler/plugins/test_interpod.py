@@ -9,7 +9,7 @@ from support.objects import builders
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import STEPS_MAX
 from webhook.core.scheduler.state.pod_index import Presence
-from webhook.core.scheduler.status import Allowed, Refused, Ruling, Undecided
+from webhook.core.scheduler.status import Passed, Rejected, Status, Unknown
 
 NAMESPACES = {name: {"kubernetes.io/metadata.name": name} for name in ("vms", "other")}
 NODES = (
@@ -41,13 +41,13 @@ def pod(
     }
 
 
-def ruling(newcomer: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Ruling:
+def ruling(newcomer: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Status:
     """What is ruled; the model must not say otherwise of what is settled, if nothing is merely expected."""
     situation = Situation(NODES, there, NAMESPACES, newcomer, candidate)
     ruled = Judge(situation, expected=expected).interpod()
     if not expected and all(each["spec"]["nodeName"] != "gone" for each in there):
         refused = bool(refusals(situation, pinned=False))
-        assert isinstance(ruled, Undecided) or isinstance(ruled, Refused) is refused
+        assert isinstance(ruled, Unknown) or isinstance(ruled, Rejected) is refused
     return ruled
 
 
@@ -222,7 +222,7 @@ def test_a_pod_that_is_leaving_counts() -> None:
     """A terminating pod has its place until it is gone, for the scheduler too."""
     leaving = pod("n1")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    assert ruling(NEAR, leaving) == Allowed()
+    assert ruling(NEAR, leaving) == Passed()
     assert getattr(ruling(APART, leaving), "cause", None) is Reason.POD_ANTI_AFFINITY
 
 
@@ -237,16 +237,16 @@ def test_too_many_repellers_to_look_at() -> None:
     """Past a bound of nodes whose pods might refuse there is no answer; the candidate's own pods are no exception."""
     judge = Judge(Situation(NODES, (), NAMESPACES, pod(), "n1"))
     for number in range(STEPS_MAX + 1):
-        add(judge.neighbours, keeper(f"far-{number}"))
+        add(judge.pod_index, keeper(f"far-{number}"))
     told = judge.interpod()
-    assert isinstance(told, Undecided)
+    assert isinstance(told, Unknown)
     assert (told.cause, str(STEPS_MAX) in told.why.sentence) == (Reason.TOO_MANY_NEIGHBOURS, True)
 
 
 def test_a_sentence_names_its_evidence() -> None:
     """Node, topology and pods are in it."""
     told = ruling(pod(), keeper("n2"))
-    assert isinstance(told, Refused)
+    assert isinstance(told, Rejected)
     assert told.why.sentence == (
         "a pod in the same zone as node n1 has a required anti-affinity against pods such as this one (app=db)"
     )
@@ -255,7 +255,7 @@ def test_a_sentence_names_its_evidence() -> None:
 def test_presences_differ() -> None:
     """A term of an expected pod is not taken for one of a bound pod, which goes at another time."""
     judge = Judge(Situation(NODES, [keeper("n1")], NAMESPACES, pod(), "n1"))
-    coming = add(judge.neighbours, keeper("n1"), Presence.EXPECTED)
-    assert len(judge.neighbours.repulsions) == 2
-    judge.neighbours.remove(coming)
+    coming = add(judge.pod_index, keeper("n1"), Presence.EXPECTED)
+    assert len(judge.pod_index.existing_anti_affinity) == 2
+    judge.pod_index.remove(coming)
     assert getattr(judge.interpod(), "cause", None) is Reason.REPELLED

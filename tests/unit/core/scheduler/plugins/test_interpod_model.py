@@ -8,7 +8,7 @@ from support.models.scheduler_model import refusals
 from support.strategies.neighbour_situations import Maker, Setting
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.status import Allowed, Refused, Undecided
+from webhook.core.scheduler.status import Passed, Rejected, Unknown
 
 
 @given(random=st.randoms(use_true_random=False))
@@ -17,10 +17,10 @@ def test_it_agrees_with_the_model(random: Random) -> None:
     situation = Maker(random, Setting()).situation()
     ruled = Judge(situation).interpod()
     refused = set(refusals(situation, pinned=False)) - {"spread"}
-    if isinstance(ruled, Undecided):
+    if isinstance(ruled, Unknown):
         assert ruled.cause is Reason.NAMESPACES_UNKNOWN
     else:
-        assert isinstance(ruled, Refused) is bool(refused), f"{ruled}, {refused}"
+        assert isinstance(ruled, Rejected) is bool(refused), f"{ruled}, {refused}"
 
 
 @given(random=st.randoms(use_true_random=False))
@@ -34,7 +34,7 @@ def test_what_is_uncertain_is_never_allowed(random: Random) -> None:
     known = [each for each in situation.nodes if each is situation.node or maker.odds(80)]
     judge.nodes = {each["metadata"]["name"]: judge.nodes[each["metadata"]["name"]] for each in known}
     came = [each for each in expected if maker.odds(50)]
-    if isinstance(judge.interpod(), Allowed):
+    if isinstance(judge.interpod(), Passed):
         for nodes in (situation.nodes, known):
             refused = refusals(replace(situation, nodes=nodes, pods=[*bound, *came]), pinned=False)
             assert set(refused) <= {"spread"}
@@ -45,7 +45,7 @@ def test_the_situations_tell_something() -> None:
     causes = []
     for seed in range(1000):
         ruled = Judge(Maker.seeded(seed, Setting()).situation()).interpod()
-        causes.append(None if isinstance(ruled, Allowed) else ruled.cause)
+        causes.append(None if isinstance(ruled, Passed) else ruled.cause)
     for cause in (Reason.POD_AFFINITY_UNMET, Reason.POD_ANTI_AFFINITY, Reason.REPELLED):
         assert causes.count(cause) > 40, cause
     assert 400 < causes.count(None) < 700

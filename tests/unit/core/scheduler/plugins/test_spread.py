@@ -10,7 +10,7 @@ from support.objects import builders
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.status import Allowed, Refused, Ruling, Undecided
+from webhook.core.scheduler.status import Passed, Rejected, Status, Unknown
 
 NODES = (
     builders.node("a1", labels={"zone": "a", "host": "a1", "pool": "vms"}),
@@ -46,7 +46,7 @@ def ruling(
     labels: Mapping[str, str] | None = None,
     expected: Sequence[Object] = (),
     **spec: Any,
-) -> Ruling:
+) -> Status:
     """What is ruled; the model must not say otherwise of what is settled, if nothing is merely expected."""
     labels = {"app": "db", "release": "r2"} if labels is None else labels
     newcomer = {
@@ -55,9 +55,9 @@ def ruling(
     }
     situation = Situation(NODES, there, {"vms": {}, "other": {}}, newcomer, candidate)
     ruled = Judge(situation, expected=expected).spread()
-    if not expected and not isinstance(ruled, Undecided):
+    if not expected and not isinstance(ruled, Unknown):
         refused = any(refusals(situation, pinned=pinned) for pinned in (False, True))
-        assert isinstance(ruled, Refused) is refused
+        assert isinstance(ruled, Rejected) is refused
     return ruled
 
 
@@ -158,7 +158,7 @@ def test_a_node_that_lacks_one_key_of_two_has_no_part() -> None:
         "spec": {"topologySpreadConstraints": constraints},
     }
     situation = Situation(nodes, pods(a3=3), {"vms": {}}, newcomer, "a1")
-    assert Judge(situation).spread() == Allowed()
+    assert Judge(situation).spread() == Passed()
     assert not refusals(situation, pinned=False)
 
 
@@ -181,7 +181,7 @@ def test_a_pod_that_is_leaving_does_not_count() -> None:
     """Unlike for affinity: the scheduler spreads over pods that will stay."""
     [leaving] = pods(a1=1)
     leaving["metadata"] = {**leaving["metadata"], "deletionTimestamp": "2026-01-02T03:04:05Z"}
-    assert ruling([spread()], [leaving]) == Allowed()
+    assert ruling([spread()], [leaving]) == Passed()
 
 
 def test_a_pin_does_not_override_the_constraint() -> None:
@@ -192,7 +192,7 @@ def test_a_pin_does_not_override_the_constraint() -> None:
     }
     situation = Situation(NODES, pods(a1=5), {"vms": {}}, newcomer, "a1")
     assert (refusals(situation, pinned=False), refusals(situation, pinned=True)) == (["spread"], [])
-    assert isinstance(Judge(situation).spread(), Refused)
+    assert isinstance(Judge(situation).spread(), Rejected)
 
 
 def test_too_many_nodes_to_look_at() -> None:
@@ -204,13 +204,13 @@ def test_too_many_nodes_to_look_at() -> None:
     judge = Judge(Situation(NODES, pods(a1=1, b1=1, c1=1), {"vms": {}}, newcomer, "a1"))
     far = convert(builders.node("far"), Node)
     judge.nodes |= {f"far-{number}": far for number in range(1_000)}
-    assert judge.spread() == Allowed()
+    assert judge.spread() == Passed()
     enough = Budget()
     judge.spread(enough)
-    assert judge.spread(Budget(enough.most - enough.left)) == Allowed()
+    assert judge.spread(Budget(enough.most - enough.left)) == Passed()
     judge.nodes["one-more"] = far
     told = judge.spread(Budget(enough.most - enough.left))
-    assert isinstance(told, Undecided)
+    assert isinstance(told, Unknown)
     assert told.cause is Reason.TOO_MANY_NEIGHBOURS
 
 
@@ -238,5 +238,5 @@ def test_too_many_nodes_to_look_at() -> None:
 def test_a_sentence_tells_the_numbers(constraints: list[Object], sentence: str) -> None:
     """How many there would be, how many there are elsewhere, how many there may be more."""
     told = ruling(constraints, pods(a1=1, a2=1, b1=2))
-    assert isinstance(told, Refused)
+    assert isinstance(told, Rejected)
     assert told.why.sentence == sentence

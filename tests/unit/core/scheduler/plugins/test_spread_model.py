@@ -8,7 +8,7 @@ from support.models.scheduler_model import refusals
 from support.strategies.neighbour_situations import Maker, Setting
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.status import Allowed, Refused
+from webhook.core.scheduler.status import Passed, Rejected
 
 
 @given(random=st.randoms(use_true_random=False))
@@ -16,7 +16,7 @@ def test_it_agrees_with_the_model(random: Random) -> None:
     """Allowed is what the scheduler admits of the pod as it is, and of the pod pinned; the rest is refused."""
     situation = Maker(random, Setting()).situation()
     refused = [pinned for pinned in (False, True) if "spread" in refusals(situation, pinned=pinned)]
-    assert isinstance(Judge(situation).spread(), Refused if refused else Allowed), refused
+    assert isinstance(Judge(situation).spread(), Rejected if refused else Passed), refused
 
 
 @given(random=st.randoms(use_true_random=False))
@@ -29,7 +29,7 @@ def test_what_is_uncertain_is_never_allowed(random: Random) -> None:
     left = [each for each in situation.nodes if each is situation.node or maker.odds(80)]
     came = [each for each in expected if maker.odds(50)]
     now = replace(situation, nodes=left, pods=bound)
-    if isinstance(Judge(now, expected=expected).spread(), Allowed):
+    if isinstance(Judge(now, expected=expected).spread(), Passed):
         for pinned in (False, True):
             assert "spread" not in refusals(replace(now, pods=[*bound, *came]), pinned=pinned)
 
@@ -39,7 +39,7 @@ def test_the_situations_tell_something() -> None:
     causes = []
     for seed in range(2000):
         ruled = Judge(Maker.seeded(seed, Setting()).situation()).spread()
-        causes.append(None if isinstance(ruled, Allowed) else ruled.cause)
+        causes.append(None if isinstance(ruled, Passed) else ruled.cause)
     assert causes.count(Reason.SPREAD_SKEW) > 60
     assert causes.count(Reason.SPREAD_DOMAINS) > 2
     assert causes.count(None) < 1900

@@ -4,22 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.scheduler.state.node_counts import Tally, as_dict, names, with_one_less, with_one_more
+from webhook.core.scheduler.state.node_counts import NodeCounts, as_dict, names, with_one_less, with_one_more
 
 
 @given(steps=st.lists(st.tuples(st.booleans(), st.sampled_from("abcd")), max_size=60))
 def test_it_counts(steps: list[tuple[bool, str]]) -> None:
     """Whatever was added and taken away, it has what a Counter has, and is None where that has nothing."""
-    tally: Tally | None = None
+    node_counts: NodeCounts | None = None
     plain: Counter[str] = Counter()
     for more, node in steps:
         if more:
-            tally, plain = with_one_more(tally, node), plain + Counter([node])
+            node_counts, plain = with_one_more(node_counts, node), plain + Counter([node])
         elif plain[node]:
-            assert tally is not None
-            tally, plain = with_one_less(tally, node), plain - Counter([node])
-        assert ({} if tally is None else as_dict(tally)) == plain
-        assert set(names(tally)) == plain.keys()
+            assert node_counts is not None
+            node_counts, plain = with_one_less(node_counts, node), plain - Counter([node])
+        assert ({} if node_counts is None else as_dict(node_counts)) == plain
+        assert set(names(node_counts)) == plain.keys()
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ def test_it_counts(steps: list[tuple[bool, str]]) -> None:
 )
 def test_it_is_small_while_it_can_be(number: int, kind: type[object]) -> None:
     """One node is its name, a few are a tuple: a dict for each would be most of what the index weighs."""
-    tally: Tally | None = None
+    node_counts: NodeCounts | None = None
     for node in range(number):
-        tally = with_one_more(tally, f"n{node}")
-    assert tally is not None
-    assert type(tally) is kind
-    assert as_dict(tally) == {f"n{node}": 1 for node in range(number)}
+        node_counts = with_one_more(node_counts, f"n{node}")
+    assert node_counts is not None
+    assert type(node_counts) is kind
+    assert as_dict(node_counts) == {f"n{node}": 1 for node in range(number)}
