@@ -39,11 +39,12 @@ control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubect
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint
-lint: $(VENV)/.dev ## Lint, types and import contracts
+lint: $(VENV)/.dev ## Lint, types, import contracts and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
 
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)
