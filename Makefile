@@ -46,6 +46,11 @@ lint: $(VENV)/.dev ## Lint, types, import contracts and spelling
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
 
+.PHONY: house
+house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core README.md" for a part)
+	$(BIN)/mypy .ci/house
+	$(BIN)/python .ci/house $(IN)
+
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)
 	@for part in $(BENCH); do echo; echo "tests/bench/$$part.py"; $(BIN)/python "tests/bench/$$part.py"; done
