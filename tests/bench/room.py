@@ -139,7 +139,7 @@ def _memory(scale: Scale) -> _Pods:
 
 
 def _events(scale: Scale, pods: _Pods) -> None:
-    """A pod that is moved to and fro is the dearest event there is; one that changes in nothing we read is usual."""
+    """A pod that moves from node to node is the dearest event; one that changes in nothing we read is usual."""
     for name, number in (("a VM's pod", 0), ("a web server's", 1)):
         line = next(text for index, text in enumerate(lines(scale)) if index == number)
         gone = line.replace(b"MODIFIED", b"DELETED", 1)

@@ -109,7 +109,7 @@ MODE_ROWS = {
     "preferred is the VM's": ("preferred", Mode.REQUIRED, "preferred", True, "preferred"),
     "false": ("false", Mode.REQUIRED, None, False, "unchanged"),
     "off": ("true", Mode.OFF, None, False, "unchanged"),
-    "a typo": ("ture", Mode.REQUIRED, None, False, "unchanged"),
+    "a typo": ("truee", Mode.REQUIRED, None, False, "unchanged"),
     "absent": (None, Mode.REQUIRED, None, False, "unchanged"),
 }
 
