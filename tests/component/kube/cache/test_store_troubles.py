@@ -121,7 +121,7 @@ def volume_of(view: CallView) -> str | None:
 @pytest.mark.parametrize(("age", "believed"), [(9.0, True), (11.0, False)], ids=["ten seconds", "longer"])
 async def test_what_a_cache_without_its_watch_says_is_believed_for(
     age: float,
-    believed: bool,
+    believed: bool,  # noqa: FBT001 - a row
     store: ClusterCache,
 ) -> None:
     """After that everything it has is NOT_CACHED: a GET must confirm it."""
