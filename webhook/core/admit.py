@@ -1,6 +1,6 @@
 """The path of one admission, bytes to bytes. Read this first.
 
-Three lanes and no fourth: BadReview (we could not read the question), admitted unchanged, admitted with a patch.
+Three lanes and no fourth: BadReview (we could not read the creation), admitted unchanged, admitted with a patch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from webhook.core.api import admission_review
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
-from webhook.core.opt_in import Policy, foreign
+from webhook.core.opt_in import Policy, not_a_pod_creation
 from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
 from webhook.core.placement import share_manager, virt_launcher
@@ -48,21 +48,21 @@ class Entry(Enum):
         self.path = f"/mutate/{title}"
         self.decide = decide
 
-    VIRT_LAUNCHER = "virt-launcher", virt_launcher.decide
-    SHARE_MANAGER = "share-manager", share_manager.decide
+    VIRT_LAUNCHER = "virt-launcher", virt_launcher.place_virt_launcher
+    SHARE_MANAGER = "share-manager", share_manager.steer_share_manager
 
 
-class Question(Struct, frozen=True):
+class PodCreation(Struct, frozen=True):
     """A pod that is being created, which came by `entry` in an AdmissionReview.
 
-    `pod` is as it came, `before` as it was before we ever wrote into it; `undone` leads from the one to the other.
+    `pod` is as it came, `before` as it was before we ever wrote into it; `reverting` leads from the one to the other.
     """
 
     request: AdmissionRequest
     entry: Entry
     pod: Pod
     before: Pod
-    undone: Sequence[Operation]
+    reverting: Sequence[Operation]
 
     @property
     def namespace(self) -> str:
@@ -72,34 +72,34 @@ class Question(Struct, frozen=True):
 
 def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | NeedObjects:
     """Answer the AdmissionReview in `body`, which came by `entry`; as `read` and `answer`."""
-    question = read(body, entry)
-    return question if isinstance(question, Answer) else answer(question, view, policy)
+    creation = read(body, entry)
+    return creation if isinstance(creation, Answer) else answer(creation, view, policy)
 
 
-def read(body: bytes, entry: Entry) -> Question | Answer:
-    """The question in `body`; the answer where it is not about the creation of a pod.
+def read(body: bytes, entry: Entry) -> PodCreation | Answer:
+    """The creation in `body`; the answer where it is not about the creation of a pod.
 
     Raises:
         BadReview: the body is no AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
     request = admission_review.decode(body)
-    why = foreign(request)
+    why = not_a_pod_creation(request)
     if why:
         return unchanged(request, why)
     pod = request.pod()
-    before, undone = unpatch.taken_out(pod)
-    return Question(request, entry, pod, before, undone)
+    before, reverting = unpatch.without_applied_patch(pod)
+    return PodCreation(request, entry, pod, before, reverting)
 
 
-def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
+def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
     """The answer, or the objects that `view` must have read before there can be one."""
-    decision = question.entry.decide(question.before, question.namespace, view, policy)
+    decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
     if isinstance(decision, NeedObjects):
         return decision
-    written = decision_patch.for_decision(question.before, decision)
+    written = decision_patch.for_decision(creation.before, decision)
     if isinstance(written, Why):
         decision, written = Leave(why=written), []
-    return _proven(question.request, question.pod, decision, question.undone, written)
+    return _proven(creation.request, creation.pod, decision, creation.reverting, written)
 
 
 def unchanged(request: AdmissionRequest, why: Why) -> Answer:
@@ -111,7 +111,7 @@ def _proven(
     request: AdmissionRequest,
     pod: Pod,
     decision: Decision,
-    undone: Sequence[Operation],
+    reverting: Sequence[Operation],
     written: Sequence[Operation],
 ) -> Answer:
     """The answer that takes out of the pod what we wrote before, and writes what is right now.
@@ -119,13 +119,13 @@ def _proven(
     Operations that can't be shown to apply are not sent: the pod starts as it is. None is sent where the pod carries
     all of it already.
     """
-    operations = [*undone, *written]
+    operations = [*reverting, *written]
     after = json_patch.tree_of(pod)
     try:
         json_patch.apply(after, operations)
     except NotApplicable as problem:
         return unchanged(request, Reason.PATCH_NOT_PROVEN.why(problem=problem))
-    carried = bool(undone) and unpatch.is_same(json_patch.tree_of(pod), after)
+    carried = bool(reverting) and unpatch.is_same(json_patch.tree_of(pod), after)
     return _encode(request, pod, decision, [] if carried else operations)
 
 

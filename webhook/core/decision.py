@@ -18,7 +18,7 @@ _NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
 
-class Verdict(Struct, frozen=True):
+class NodeFit(Struct, frozen=True):
     """What was found of one node for one pod. `preferable` is False where even a preference would be wrong."""
 
     node: str
@@ -49,23 +49,23 @@ class Leave(Struct, frozen=True, kw_only=True):
     why: Why
     opted_in: bool = False
     findings: Sequence[Finding] = ()
-    verdicts: Sequence[Verdict] = ()
+    node_fits: Sequence[NodeFit] = ()
 
 
 class Pin(Struct, frozen=True, kw_only=True):
     """The pod is drawn to nodes: `required` (any of them, empty for a mere preference) and `preferred`, best first.
 
     `shortlist` is for a preference in a large cluster: the nodes that the scheduler is to choose from, so that it looks
-    at the preferred ones at all. Empty: any. `usage` is what the pod takes of a node.
+    at the preferred ones at all. Empty: any. `requests` is what the pod takes of a node.
     """
 
     why: Why
     required: tuple[str, ...] = ()
     preferred: tuple[WeightedNode, ...]
     shortlist: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    requests: Usage = Usage()
     findings: Sequence[Finding] = ()
-    verdicts: Sequence[Verdict] = ()
+    node_fits: Sequence[NodeFit] = ()
 
     @property
     def strength(self) -> Mode:
@@ -81,10 +81,10 @@ class Pin(Struct, frozen=True, kw_only=True):
 class Steer(Pin, frozen=True, kw_only=True):
     """A share-manager pod is drawn to its VMs: a preference, and never more.
 
-    `toward`: the VMs, by namespace and uid of the VirtualMachineInstance, whose pods it is drawn to as pods, too.
+    `near_vmis`: the VMs, by namespace and uid of the VirtualMachineInstance, whose pods it is drawn to as pods, too.
     """
 
-    toward: tuple[NamespacedName, ...] = ()
+    near_vmis: tuple[NamespacedName, ...] = ()
 
 
 Decision = Pin | Leave
@@ -110,11 +110,11 @@ def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
     """The strongest finding that names this node; any disk's before that of KubeVirt's state."""
     return max(
         (finding for finding in findings if finding.node == node),
-        key=lambda finding: (not finding.state, CHAIN_ORDER[finding.why.reason]),
+        key=lambda finding: (not finding.vm_state_claim, CHAIN_ORDER[finding.why.reason]),
     )
 
 
-def tell(decision: Decision) -> str:
+def decision_sentence(decision: Decision) -> str:
     """The decision and its evidence in a short sentence: what `kubectl describe pod` shows."""
     if isinstance(decision, Leave):
         return f"unchanged: {decision.why}"

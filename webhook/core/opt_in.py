@@ -32,7 +32,7 @@ class Policy(Struct, frozen=True):
     longhorn_namespace: str = "longhorn-system"
 
 
-def foreign(request: RequestHead) -> Why | None:
+def not_a_pod_creation(request: RequestHead) -> Why | None:
     """Rule 1: why the request is not the creation of a pod, None where it is."""
     if request.kind != POD:
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
@@ -43,7 +43,7 @@ def foreign(request: RequestHead) -> Why | None:
     return None
 
 
-def _our_mode(pod: Pod, policy: Policy) -> Mode | Why:
+def co_schedule_mode(pod: Pod, policy: Policy) -> Mode | Why:
     """Rules 2 to 4: the mode this pod asks for, or why it is not ours to place."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
@@ -56,10 +56,10 @@ def _our_mode(pod: Pod, policy: Policy) -> Mode | Why:
         return Reason.EPHEMERAL_PROVISIONING.why()
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
-    return asked_mode(pod, policy)
+    return requested_mode(pod, policy)
 
 
-def asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
+def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:
     """Rule 4: the mode that the annotation of a virt-launcher pod asks for, or why it asks for none."""
     match pod.metadata.annotation(ANNOTATION_CO_SCHEDULE):
         case None:
@@ -74,3 +74,8 @@ def asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
             return Mode.PREFERRED
         case other:
             return Reason.BAD_CO_SCHEDULE.why(value=ascii(other)[:_VALUE_SHOWN_CHARS])
+
+
+def opts_in(annotation: str | None) -> bool:
+    """Whether this value of the annotation asks for co-scheduling, if the cluster's mode is not off."""
+    return annotation in ("true", "required", "preferred")

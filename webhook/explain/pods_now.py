@@ -12,8 +12,8 @@ from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.observe import restart
-from webhook.core.patch.written import decode
-from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
+from webhook.core.patch.applied_patch import decode
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
 from webhook.explain.api import names
 from webhook.explain.sources.cluster import Cluster
 
@@ -36,7 +36,7 @@ def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
 def stuck(pod: Pod, cluster: Cluster) -> str | None:
     """What to do about a pod that we have pinned, and that kube-scheduler finds no node for; None for any other."""
     told = pod.status.scheduled if pod.status else None
-    written = decode(pod.metadata.annotation(ANNOTATION_WRITTEN))
+    written = decode(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
     if told is None or told.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")

@@ -88,7 +88,7 @@ def of(asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, pro
     return Report(
         cluster=cluster,
         at=at,
-        summary=vm_status.counts(chosen),
+        summary=vm_status.count_states(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
         items=[item(row) for row in asked.shown(chosen)],

@@ -22,7 +22,7 @@ from support.objects.builders_longhorn import (  # noqa: F401 - Longhorn's objec
 )
 
 from webhook.core.api.node_selector import NodeSelectorTerm, pin
-from webhook.core.patch.written import Written, encode, fingerprint
+from webhook.core.patch.applied_patch import AppliedPatch, encode, fingerprint
 
 Object = dict[str, Any]
 
@@ -162,7 +162,7 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
 def written(node: str) -> Mapping[str, str]:
     """The annotations that the webhook leaves on a pod that it pins to a node, and that had no affinity."""
     term = NodeSelectorTerm(match_fields=[pin(node)])
-    record = Written(nodes=(node,), terms=((0, fingerprint(term)),), preferred=((node, 100, 1),))
+    record = AppliedPatch(nodes=(node,), terms=((0, fingerprint(term)),), preferred=((node, 100, 1),))
     return {DECISION: f"required on {node}: ShareManagerPod: for a test", WRITTEN: encode(record)}
 
 

@@ -31,7 +31,7 @@ from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
 from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, Ref
 
 _INDEXES = range(4)
 _MANAGERS = {Ref(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
@@ -114,7 +114,7 @@ def test_what_is_added_is_valid_to_the_api_server(scenario: Scenario) -> None:
 def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
     """Reading what Needs asks for and asking again comes to an end, asks for nothing twice, and decides alike."""
     whole = cluster(*scenario.objects)
-    gaps, body = dict.fromkeys(unread, Gap.NOT_CACHED), review_of(scenario.pod)
+    gaps, body = dict.fromkeys(unread, NoObject.NOT_CACHED), review_of(scenario.pod)
     while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), NeedObjects):
         assert answer.refs
         assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
@@ -129,7 +129,7 @@ def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scen
 def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: set[Ref]) -> None:
     """With answers missing, each required node was itself read, and still has firm evidence and takes the pod."""
     model = ClusterModel(scenario.objects)
-    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, Gap.UNAVAILABLE))
+    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, NoObject.UNAVAILABLE))
     found = outcome(scenario.pod, scenario, view)
     for node in found.hard_pin:
         assert not {Ref(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost

@@ -27,7 +27,7 @@ def is_finished(pod: Pod) -> bool:
     return pod.status is not None and pod.status.phase in _FINISHED
 
 
-def standing(pod: Pod) -> tuple[bool, bool, str, str]:
+def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
     """The higher, the likelier it is the pod that its VM runs in from now on.
 
     A live migration has two pods on two nodes, and the newer one is its target; a restart has an old one that

@@ -15,10 +15,9 @@ from msgspec import Struct
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
 from webhook.core.api.names import is_node_name
-from webhook.core.decision import Leave, tell
+from webhook.core.decision import Leave, decision_sentence
 from webhook.core.evidence.finding import Finding
-from webhook.core.observe import vm_status
-from webhook.core.opt_in import Mode
+from webhook.core.opt_in import Mode, opts_in
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
 
 CO_SCHEDULED: Final = "CoScheduled"
@@ -94,7 +93,7 @@ def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
     reason, message = NOT_CO_SCHEDULED, str(decision.why)
     if not isinstance(decision, Leave):
         reason = CO_SCHEDULED if decision.strength is Mode.REQUIRED else CO_SCHEDULED_PREFERRED
-        message = tell(decision)
+        message = decision_sentence(decision)
     elif not decision.opted_in and not _asked(pod.metadata.annotation(ANNOTATION_CO_SCHEDULE), decision):
         return
     yield Event(
@@ -109,17 +108,17 @@ def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
 
 def _asked(annotation: str | None, decision: Leave) -> bool:
     """Whether a VM that got nothing had asked for something."""
-    return decision.why.reason is Reason.BAD_CO_SCHEDULE or vm_status.opts_in(annotation)
+    return decision.why.reason is Reason.BAD_CO_SCHEDULE or opts_in(annotation)
 
 
 def _of_share_manager(answer: Answer) -> Iterator[Event]:
     decision = answer.decision
     stays = isinstance(decision, Leave)
     nodes = None if isinstance(decision, Leave) else decision.nodes
-    told = str(decision.why) if isinstance(decision, Leave) else tell(decision)
+    told = str(decision.why) if isinstance(decision, Leave) else decision_sentence(decision)
     for finding in _by_vm(decision.findings):
         if nodes is None or finding.node in nodes:
-            vm = finding.instance
+            vm = finding.vmi
             yield Event(
                 namespace=vm.namespace if vm else "",
                 name=str(finding.why.names.get("vm", "")),
@@ -132,7 +131,7 @@ def _of_share_manager(answer: Answer) -> Iterator[Event]:
 
 def _by_vm(findings: Iterable[Finding]) -> list[Finding]:
     """One finding for each VM that is known to be on a node."""
-    found = {each.instance: each for each in findings if each.instance and each.node}
+    found = {each.vmi: each for each in findings if each.vmi and each.node}
     return list(found.values())[:_VMS_MAX]
 
 

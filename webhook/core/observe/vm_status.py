@@ -18,9 +18,9 @@ from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, asked_mode
+from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView, Gap, NeedObjects
+from webhook.core.view import ClusterView, NeedObjects, NoObject
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's words, which count nodes by each of its filters
 _LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
@@ -100,13 +100,13 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is False}))
 
 
-def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
+def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
     """The row of the one VM that these pods are of; None where none of them runs it, or it did not ask for us."""
     there = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not there:
         return None
-    pod = max(there, key=kubevirt.standing)
-    mode = asked_mode(pod, policy)
+    pod = max(there, key=kubevirt.running_order)
+    mode = requested_mode(pod, policy)
     if not isinstance(mode, Mode):
         return None
     volumes = _volumes(pod, view)
@@ -132,11 +132,6 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | No
     )
 
 
-def opts_in(annotation: str | None) -> bool:
-    """Whether a pod with this annotation can have a row at all: what is cheap to ask first."""
-    return annotation in ("true", "required", "preferred")
-
-
 def _is_on_a_node(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
 
@@ -154,7 +149,7 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
     What KubeVirt keeps of the VM itself is compared with nothing where a disk's share-manager is on a node: placement
     does not count it then.
     """
-    findings = share_managers.resolve(pod, pod.metadata.namespace or "", view)
+    findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
     if isinstance(findings, NeedObjects):
         why = Reason.CLAIM_LOOKUP_FAILED.why(
             claim=findings.refs[0].key.name, kind=findings.refs[0].kind, problem="not read yet"
@@ -164,16 +159,16 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
                 claim=findings.refs[0].key.name, volume=None, node=None, state=None, together=None, since=None, why=why
             ),
         )
-    disks = any(finding.node and not finding.state for finding in findings)
+    disks = any(finding.node and not finding.vm_state_claim for finding in findings)
     return tuple(
-        _volume(finding, None if finding.state and disks else pod.spec.node_name, view) for finding in findings
+        _volume(finding, None if finding.vm_state_claim and disks else pod.spec.node_name, view) for finding in findings
     )
 
 
 def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeStatus:
     handle = finding.volume_handle
-    manager = Gap.ABSENT if handle is None else view.share_manager(handle)
-    status = None if isinstance(manager, Gap) else manager.status
+    manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
+    status = None if isinstance(manager, NoObject) else manager.status
     state = status.state if status else None
     # An ownerID alone is interim while the share-manager starts: it may be moved before its pod is made.
     settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == _STARTING)
@@ -192,7 +187,7 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeS
 def _serving_since(handle: str, view: ClusterView) -> str | None:
     """When the share-manager's pod came to its node; not known where its ownerID is all there is."""
     pod = view.share_manager_pod(handle)
-    return None if isinstance(pod, Gap) else _came(pod)
+    return None if isinstance(pod, NoObject) else _came(pod)
 
 
 def _came(pod: Pod) -> str | None:
@@ -242,7 +237,7 @@ def _later(one: str | None, other: str | None) -> str:
     return max(one or "", other or "")
 
 
-def counts(rows: Iterable[VMStatus]) -> dict[State, int]:
+def count_states(rows: Iterable[VMStatus]) -> dict[State, int]:
     """How many VMs are in each state; every state is there."""
     counted = dict.fromkeys(State, 0)
     for each in rows:

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, tell
+from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
+from webhook.core.patch.applied_patch import AppliedPatch, encode, fingerprint
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
-from webhook.core.patch.written import Written, encode, fingerprint
-from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN, Reason, Why
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, Reason, Why
 
 AFFINITY: Final = "/spec/affinity"
 NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
@@ -59,7 +59,7 @@ class _Drawing:
         self._terms: list[tuple[int, str]] = []
         self._copies: list[tuple[str, int, int]] = []
         affinity, steers = pod.spec.affinity, isinstance(drawn, Steer)
-        self._toward = drawn.toward if isinstance(drawn, Steer) else ()
+        self._near_vmis = drawn.near_vmis if isinstance(drawn, Steer) else ()
         node_affinity = affinity.node_affinity if affinity else None
         if node_affinity is None:
             made = self._node_affinity(drawn.preferred)
@@ -68,16 +68,16 @@ class _Drawing:
             if self._nodes:
                 self._narrow(node_affinity, keep_pinned=not drawn.required)
             self._prefer(node_affinity, drawn.preferred, insist=steers)
-        if self._toward:
+        if self._near_vmis:
             self._draw_to_pods(affinity.pod_affinity if affinity else None)
 
-    def written(self) -> Written:
+    def written(self) -> AppliedPatch:
         """The record. Without a term of ours there is nothing that the nodes would tell."""
-        return Written(
+        return AppliedPatch(
             nodes=self._nodes if self._terms else (),
             terms=tuple(self._terms),
             preferred=tuple(self._copies),
-            near=tuple(self._toward),
+            near=tuple(self._near_vmis),
         )
 
     def _add(self, path: str, value: object) -> None:
@@ -143,8 +143,8 @@ class _Drawing:
     def _draw_to_pods(self, own: InterPodTerms | None) -> None:
         """Preferences for where the pods of these VMs are, appended; nodeAffinity is there by now."""
         path, there = f"{POD_AFFINITY}/{PREFERRED}", (own.preferred if own else None) or []
-        self._toward = tuple(key for key in self._toward if near(*key) not in there)
-        terms = [near(*key) for key in self._toward]
+        self._near_vmis = tuple(key for key in self._near_vmis if near(*key) not in there)
+        terms = [near(*key) for key in self._near_vmis]
         if own is None:
             self._add(POD_AFFINITY, {PREFERRED: terms})
         elif there:
@@ -167,11 +167,11 @@ def near(namespace: str, uid: str) -> dict[str, Any]:
     return {"weight": TOP_WEIGHT, "podAffinityTerm": term}
 
 
-def _annotate(pod: Pod, decision: Decision, written: Written | None) -> Iterator[Operation]:
+def _annotate(pod: Pod, decision: Decision, written: AppliedPatch | None) -> Iterator[Operation]:
     """Our annotations; none where they would make the API server refuse the pod for its size."""
-    ours = {ANNOTATION_DECISION: tell(decision)[:_TEXT_MAX_CHARS]}
+    ours = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
     if written is not None:
-        ours[ANNOTATION_WRITTEN] = encode(written)
+        ours[ANNOTATION_APPLIED_PATCH] = encode(written)
     annotations = pod.metadata.annotations
     if annotations is None:
         yield add(ANNOTATIONS, ours)

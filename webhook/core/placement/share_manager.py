@@ -1,4 +1,4 @@
-"""decide(): Steer | Leave | Needs, for one share-manager pod at its CREATE and one view of the cluster.
+"""steer_share_manager(): Steer | Leave | Needs, for one share-manager pod at its CREATE and one view of the cluster.
 
 When a VM was stopped, its share-manager is made after it has a node again: then it is the share-manager pod that has
 to follow. Invariants: one node is never required, for Longhorn never makes a Pending share-manager pod anew; a pod
@@ -19,7 +19,7 @@ from webhook.core.api.longhorn import (
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, Steer, Verdict, evidence_for, rank, weigh
+from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
 from webhook.core.evidence import consumers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
@@ -32,14 +32,14 @@ _NOT_KNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
 _TOWARD_MAX: Final = 8  # VMs on one volume; each is a term that the scheduler looks for on every node
 
 
-def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
+def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
     """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
     volume = volume_of(pod)
     if namespace != policy.longhorn_namespace or not volume:
         return Leave(why=Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace))
     if pod.spec.node_name:
         return Leave(why=Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name))
-    findings = consumers.resolve(volume, view, policy)
+    findings = consumers.find_vms(volume, view, policy)
     if isinstance(findings, NeedObjects):
         return findings
     ranked = rank(finding.node for finding in findings if finding.node)
@@ -48,22 +48,22 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
         ours = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
         return Leave(why=furthest.why, opted_in=ours, findings=findings)
     who = fit.applicant(pod, namespace)
-    verdicts = fit.settled([judge(node, who, view) for node in ranked])
+    verdicts = fit.settled([share_manager_fit(node, who, view) for node in ranked])
     if isinstance(verdicts, NeedObjects):
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
-        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
+        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, node_fits=verdicts)
     fitting = [verdict.node for verdict in verdicts if verdict.fits]
-    names, toward = _among(who, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
+    names, near_vmis = _among(who, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
     return Steer(
         why=evidence_for(next(iter(wished)), findings).why,
         preferred=weigh(wished)[:MAX_TERMS],
         shortlist=names,
-        toward=toward,
-        usage=who.usage,
+        near_vmis=near_vmis,
+        requests=who.usage,
         findings=findings,
-        verdicts=verdicts,
+        node_fits=verdicts,
     )
 
 
@@ -80,7 +80,7 @@ def _among(
     names = shortlist.pick(who, fitting, view, seed=volume, reluctance=reluctance)
     if names or not reluctance:
         return names, ()
-    there = (finding.instance for finding in findings if finding.node in fitting and finding.instance)
+    there = (finding.vmi for finding in findings if finding.node in fitting and finding.vmi)
     return shortlist.pick(who, fitting, view, seed=volume), tuple(dict.fromkeys(there))[:_TOWARD_MAX]
 
 
@@ -96,7 +96,7 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def judge(node: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects:
+def share_manager_fit(node: str, who: Applicant, view: ClusterView) -> NodeFit | NeedObjects:
     """The verdict on a node. As for a VM, but what may not run there is not even preferred: the pod would be no nearer.
 
     Where the node could not be read, or what is on it is not known, it is: a wish that is not granted changes nothing.
@@ -105,5 +105,5 @@ def judge(node: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects
     if isinstance(verdict, NeedObjects) or verdict.why.reason in _NOT_KNOWN:
         return verdict
     if verdict.fits and shortlist.is_shunned(node, who.pod, view):
-        return Verdict(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
-    return Verdict(node, verdict.why, preferable=verdict.fits)
+        return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
+    return NodeFit(node, verdict.why, preferable=verdict.fits)

@@ -22,7 +22,7 @@ from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.scheduler.plugins.node_volume_limits import limits
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
-from webhook.core.view import ClusterView, Gap, Kind, Ref
+from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.errors import UserError
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
@@ -110,7 +110,7 @@ class Live:
             nodes, longhorn_nodes = await self._all_nodes(), await self._all_of(Kind.LONGHORN_NODE)
         except ApiError as problem:
             return Listed(problem=str(problem))
-        absent = {Ref(Kind.LONGHORN_NODE, ref.key): LiveRead(Gap.ABSENT) for ref in nodes}
+        absent = {Ref(Kind.LONGHORN_NODE, ref.key): LiveRead(NoObject.NOT_FOUND) for ref in nodes}
         # What was read one by one was decided upon, and stays.
         self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
         all_names = sorted(ref.key.name for ref in nodes)
@@ -155,10 +155,10 @@ class Live:
         self.read([Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
         claims = self.view.volume_claims(volume)
         notes: list[str] = []
-        if isinstance(claims, Gap) or not claims:
+        if isinstance(claims, NoObject) or not claims:
             notes += self._find_other(volume)
             claims = self.view.volume_claims(volume)
-        if not isinstance(claims, Gap):
+        if not isinstance(claims, NoObject):
             for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.launchers)):
                 notes += self._run(self._list_launchers(namespace))
         return notes

@@ -14,9 +14,9 @@ from support.objects.builders import (
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
-from webhook.core.evidence.share_managers import bound_volumes, resolve
+from webhook.core.evidence.share_managers import bound_volumes, find_share_managers
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, Ref
 
 CLAIM = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
 VOLUME = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
@@ -35,9 +35,9 @@ def pod(*claims: str, **parts: Any) -> Pod:
     return convert(virt_launcher_pod(claims=claims, **parts), Pod)
 
 
-def finding(*objects: dict[str, Any], gaps: dict[Ref, Gap] | None = None) -> Finding:
+def finding(*objects: dict[str, Any], gaps: dict[Ref, NoObject] | None = None) -> Finding:
     """What the claim `disk` leads to in a cluster of these objects."""
-    found = resolve(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
+    found = find_share_managers(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
     assert isinstance(found, list)
     (only,) = found
     return only
@@ -82,7 +82,7 @@ def test_a_claim_without_a_volume_leaves_the_question_open(
     found = finding(*objects)
     assert found.why.reason is reason
     assert told in found.why.sentence
-    assert (found.open, bound_volumes([found]), found.node, found.firm) == (True, [], None, False)
+    assert (found.volume_nodes_unknown, bound_volumes([found]), found.node, found.firm) == (True, [], None, False)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_bound_claim_without_a_share_manager_is_settled(
     found = finding(*objects)
     assert found.why.reason is reason
     assert told in found.why.sentence
-    assert (found.open, found.node, found.firm) == (False, None, False)
+    assert (found.volume_nodes_unknown, found.node, found.firm) == (False, None, False)
     assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
@@ -173,7 +173,7 @@ LOCAL = {"dataLocality": "strict-local"}
 def test_a_strict_local_volume_leaves_the_question_open(objects: list[dict[str, Any]], reason: Reason) -> None:
     """It is attached on one node only, and which one is not known; feasibility asks its volume all the same."""
     found = finding(*objects)
-    assert (found.why.reason, found.open) == (reason, reason is Reason.VOLUME_STRICT_LOCAL)
+    assert (found.why.reason, found.volume_nodes_unknown) == (reason, reason is Reason.VOLUME_STRICT_LOCAL)
     assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
@@ -234,7 +234,7 @@ def test_evidence_of_a_node(objects: list[dict[str, Any]], reason: Reason, node:
     found = finding(*objects)
     assert (found.why.reason, found.node, found.firm) == (reason, node, firm)
     assert found.volume_handle == "h"
-    assert not found.open
+    assert not found.volume_nodes_unknown
 
 
 def test_a_pod_that_outweighs_the_owner_says_so() -> None:
@@ -252,7 +252,7 @@ def test_a_hostile_node_name_is_shown_short_and_in_ascii() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lost", "reason", "node", "firm", "is_open"),
+    ("lost", "reason", "node", "firm", "nodes_unknown"),
     [
         pytest.param([CLAIM], Reason.CLAIM_LOOKUP_FAILED, None, False, True, id="the claim"),
         pytest.param([VOLUME], Reason.CLAIM_LOOKUP_FAILED, None, False, True, id="the volume"),
@@ -262,11 +262,11 @@ def test_a_hostile_node_name_is_shown_short_and_in_ascii() -> None:
     ],
 )
 def test_what_could_not_be_read_weakens_the_evidence(
-    lost: list[Ref], reason: Reason, node: str | None, *, firm: bool, is_open: bool
+    lost: list[Ref], reason: Reason, node: str | None, *, firm: bool, nodes_unknown: bool
 ) -> None:
     """An answer that did not come is never taken for an absence."""
-    found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, Gap.UNAVAILABLE))
-    assert (found.why.reason, found.node, found.firm, found.open) == (reason, node, firm, is_open)
+    found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, NoObject.UNAVAILABLE))
+    assert (found.why.reason, found.node, found.firm, found.volume_nodes_unknown) == (reason, node, firm, nodes_unknown)
     assert ("503 for a test" in found.why.sentence) == (reason is not Reason.SHARE_MANAGER_POD)
 
 
@@ -282,22 +282,22 @@ def test_what_could_not_be_read_weakens_the_evidence(
 )
 def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
     """What lacks is asked for as soon as its name is known, and together where it can be."""
-    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, Gap.NOT_CACHED))
-    assert resolve(pod("disk"), "vms", view) == NeedObjects(refs)
+    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, NoObject.NOT_CACHED))
+    assert find_share_managers(pod("disk"), "vms", view) == NeedObjects(refs)
 
 
 def test_all_claims_are_asked_for_at_once() -> None:
     """One round of reading serves every claim; a claim that is answered waits for the others."""
     other = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
-    view = Patchy(cluster(*BOUND), {CLAIM: Gap.NOT_CACHED, other: Gap.NOT_CACHED})
-    assert resolve(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
+    view = Patchy(cluster(*BOUND), {CLAIM: NoObject.NOT_CACHED, other: NoObject.NOT_CACHED})
+    assert find_share_managers(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
 
 
 def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
     """Needs never names an object twice."""
     twin = {**PVC, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], Gap.NOT_CACHED))
-    assert resolve(pod("disk", "twin"), "vms", view) == NeedObjects((MANAGER, MANAGER_POD))
+    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], NoObject.NOT_CACHED))
+    assert find_share_managers(pod("disk", "twin"), "vms", view) == NeedObjects((MANAGER, MANAGER_POD))
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
 )
 def test_each_claim_has_one_finding(candidate: Pod, claims: list[str]) -> None:
     """None is lost, and none comes twice."""
-    found = resolve(candidate, "vms", cluster())
+    found = find_share_managers(candidate, "vms", cluster())
     assert isinstance(found, list)
     assert [one.claim for one in found] == claims
     assert all(one.why.reason is Reason.CLAIM_NOT_FOUND for one in found)
@@ -332,16 +332,16 @@ def test_each_claim_has_one_finding(candidate: Pod, claims: list[str]) -> None:
 def test_kubevirts_state_is_known_by_its_names(volume_name: str | None, claim_name: str, *, state: bool) -> None:
     """A cache keeps no names of volumes, and a restore calls the claim as it likes."""
     volume = {"name": volume_name, "persistentVolumeClaim": {"claimName": claim_name}}
-    found = resolve(pod(volumes=[volume]), "vms", cluster())
+    found = find_share_managers(pod(volumes=[volume]), "vms", cluster())
     assert isinstance(found, list)
-    assert [one.state for one in found] == [state]
+    assert [one.vm_state_claim for one in found] == [state]
 
 
 def test_an_ephemeral_volume_is_open_and_leads_nowhere() -> None:
     """Its claim is named after the pod, which has no name at CREATE."""
-    found = resolve(pod("disk", ephemeral=["scratch"]), "vms", cluster(*BOUND, RUNNING))
+    found = find_share_managers(pod("disk", ephemeral=["scratch"]), "vms", cluster(*BOUND, RUNNING))
     assert isinstance(found, list)
-    reasons = {one.claim: (one.why.reason, one.open) for one in found}
+    reasons = {one.claim: (one.why.reason, one.volume_nodes_unknown) for one in found}
     assert reasons == {
         "disk": (Reason.SHARE_MANAGER_OWNER, False),
         "scratch": (Reason.EPHEMERAL_CLAIM, True),

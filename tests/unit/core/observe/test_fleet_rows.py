@@ -5,8 +5,8 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import Decided, opts_in, row
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.observe.vm_status import Decided, vm_status_of
+from webhook.core.opt_in import Mode, Policy, opts_in
 
 SINCE = [
     pytest.param(LATER, LATEST, LATEST, id="the share-manager came last"),
@@ -72,8 +72,8 @@ def test_of_several_pods_the_one_counts_that_goes_on(others: list[Pod], node: st
 
 def test_a_vm_whose_pods_have_ended_has_no_row() -> None:
     """It does not run; nor has one that never had a pod."""
-    assert row([launcher("root", phase="Succeeded")], cluster(), Policy()) is None
-    assert row([], cluster(), Policy()) is None
+    assert vm_status_of([launcher("root", phase="Succeeded")], cluster(), Policy()) is None
+    assert vm_status_of([], cluster(), Policy()) is None
 
 
 ASKED = [
@@ -91,7 +91,7 @@ ASKED = [
 @pytest.mark.parametrize(("opt_in", "cluster_mode", "mode"), ASKED)
 def test_only_vms_that_ask_have_a_row(opt_in: str | None, cluster_mode: Mode, mode: Mode | None) -> None:
     """And it names the mode that they get; what is cheap to ask first never leaves one out."""
-    found = row([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode))
+    found = vm_status_of([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode))
     assert (found and (found.mode, found.asked)) == (mode and (mode, opt_in))
     assert opts_in(opt_in) or found is None
 

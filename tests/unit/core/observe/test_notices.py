@@ -21,7 +21,7 @@ from support.objects.builders import (
 
 from webhook.core.admit import Answer, Entry, admit, unchanged
 from webhook.core.api.admission_review import decode
-from webhook.core.decision import tell
+from webhook.core.decision import decision_sentence
 from webhook.core.observe import events
 from webhook.core.observe.events import Event
 from webhook.core.opt_in import Mode, Policy
@@ -100,7 +100,7 @@ def test_a_start_is_told_on_its_vm(
 def test_a_placed_pod_is_told_in_the_annotation_s_words() -> None:
     """`kubectl describe` says of the VM what it says of the pod."""
     [found] = told(LAUNCHER, *RUNNING)
-    assert found.message == tell(answer(LAUNCHER, *RUNNING).decision)
+    assert found.message == decision_sentence(answer(LAUNCHER, *RUNNING).decision)
 
 
 UNTOLD: Final[dict[str, tuple[Object, Object]]] = {

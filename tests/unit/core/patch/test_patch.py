@@ -6,7 +6,7 @@ from msgspec import convert
 from support.objects.builders import DECISION, on_node, virt_launcher_pod
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode, tell
+from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.evidence.finding import Finding
 from webhook.core.patch.decision_patch import for_decision
 from webhook.core.patch.json_patch import apply, tree_of
@@ -165,17 +165,17 @@ def test_the_decision_is_annotated(annotations: dict[str, str] | None) -> None:
     pod = virt_launcher_pod()
     pod["metadata"]["annotations"] = annotations
     after = patched(pod, LEFT)
-    assert after["metadata"]["annotations"] == {**(annotations or {}), DECISION: tell(LEFT)}
+    assert after["metadata"]["annotations"] == {**(annotations or {}), DECISION: decision_sentence(LEFT)}
 
 
 def test_absent_annotations_are_made() -> None:
     """A pod that has none at all."""
     assert for_decision(convert({"metadata": {}, "spec": {}}, Pod), LEFT) == [
-        {"op": "add", "path": "/metadata/annotations", "value": {DECISION: tell(LEFT)}}
+        {"op": "add", "path": "/metadata/annotations", "value": {DECISION: decision_sentence(LEFT)}}
     ]
 
 
-OURS = len(DECISION) + len(tell(LEFT))
+OURS = len(DECISION) + len(decision_sentence(LEFT))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_the_annotation_is_left_out_rather_than_overflow(annotations: dict[str, 
     """kube-apiserver rejects a pod with more than 256 KiB of annotations: the VM would not start for our note."""
     pod = {"metadata": {"annotations": annotations}, "spec": {}}
     after = patched(pod, LEFT)["metadata"]["annotations"]
-    assert (after.get(DECISION) == tell(LEFT)) is annotated
+    assert (after.get(DECISION) == decision_sentence(LEFT)) is annotated
     size = sum(len(k.encode()) + len(v.encode()) for k, v in after.items())
     assert size <= LIMIT or after == annotations
 

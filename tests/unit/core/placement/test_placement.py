@@ -16,11 +16,11 @@ from support.objects.builders import (
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode, tell
+from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.opt_in import Policy
-from webhook.core.placement.virt_launcher import decide
+from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, Ref
 
 Object = dict[str, Any]
 SPREAD = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
@@ -38,7 +38,7 @@ def disk(name: str, on: str, *, firm: bool = True) -> list[Object]:
 
 def decision(pod: Object, *objects: Object) -> Pin | Leave:
     """What is decided for a pod in a cluster of these objects."""
-    found = decide(convert(pod, Pod), "vms", cluster(*objects), Policy())
+    found = place_virt_launcher(convert(pod, Pod), "vms", cluster(*objects), Policy())
     assert not isinstance(found, NeedObjects)
     return found
 
@@ -91,7 +91,7 @@ def test_past_the_bound_only_the_best_nodes_stay() -> None:
     assert isinstance(found, Pin)
     assert (len(found.required), len(found.preferred)) == (64, 64)
     assert found.required[:2] == ("n069", "n000")
-    assert tell(found).count(" and 61 more") == 1
+    assert decision_sentence(found).count(" and 61 more") == 1
 
 
 ZONE = {"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}
@@ -230,15 +230,15 @@ def test_the_claim_that_came_furthest_gives_the_reason(objects: list[Object], re
 )
 def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) -> None:
     """No decision is made before everything that it rests on was read."""
-    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, Gap.NOT_CACHED))
+    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, NoObject.NOT_CACHED))
     pod = convert(virt_launcher_pod(claims=["a", "b"]), Pod)
-    assert decide(pod, "vms", view, Policy()) == NeedObjects(refs)
+    assert place_virt_launcher(pod, "vms", view, Policy()) == NeedObjects(refs)
 
 
 def test_evidence_in_doubt_is_preferred_and_says_so() -> None:
     """What may have changed since, and could not be confirmed, carries no hard pin."""
     view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, staleness="ShareManager h-a, last known 42 s ago")
-    found = decide(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
+    found = place_virt_launcher(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
     assert isinstance(found, Pin)
     assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.UNCONFIRMED)
     assert found.why.sentence.endswith("could not be confirmed: ShareManager h-a, last known 42 s ago")
@@ -265,7 +265,7 @@ def test_evidence_in_doubt_is_preferred_and_says_so() -> None:
 )
 def test_a_decision_is_told_in_a_sentence(found: Pin | Leave, told: str) -> None:
     """What was decided, from what evidence, and why no more."""
-    assert tell(found) == told
+    assert decision_sentence(found) == told
 
 
 def test_the_strongest_evidence_of_a_node_is_told() -> None:

@@ -8,8 +8,8 @@ from support.objects.builders import node, persistent_volume, persistent_volume_
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
-from webhook.core.opt_in import Mode, Policy, foreign
-from webhook.core.placement.virt_launcher import decide
+from webhook.core.opt_in import Mode, Policy, not_a_pod_creation
+from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
 from webhook.core.view import NeedObjects
 
@@ -25,7 +25,7 @@ CLUSTER = [
 
 def decision(pod: Object, mode: Mode = Mode.REQUIRED) -> Pin | Leave:
     """What is decided for a pod in a cluster where its claim `a` leads to n1."""
-    found = decide(convert(pod, Pod), "vms", cluster(*CLUSTER), Policy(mode=mode))
+    found = place_virt_launcher(convert(pod, Pod), "vms", cluster(*CLUSTER), Policy(mode=mode))
     assert not isinstance(found, NeedObjects)
     return found
 
@@ -48,7 +48,7 @@ def decision(pod: Object, mode: Mode = Mode.REQUIRED) -> Pin | Leave:
 )
 def test_only_the_creation_of_a_v1_pod_is_ours(request_: Object, reason: Reason | None) -> None:
     """Rule 1."""
-    why = foreign(convert({"uid": "u", **request_}, AdmissionRequest))
+    why = not_a_pod_creation(convert({"uid": "u", **request_}, AdmissionRequest))
     assert (why.reason if why else None) is reason
 
 

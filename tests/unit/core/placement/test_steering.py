@@ -24,11 +24,11 @@ from support.objects.builders import (
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Steer, tell
+from webhook.core.decision import Leave, Steer, decision_sentence
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.placement.share_manager import decide, volume_of
+from webhook.core.placement.share_manager import steer_share_manager, volume_of
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
 
 Object = dict[str, Any]
 LONGHORN = "longhorn-system"
@@ -44,11 +44,14 @@ def vm(name: str, on: str | None, **parts: Any) -> Object:
 
 
 def ask(
-    *objects: Object, pod: Object | None = None, gaps: Mapping[Ref, Gap] | None = None, staleness: str | None = None
+    *objects: Object,
+    pod: Object | None = None,
+    gaps: Mapping[Ref, NoObject] | None = None,
+    staleness: str | None = None,
 ) -> Steer | Leave | NeedObjects:
     """What is decided for the volume's share-manager pod in a cluster of these objects."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {}, staleness=staleness)
-    found = decide(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
+    found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer | Leave | NeedObjects)
     return found
 
@@ -68,8 +71,8 @@ def refs(*names: str) -> set[Ref]:
 def test_longhorn_may_live_elsewhere() -> None:
     """A share-manager pod is one of the namespace that the operator has named, and of no other."""
     policy, pod = Policy(longhorn_namespace="storage"), convert(share_manager_pod("h", phase=None), Pod)
-    there = decide(pod, "storage", cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
-    elsewhere = decide(pod, LONGHORN, cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
+    there = steer_share_manager(pod, "storage", cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
+    elsewhere = steer_share_manager(pod, LONGHORN, cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
     assert isinstance(there, Steer)
     assert isinstance(elsewhere, Leave)
     assert elsewhere.why.reason is Reason.NOT_SHARE_MANAGER
@@ -103,12 +106,12 @@ def test_a_wish_is_never_a_pin() -> None:
     """One VM on one node, of which everything is known: it is preferred, and required is nothing."""
     found = steered(vm("a", "n1"), node("n1"), longhorn_node("n1"))
     assert found.strength is Mode.PREFERRED
-    assert (found.required, found.shortlist, found.toward) == ((), (), ())
+    assert (found.required, found.shortlist, found.near_vmis) == ((), (), ())
 
 
 def test_every_node_is_asked_for_at_once() -> None:
     """Nodes and Longhorn's nodes of every VM are one Needs."""
-    unread = dict.fromkeys(refs("n1", "n2"), Gap.NOT_CACHED)
+    unread = dict.fromkeys(refs("n1", "n2"), NoObject.NOT_CACHED)
     nodes = [node("n1"), node("n2"), longhorn_node("n1"), longhorn_node("n2")]
     needs = ask(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
     assert isinstance(needs, NeedObjects)
@@ -139,7 +142,7 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
         Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName("vms", "n1")),
     ]
     cached = [Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
-    gaps = dict.fromkeys(live if caches_know else [*live, *cached], Gap.NOT_CACHED)
+    gaps = dict.fromkeys(live if caches_know else [*live, *cached], NoObject.NOT_CACHED)
     asked = 0
     while isinstance(found := ask(*objects, node("n1"), longhorn_node("n1"), gaps=gaps), NeedObjects):
         asked += 1
@@ -150,11 +153,11 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
 
 def test_a_node_that_could_not_be_read_is_preferred_and_no_more() -> None:
     """A wish for a node that is gone changes nothing; a list around one that is unfit would be wrong."""
-    gaps = {Ref(Kind.NODE, NamespacedName("", "m1")): Gap.UNAVAILABLE}
+    gaps = {Ref(Kind.NODE, NamespacedName("", "m1")): NoObject.UNAVAILABLE}
     found = steered(vm("a", "m1"), *MANY, gaps=gaps)
     assert found.nodes == ("m1",)
     assert found.shortlist == ()
-    assert found.verdicts[0].why.reason is Reason.NODE_LOOKUP_FAILED
+    assert found.node_fits[0].why.reason is Reason.NODE_LOOKUP_FAILED
 
 
 def test_a_node_of_which_the_pods_are_not_known_is_preferred_and_no_more() -> None:
@@ -168,10 +171,10 @@ def test_a_node_of_which_the_pods_are_not_known_is_preferred_and_no_more() -> No
             return "pods were not listed yet"
 
     view = Uncounted(cluster(*VOLUME, vm("a", "m1"), *MANY), {})
-    found = decide(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
+    found = steer_share_manager(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer)
-    assert (found.nodes, found.shortlist, found.toward) == (("m1",), (), ())
-    assert found.verdicts[0].why.reason is Reason.PODS_UNKNOWN
+    assert (found.nodes, found.shortlist, found.near_vmis) == (("m1",), (), ())
+    assert found.node_fits[0].why.reason is Reason.PODS_UNKNOWN
 
 
 def test_a_node_without_room_is_not_preferred() -> None:
@@ -185,7 +188,7 @@ def test_a_node_without_room_is_not_preferred() -> None:
 
 def test_a_longhorn_node_that_could_not_be_read_is_no_reason_against_its_node() -> None:
     """Where Longhorn's own object is out of reach, its node is preferred all the same."""
-    gaps = {Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1")): Gap.UNAVAILABLE}
+    gaps = {Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1")): NoObject.UNAVAILABLE}
     assert steered(vm("a", "n1"), node("n1"), longhorn_node("n1"), gaps=gaps).nodes == ("n1",)
 
 
@@ -201,7 +204,7 @@ def test_wishes_are_bounded() -> None:
     assert len(found.preferred) == 64
     assert [(wish.node, wish.weight) for wish in found.preferred][:2] == [("m80", 100), ("m1", 50)]
     assert set(found.shortlist) == {wish.node for wish in found.preferred}
-    assert tell(found).startswith("preferred on m80, m1, m10 and 61 more: ConsumerOnNode: ")
+    assert decision_sentence(found).startswith("preferred on m80, m1, m10 and 61 more: ConsumerOnNode: ")
 
 
 def test_pods_that_are_drawn_to_are_bounded() -> None:
@@ -209,15 +212,15 @@ def test_pods_that_are_drawn_to_are_bounded() -> None:
     vms = [vm(f"v{i}", "n1") for i in range(10)]
     found = steered(*vms, node("n1", taints=SOFT))
     uids = {each["metadata"]["ownerReferences"][0]["uid"] for each in vms}
-    assert len(found.toward) == len(set(found.toward)) == 8
-    assert {(key.namespace, key.name in uids) for key in found.toward} == {("vms", True)}
+    assert len(found.near_vmis) == len(set(found.near_vmis)) == 8
+    assert {(key.namespace, key.name in uids) for key in found.near_vmis} == {("vms", True)}
 
 
 def test_a_vm_at_an_unfit_node_is_not_drawn_to_as_a_pod() -> None:
     """Only the VMs count that the share-manager pod could be with."""
     there, elsewhere = vm("a", "n1"), vm("b", "n2")
     found = steered(there, elsewhere, vm("c", None), node("n1", taints=SOFT), node("n2", cordoned=True))
-    assert [key.name for key in found.toward] == [there["metadata"]["ownerReferences"][0]["uid"]]
+    assert [key.name for key in found.near_vmis] == [there["metadata"]["ownerReferences"][0]["uid"]]
 
 
 @pytest.mark.parametrize(

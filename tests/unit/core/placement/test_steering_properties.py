@@ -28,7 +28,7 @@ from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
 from support.strategies.strategies import NAMESPACE, Scenario
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, Ref
 
 LEAST_OF_A_LIST = 16
 ROUNDS = 4  # the volume, its tickets, the pods there, the nodes: where no cache knows anything
@@ -43,7 +43,7 @@ _REFERENCES = [
     ),
     *(Ref(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in _SOME),
 ]
-_CACHES = {Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName(NAMESPACE, f"c{i}")): Gap.UNAVAILABLE for i in range(2)}
+_CACHES = {Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName(NAMESPACE, f"c{i}")): NoObject.UNAVAILABLE for i in range(2)}
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
 
@@ -155,7 +155,7 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
     """Reading what Needs asks for and asking again comes to an end soon, and asks for nothing twice."""
     caches = {} if caches_know else _CACHES
     whole = cluster(*scenario.objects)
-    gaps = {**dict.fromkeys(unread, Gap.NOT_CACHED), **caches}
+    gaps = {**dict.fromkeys(unread, NoObject.NOT_CACHED), **caches}
     rounds = 0
     while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), NeedObjects):
         rounds += 1
@@ -177,7 +177,7 @@ def test_what_could_not_be_read_never_narrows_to_what_is_not_known(
 ) -> None:
     """With answers missing a node is preferred on evidence all the same, and a list has only nodes that were read."""
     caches = {} if caches_know else _CACHES
-    view = Patchy(cluster(*scenario.objects), {**dict.fromkeys(lost, Gap.UNAVAILABLE), **caches})
+    view = Patchy(cluster(*scenario.objects), {**dict.fromkeys(lost, NoObject.UNAVAILABLE), **caches})
     found = outcome(scenario.pod, scenario, view)
     assert wished(found) <= Model(scenario).homes
     assert all(map(oracle.is_subdomain, wished(found)))

@@ -15,7 +15,7 @@ from msgspec import Struct
 from webhook.core.api.node_selector import NodeSelectorTerm
 
 
-class Written(Struct, frozen=True, omit_defaults=True):
+class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     """What one answer of ours added to a pod.
 
     Attributes:
@@ -31,17 +31,17 @@ class Written(Struct, frozen=True, omit_defaults=True):
     near: tuple[tuple[str, str], ...] = ()
 
 
-def encode(written: Written) -> str:
+def encode(written: AppliedPatch) -> str:
     """The annotation's value."""
     return msgspec.json.encode(written).decode()
 
 
-def decode(text: str | None) -> Written:
+def decode(text: str | None) -> AppliedPatch:
     """The record of an annotation's value; an empty one where there is none, or where somebody else wrote it."""
     try:
-        return msgspec.json.decode(text or "{}", type=Written)
+        return msgspec.json.decode(text or "{}", type=AppliedPatch)
     except msgspec.DecodeError:  # ValidationError is one of these
-        return Written()
+        return AppliedPatch()
 
 
 def fingerprint(term: NodeSelectorTerm) -> str:
