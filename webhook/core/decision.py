@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
@@ -84,7 +84,7 @@ class Steer(Pin, frozen=True, kw_only=True):
     `near_vmis`: the VMs, by namespace and uid of the VirtualMachineInstance, whose pods it is drawn to as pods, too.
     """
 
-    near_vmis: tuple[NamespacedName, ...] = ()
+    near_vmis: tuple[VirtualMachineInstanceRef, ...] = ()
 
 
 Decision = Pin | Leave

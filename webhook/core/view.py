@@ -21,10 +21,7 @@ from webhook.core.scheduler.state.snapshot import Snapshot
 
 
 class Kind(StrEnum):
-    """The kinds core reads. LONGHORN_NODE is longhorn.io's Node, NODE the core one.
-
-    A Ref to VIRT_LAUNCHERS_ON_NODE names a namespace and a node: those pods of the one that are on the other.
-    """
+    """The kinds that core reads. NODE is the Kubernetes Node, LONGHORN_NODE is longhorn.io's Node."""
 
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
     PERSISTENT_VOLUME = "PersistentVolume"
@@ -38,11 +35,37 @@ class Kind(StrEnum):
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
 
 
-class Ref(NamedTuple):
-    """One object that core asked for. For Longhorn's kinds the view knows the namespace: it stays empty."""
+class ObjectRef(NamedTuple):
+    """A reference to one object. The namespace of Longhorn's objects stays empty, because the view knows it."""
 
     kind: Kind
     key: NamespacedName
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.key.name
+
+
+class VirtLaunchersOnNode(NamedTuple):
+    """A reference to the virt-launcher pods of one namespace that are on one node."""
+
+    namespace: str
+    node: str
+
+    @property
+    def kind(self) -> Kind:
+        """Always VIRT_LAUNCHERS_ON_NODE."""
+        return Kind.VIRT_LAUNCHERS_ON_NODE
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node
+
+
+Ref = ObjectRef | VirtLaunchersOnNode
+"""What core asks a caller to read: one object, or the pods of a namespace on a node."""
 
 
 class NoObject(Enum):

@@ -31,16 +31,20 @@ from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
 from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
-from webhook.core.view import Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 _INDEXES = range(4)
-_MANAGERS = {Ref(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
+_MANAGERS = {ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
 _REFERENCES = [
     *sorted(_MANAGERS),
-    *(Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, f"c{i}")) for i in _INDEXES),
-    *(Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
-    *(Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", f"share-manager-h{i}")) for i in _INDEXES),
-    *(Ref(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in (*NODES, "ghost")),
+    *(ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, f"c{i}")) for i in _INDEXES),
+    *(ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
+    *(ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", f"share-manager-h{i}")) for i in _INDEXES),
+    *(
+        ObjectRef(kind, NamespacedName("", name))
+        for kind in (Kind.NODE, Kind.LONGHORN_NODE)
+        for name in (*NODES, "ghost")
+    ),
 ]
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
@@ -132,7 +136,7 @@ def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: se
     view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, NoObject.UNAVAILABLE))
     found = outcome(scenario.pod, scenario, view)
     for node in found.hard_pin:
-        assert not {Ref(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
+        assert not {ObjectRef(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
         assert model.can_start(found.pod, NAMESPACE, node)
     # A ShareManager that could not be read may be absent: then its pod alone was the evidence.
     assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE) or lost & _MANAGERS
@@ -141,7 +145,7 @@ def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: se
 def _claims_of(pod: dict[str, Any]) -> set[Ref]:
     sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or []]
     return {
-        Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, source["claimName"]))
+        ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, source["claimName"]))
         for source in sources
         if source
     }

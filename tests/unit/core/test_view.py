@@ -1,9 +1,12 @@
 import pytest
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Kind, NeedObjects, NoObject, Ref, need_objects
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
-NODE, CLAIM = Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+NODE, CLAIM = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk")),
+)
 
 
 @pytest.mark.parametrize(

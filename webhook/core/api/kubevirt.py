@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
 
 INSTANCE: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
+
+
+class VirtualMachineInstanceRef(NamedTuple):
+    """A VirtualMachineInstance, by its namespace and its uid: KubeVirt labels each of its pods with the uid."""
+
+    namespace: str
+    uid: str
 
 
 def owner(pod: Pod) -> OwnerReference | None:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import only_node
@@ -23,7 +24,7 @@ from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 _CSI_ATTACHER: Final = "csi-attacher"
 _TICKETS_MAX: Final = 4  # nodes of tickets that are asked about: two of a migration, and two that are lost
@@ -35,7 +36,7 @@ def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | 
     A finding has a `node` where the VM asks for co-scheduling and something tells its node.
     """
     claims = view.volume_claims(volume)
-    ref = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
+    ref = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
     if claims is NoObject.NOT_CACHED:
         return NeedObjects((ref,))
     if claims is NoObject.UNAVAILABLE:
@@ -57,10 +58,10 @@ class _VM(Struct, frozen=True):
         return kubevirt.name(self.pod)
 
     @property
-    def vmi(self) -> NamespacedName | None:
+    def vmi(self) -> VirtualMachineInstanceRef | None:
         """Namespace and uid of the VirtualMachineInstance, which its pods are labelled with."""
         owner = kubevirt.owner(self.pod)
-        return NamespacedName(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
+        return VirtualMachineInstanceRef(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
 
 
 class _Search(Struct, frozen=True):
@@ -115,7 +116,7 @@ class _Search(Struct, frozen=True):
         With no such VM only the API server can say whether the ticket is a VM's at all.
         """
         attachment = self.view.volume_attachment(self.volume)
-        ref = Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
+        ref = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
         if attachment is NoObject.NOT_CACHED:
             return NeedObjects((ref,))
         if attachment is NoObject.UNAVAILABLE:
@@ -140,8 +141,8 @@ class _Search(Struct, frozen=True):
 
     def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding] | NeedObjects:
         """The VMs' pods that are on these nodes, as the API server has them."""
-        places = [(claim, _on_node(claim.namespace, node)) for claim in self.claims for node in nodes]
-        read = [(claim, ref, self.view.virt_launchers_on(*ref.key)) for claim, ref in places]
+        places = [(claim, VirtLaunchersOnNode(claim.namespace, node)) for claim in self.claims for node in nodes]
+        read = [(claim, ref, self.view.virt_launchers_on(ref.namespace, ref.node)) for claim, ref in places]
         unread = dict.fromkeys(ref for _, ref, pods in read if pods is NoObject.NOT_CACHED)
         if unread:
             return NeedObjects(tuple(unread))
@@ -160,10 +161,6 @@ class _Search(Struct, frozen=True):
 
 def _is_leaving(pod: Pod) -> bool:
     return kubevirt.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
-
-
-def _on_node(namespace: str, node: str) -> Ref:
-    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
 
 
 def _lost(volume: str, ref: Ref, view: ClusterView) -> Finding:

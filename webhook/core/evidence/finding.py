@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 
@@ -27,7 +27,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     why: Why
     persistent_volume: PersistentVolume | None = None
     volume_handle: str | None = None
-    vmi: NamespacedName | None = None
+    vmi: VirtualMachineInstanceRef | None = None
     node: str | None = None
     firm: bool = False
     vm_state_claim: bool = False

@@ -26,7 +26,7 @@ from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref, need_objects
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
 # longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -93,9 +93,9 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObje
     key = NamespacedName(namespace, claim)
     pvc = view.persistent_volume_claim(key)
     if pvc is NoObject.NOT_CACHED:
-        return NeedObjects((Ref(Kind.PERSISTENT_VOLUME_CLAIM, key),))
+        return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key),))
     if pvc is NoObject.UNAVAILABLE:
-        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
+        return _lost(claim, ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
     if isinstance(pvc, NoObject):
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
     name = pvc.spec.volume_name if pvc.spec else None
@@ -104,9 +104,9 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObje
         return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
     volume = view.persistent_volume(name)
     if volume is NoObject.NOT_CACHED:
-        return NeedObjects((Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
+        return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
     if volume is NoObject.UNAVAILABLE:
-        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
+        return _lost(claim, ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
     if isinstance(volume, NoObject):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
     return _share_manager(claim, pvc, volume, view)
@@ -142,11 +142,11 @@ def _share_manager(
 
 
 def _manager_ref(handle: str) -> Ref:
-    return Ref(Kind.SHARE_MANAGER, NamespacedName("", handle))
+    return ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", handle))
 
 
 def _pod_ref(handle: str) -> Ref:
-    return Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
+    return ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
 
 
 def _evidence(

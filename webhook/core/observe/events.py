@@ -122,7 +122,7 @@ def _of_share_manager(answer: Answer) -> Iterator[Event]:
             yield Event(
                 namespace=vm.namespace if vm else "",
                 name=str(finding.why.names.get("vm", "")),
-                uid=vm.name if vm else "",
+                uid=vm.uid if vm else "",
                 reason=SHARE_MANAGER_NOT_STEERED if stays else SHARE_MANAGER_STEERED,
                 message=_short(f"share-manager of volume {finding.volume_handle}: {told}"),
                 warning=stays,

@@ -152,11 +152,11 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
     findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
     if isinstance(findings, NeedObjects):
         why = Reason.CLAIM_LOOKUP_FAILED.why(
-            claim=findings.refs[0].key.name, kind=findings.refs[0].kind, problem="not read yet"
+            claim=findings.refs[0].name, kind=findings.refs[0].kind, problem="not read yet"
         )
         return (
             VolumeStatus(
-                claim=findings.refs[0].key.name, volume=None, node=None, state=None, together=None, since=None, why=why
+                claim=findings.refs[0].name, volume=None, node=None, state=None, together=None, since=None, why=why
             ),
         )
     disks = any(finding.node and not finding.vm_state_claim for finding in findings)

@@ -12,6 +12,7 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm
 
 
@@ -28,7 +29,7 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     nodes: tuple[str, ...] = ()
     terms: tuple[tuple[int, str], ...] = ()
     preferred: tuple[tuple[str, int, int], ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
+    near: tuple[VirtualMachineInstanceRef, ...] = ()
 
 
 def encode(written: AppliedPatch) -> str:

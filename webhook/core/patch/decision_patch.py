@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
 from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
@@ -77,7 +78,7 @@ class _Drawing:
             nodes=self._nodes if self._terms else (),
             terms=tuple(self._terms),
             preferred=tuple(self._copies),
-            near=tuple(self._near_vmis),
+            near=self._near_vmis,
         )
 
     def _add(self, path: str, value: object) -> None:
@@ -143,8 +144,8 @@ class _Drawing:
     def _draw_to_pods(self, own: InterPodTerms | None) -> None:
         """Preferences for where the pods of these VMs are, appended; nodeAffinity is there by now."""
         path, there = f"{POD_AFFINITY}/{PREFERRED}", (own.preferred if own else None) or []
-        self._near_vmis = tuple(key for key in self._near_vmis if near(*key) not in there)
-        terms = [near(*key) for key in self._near_vmis]
+        self._near_vmis = tuple(vmi for vmi in self._near_vmis if near(vmi) not in there)
+        terms = [near(vmi) for vmi in self._near_vmis]
         if own is None:
             self._add(POD_AFFINITY, {PREFERRED: terms})
         elif there:
@@ -154,14 +155,14 @@ class _Drawing:
             self._add(path, terms)
 
 
-def near(namespace: str, uid: str) -> dict[str, Any]:
+def near(vmi: VirtualMachineInstanceRef) -> dict[str, Any]:
     """The preference for where the pods of a VirtualMachineInstance are.
 
     KubeVirt labels them with its uid (pkg/virt-controller/services/template.go, CreatedByLabel).
     """
     term = {
-        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": uid}},
-        "namespaces": [namespace],
+        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": vmi.uid}},
+        "namespaces": [vmi.namespace],
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"weight": TOP_WEIGHT, "podAffinityTerm": term}

@@ -78,7 +78,7 @@ def _wishes(own: NodeAffinity, written: AppliedPatch) -> Iterator[Operation]:
 
 
 def _company(own: InterPodTerms, written: AppliedPatch) -> Iterator[Operation]:
-    there, ours = own.preferred or [], [near(namespace, uid) for namespace, uid in written.near]
+    there, ours = own.preferred or [], [near(vmi) for vmi in written.near]
     found = [index for index, term in enumerate(there) if term in ours]
     yield from _removed(f"{POD_AFFINITY}/{PREFERRED}", found, len(there))
 

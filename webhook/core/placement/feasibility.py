@@ -23,7 +23,7 @@ from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.scheduler.plugins.taint_toleration import _REPELLING_EFFECTS, _taint_text, tolerates
 from webhook.core.scheduler.plugins.volume_zone import _is_elsewhere
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref, need_objects
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, need_objects
 
 DRAIN_TAINTS: Final = frozenset(
     {
@@ -48,7 +48,7 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
     if node is NoObject.NOT_CACHED or longhorn_node is NoObject.NOT_CACHED:
         key = NamespacedName("", name)
-        return need_objects((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
+        return need_objects((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn_node))
     longhorn_refuses = _longhorn_refusal(name, longhorn_node, view)
     if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
         return NodeFit(name, longhorn_refuses, preferable=False)
@@ -72,7 +72,7 @@ def _longhorn_refusal(name: str, node: LonghornNode | NoObject | None, view: Clu
 
 def _lost(name: str, kind: Kind, view: ClusterView) -> Why:
     return Reason.NODE_LOOKUP_FAILED.why(
-        node=name, kind=kind, problem=view.read_error(Ref(kind, NamespacedName("", name)))
+        node=name, kind=kind, problem=view.read_error(ObjectRef(kind, NamespacedName("", name)))
     )
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_SHARE_MANAGER,
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
@@ -69,7 +69,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
 
 def _among(
     who: Applicant, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
-) -> tuple[tuple[str, ...], tuple[NamespacedName, ...]]:
+) -> tuple[tuple[str, ...], tuple[VirtualMachineInstanceRef, ...]]:
     """The short list, and the VMs that the pod is drawn to as pods, too.
 
     PreferNoSchedule taints of the wished node count for more than nodeAffinity can give (TaintToleration has weight 3,

@@ -18,7 +18,7 @@ from webhook.core.decision import NodeFit
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement import fit, share_manager
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -85,7 +85,7 @@ def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Ev
     who = fit.applicant(pod, namespace)
     nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, who, view), candidates, cluster)
     notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
-    view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
+    view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
         notes.append(f"its attachment tickets are not known: {view.read_error(tickets)}")
     return Evidence(volume=chain, nodes=nodes, problem=notes)

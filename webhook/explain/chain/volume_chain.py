@@ -17,7 +17,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.explain.chain import claim_chain
 from webhook.explain.chain.claim_chain import PodLink, ShareManagerLink
 
@@ -74,12 +74,12 @@ def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Poli
     keys = view.volume_claims(volume)
     claims = () if isinstance(keys, NoObject) else tuple(keys)
     asked = {
-        Ref(Kind.SHARE_MANAGER, NamespacedName("", volume)): view.share_manager(volume),
-        Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)): view.share_manager_pod(
-            volume
-        ),
-        Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)): view.volume_attachment(volume),
-        **{Ref(Kind.PERSISTENT_VOLUME_CLAIM, key): view.persistent_volume_claim(key) for key in claims},
+        ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", volume)): view.share_manager(volume),
+        ObjectRef(
+            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
+        ): view.share_manager_pod(volume),
+        ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)): view.volume_attachment(volume),
+        **{ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key): view.persistent_volume_claim(key) for key in claims},
     }
     unread = tuple(ref for ref, answer in asked.items() if answer is NoObject.NOT_CACHED)
     if unread:

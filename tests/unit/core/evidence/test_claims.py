@@ -16,12 +16,12 @@ from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.evidence.share_managers import bound_volumes, find_share_managers
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
-CLAIM = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
-VOLUME = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
-MANAGER = Ref(Kind.SHARE_MANAGER, NamespacedName("", "h"))
-MANAGER_POD = Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
+CLAIM = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+VOLUME = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
+MANAGER = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "h"))
+MANAGER_POD = ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
 
 PVC = persistent_volume_claim("disk", volume_name="pv")
 PV = persistent_volume("pv", claim="disk", handle="h")
@@ -288,7 +288,7 @@ def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]
 
 def test_all_claims_are_asked_for_at_once() -> None:
     """One round of reading serves every claim; a claim that is answered waits for the others."""
-    other = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
+    other = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
     view = Patchy(cluster(*BOUND), {CLAIM: NoObject.NOT_CACHED, other: NoObject.NOT_CACHED})
     assert find_share_managers(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
 

@@ -13,20 +13,20 @@ from webhook.core.evidence.consumers import find_vms
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 Object = dict[str, Any]
 VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]
-PV = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
-TICKETS = Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
-CACHE = Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
+PV = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
+TICKETS = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
+CACHE = ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
 NOT_CACHED = {PV: NoObject.NOT_CACHED, TICKETS: NoObject.NOT_CACHED}
 PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
 
 
 def pods_on(node: str, namespace: str = "vms") -> Ref:
     """The virt-launcher pods of a namespace on a node."""
-    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+    return VirtLaunchersOnNode(namespace, node)
 
 
 def vm(name: str, **parts: Any) -> Object:

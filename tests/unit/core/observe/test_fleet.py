@@ -7,7 +7,7 @@ from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, served, th
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import State, count_states
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NoObject, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef
 
 Object = dict[str, Any]
 
@@ -150,7 +150,7 @@ UNKNOWNS = [
 def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap: NoObject, reason: str) -> None:
     """It is neither together nor free; the reason says what could not be read."""
     objects = [*disk("root"), *served("root", "node-a")]
-    found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps={Ref(kind, key): gap})
+    found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps={ObjectRef(kind, key): gap})
     assert (found.state, found.why.reason.code) == (State.UNKNOWN, reason)
     assert found.volumes[0].claim == "root"
 
@@ -158,7 +158,7 @@ def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap:
 def test_a_volume_known_to_be_apart_outweighs_one_that_is_unknown() -> None:
     """Whatever the other one is, the VM is not with all of its share-managers."""
     objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
-    gaps = {Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root")): NoObject.UNAVAILABLE}
+    gaps = {ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root")): NoObject.UNAVAILABLE}
     assert the_row(launcher("root", "data", nodeName="node-a"), objects=objects, gaps=gaps).state is State.APART
 
 

@@ -15,9 +15,12 @@ from webhook.core.placement.feasibility import judge, undecidable
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
-N1, LONGHORN_N1 = Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1"))
+N1, LONGHORN_N1 = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")),
+)
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 
 

@@ -22,7 +22,7 @@ from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.pod_index import Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot
-from webhook.core.view import Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
@@ -209,7 +209,7 @@ def test_the_node_s_own_rules_come_first() -> None:
 
 def test_what_was_not_read_is_asked_for() -> None:
     """Before any pod is counted."""
-    ref = Ref(Kind.NODE, NamespacedName("", "n1"))
+    ref = ObjectRef(Kind.NODE, NamespacedName("", "n1"))
     found = fit.judge("n1", fit.applicant(asking(), "vms"), Crowded(there(), {ref: NoObject.NOT_CACHED}))
     assert found == NeedObjects((ref,))
 

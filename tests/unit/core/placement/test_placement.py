@@ -20,7 +20,7 @@ from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.opt_in import Policy
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
-from webhook.core.view import Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 Object = dict[str, Any]
 SPREAD = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
@@ -217,13 +217,16 @@ def test_the_claim_that_came_furthest_gives_the_reason(objects: list[Object], re
     ("gaps", "refs"),
     [
         pytest.param(
-            [Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")), Ref(Kind.NODE, NamespacedName("", "n1"))],
-            (Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),),
+            [
+                ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),
+                ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+            ],
+            (ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),),
             id="the claims first",
         ),
         pytest.param(
-            [Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.NODE, NamespacedName("", "n2"))],
-            (Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.NODE, NamespacedName("", "n2"))),
+            [ObjectRef(Kind.NODE, NamespacedName("", "n1")), ObjectRef(Kind.NODE, NamespacedName("", "n2"))],
+            (ObjectRef(Kind.NODE, NamespacedName("", "n1")), ObjectRef(Kind.NODE, NamespacedName("", "n2"))),
             id="then all nodes at once",
         ),
     ],

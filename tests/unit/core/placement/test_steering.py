@@ -28,7 +28,7 @@ from webhook.core.decision import Leave, Steer, decision_sentence
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.placement.share_manager import steer_share_manager, volume_of
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 Object = dict[str, Any]
 LONGHORN = "longhorn-system"
@@ -65,7 +65,7 @@ def steered(*objects: Object, **parts: Any) -> Steer:
 
 def refs(*names: str) -> set[Ref]:
     """What is asked of these nodes."""
-    return {Ref(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
+    return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
 
 
 def test_longhorn_may_live_elsewhere() -> None:
@@ -138,10 +138,10 @@ def test_every_node_is_asked_for_at_once() -> None:
 def test_how_often_something_must_be_read(objects: list[Object], caches_know: bool, rounds: int) -> None:  # noqa: FBT001 - a column
     """With caches that follow, two rounds of reads at most, and none in the steady state; nothing is asked twice."""
     live = [
-        Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h")),
-        Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName("vms", "n1")),
+        ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h")),
+        VirtLaunchersOnNode("vms", "n1"),
     ]
-    cached = [Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
+    cached = [ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
     gaps = dict.fromkeys(live if caches_know else [*live, *cached], NoObject.NOT_CACHED)
     asked = 0
     while isinstance(found := ask(*objects, node("n1"), longhorn_node("n1"), gaps=gaps), NeedObjects):
@@ -153,7 +153,7 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
 
 def test_a_node_that_could_not_be_read_is_preferred_and_no_more() -> None:
     """A wish for a node that is gone changes nothing; a list around one that is unfit would be wrong."""
-    gaps = {Ref(Kind.NODE, NamespacedName("", "m1")): NoObject.UNAVAILABLE}
+    gaps = {ObjectRef(Kind.NODE, NamespacedName("", "m1")): NoObject.UNAVAILABLE}
     found = steered(vm("a", "m1"), *MANY, gaps=gaps)
     assert found.nodes == ("m1",)
     assert found.shortlist == ()
@@ -188,7 +188,7 @@ def test_a_node_without_room_is_not_preferred() -> None:
 
 def test_a_longhorn_node_that_could_not_be_read_is_no_reason_against_its_node() -> None:
     """Where Longhorn's own object is out of reach, its node is preferred all the same."""
-    gaps = {Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1")): NoObject.UNAVAILABLE}
+    gaps = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")): NoObject.UNAVAILABLE}
     assert steered(vm("a", "n1"), node("n1"), longhorn_node("n1"), gaps=gaps).nodes == ("n1",)
 
 
@@ -213,14 +213,14 @@ def test_pods_that_are_drawn_to_are_bounded() -> None:
     found = steered(*vms, node("n1", taints=SOFT))
     uids = {each["metadata"]["ownerReferences"][0]["uid"] for each in vms}
     assert len(found.near_vmis) == len(set(found.near_vmis)) == 8
-    assert {(key.namespace, key.name in uids) for key in found.near_vmis} == {("vms", True)}
+    assert {(vmi.namespace, vmi.uid in uids) for vmi in found.near_vmis} == {("vms", True)}
 
 
 def test_a_vm_at_an_unfit_node_is_not_drawn_to_as_a_pod() -> None:
     """Only the VMs count that the share-manager pod could be with."""
     there, elsewhere = vm("a", "n1"), vm("b", "n2")
     found = steered(there, elsewhere, vm("c", None), node("n1", taints=SOFT), node("n2", cordoned=True))
-    assert [key.name for key in found.near_vmis] == [there["metadata"]["ownerReferences"][0]["uid"]]
+    assert [vmi.uid for vmi in found.near_vmis] == [there["metadata"]["ownerReferences"][0]["uid"]]
 
 
 @pytest.mark.parametrize(
