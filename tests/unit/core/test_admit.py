@@ -16,7 +16,7 @@ from support.objects.builders import (
     virt_launcher_pod,
 )
 
-from webhook.core.admit import Answer, _proven, admit, unchanged
+from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer, read, unchanged
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
@@ -145,9 +145,10 @@ def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:
 def test_operations_that_do_not_apply_are_not_sent() -> None:
     """The pod is admitted as it is, and the reason names the operation: the API server would refuse the pod."""
     found = answer(review(POD))
-    assert found.pod is not None
+    creation = read(json.dumps(review(POD)).encode(), Entry.VIRT_LAUNCHER)
+    assert isinstance(creation, PodCreation)
     broken = [{"op": "add", "path": "/spec/affinity/podAffinity/x", "value": 1}]
-    sent = response(_proven(found.request, found.pod, found.decision, [], broken))
+    sent = response(proven_answer(creation, found.decision, broken))
     assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchNotProven")
     assert "add /spec/affinity/podAffinity/x" in sent["auditAnnotations"]["because"]
     assert sent.keys().isdisjoint({"patch", "patchType"})
