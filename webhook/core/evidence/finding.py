@@ -1,4 +1,4 @@
-"""Finding: what one claim of a pod, or one VM of a volume, led to."""
+"""Finding: what one claim of a virt-launcher pod led to, or one VM behind a share-manager pod."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Finding(Struct, frozen=True, kw_only=True):
 
     @property
     def volume_nodes_unknown(self) -> bool:
-        """Whether it can't be told which nodes the claim's volume allows: that forbids a hard pin.
+        """Whether the nodes that the claim's volume allows are unknown. Then no node may be required.
 
-        A volume bound later may be confined to a zone or a node (StorageClass topology, local volumes), and one that is
-        strict-local is attached on one node only. A pod pinned elsewhere would never start. Longhorn's own StorageClass
-        is no way out, without topology either: kube-scheduler refuses nodes by what their CSIStorageCapacity says
-        (volumebinding/binder.go, hasEnoughCapacity), which Longhorn 1.10 and 1.11 always and later ones may publish.
+        A volume that is bound later can be confined to a zone or a node (StorageClass topology, local volumes). A
+        strict-local volume is attached on one node only. A pod that must run elsewhere would never start. This also
+        holds for Longhorn's own StorageClass without topology: kube-scheduler rejects nodes by their CSIStorageCapacity
+        (volumebinding/binder.go, hasEnoughCapacity). Longhorn 1.10 and 1.11 always publish it, later releases can.
         """
         return self.persistent_volume is None or self.why.reason is Reason.VOLUME_STRICT_LOCAL
