@@ -1,7 +1,7 @@
-"""The record of what we wrote into a pod's affinity: an annotation for programs, beside the one for people.
+"""AppliedPatch: the record of what the webhook wrote into a pod's affinity, in an annotation for programs.
 
-A webhook after ours may change the pod, and then the API server asks us again about a pod that carries our parts
-(apiserver mutating/dispatcher.go, reinvocationPolicy IfNeeded). By the record they are told from the user's own.
+If another webhook changes the pod afterwards, the API server calls this webhook again for the pod (apiserver
+mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
 Invariant: the record is bounded: MAX_TERMS node names and fingerprints, and as many preferences.
 """
 
@@ -17,13 +17,13 @@ from webhook.core.api.node_selector import NodeSelectorTerm
 
 
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):
-    """What one answer of ours added to a pod.
+    """What one answer of the webhook added to a pod.
 
     Attributes:
-        nodes: the nodes that required terms were narrowed to, the first one in place, the others in copies of a term.
-        terms: place among all terms, and `fingerprint`, of each of these terms, as it was afterwards.
-        preferred: node, weight, and how often the preference was written.
-        near: namespace and uid of each VirtualMachineInstance whose pods are preferred company.
+        nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
+        terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
+        preferred: node, weight, and the number of copies of each preference.
+        near: each VirtualMachineInstance to whose pods a preferred pod affinity was added.
     """
 
     nodes: tuple[str, ...] = ()
@@ -32,13 +32,13 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     near: tuple[VirtualMachineInstanceRef, ...] = ()
 
 
-def encode(written: AppliedPatch) -> str:
-    """The annotation's value."""
-    return msgspec.json.encode(written).decode()
+def encode(applied: AppliedPatch) -> str:
+    """Return the annotation's value, JSON."""
+    return msgspec.json.encode(applied).decode()
 
 
 def decode(text: str | None) -> AppliedPatch:
-    """The record of an annotation's value; an empty one where there is none, or where somebody else wrote it."""
+    """Return the record in an annotation's value; an empty record for None or for a value of another form."""
     try:
         return msgspec.json.decode(text or "{}", type=AppliedPatch)
     except msgspec.DecodeError:  # ValidationError is one of these
@@ -46,6 +46,6 @@ def decode(text: str | None) -> AppliedPatch:
 
 
 def fingerprint(term: NodeSelectorTerm) -> str:
-    """What tells a required term from any other. An empty list counts as an absent one, as it does on the wire."""
-    told = NodeSelectorTerm(match_expressions=term.match_expressions or None, match_fields=term.match_fields or None)
-    return f"{crc32(msgspec.json.encode(told)):08x}"
+    """Return a checksum of a required term, 8 hex digits. An empty list counts as an absent one, as on the wire."""
+    plain = NodeSelectorTerm(match_expressions=term.match_expressions or None, match_fields=term.match_fields or None)
+    return f"{crc32(msgspec.json.encode(plain)):08x}"

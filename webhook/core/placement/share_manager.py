@@ -1,4 +1,4 @@
-"""steer_share_manager(): Steer | Leave | NeedObjects for one share-manager pod at its CREATE and one view of the cluster.
+"""steer_share_manager(): Steer | Leave | NeedObjects for a share-manager pod at its CREATE and one view of the cluster.
 
 Longhorn creates the share-manager pod of a stopped VM after the VM has a node again. The webhook then steers this pod
 to the VM. Rules 2, 3 and 5 to 8 of webhook.core.admit. Invariants: no node is required, because Longhorn never
@@ -75,8 +75,8 @@ def _shortlist(
     """Return the short list, and the VMs to whose pods the share-manager pod gets a preferred pod affinity.
 
     PreferNoSchedule taints of the preferred node outweigh a preferred node affinity (TaintToleration has weight 3,
-    NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few of these
-    nodes, the pod affinity outweighs the taints. It makes the scheduler evaluate every node, so not every pod gets it.
+    NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few such
+    nodes, the pod affinity outweighs the taints. The scheduler evaluates it on every node, so not every pod gets it.
     """
     reluctance = shortlist.reluctance_of(fitting[0], incoming.pod, view)
     names = shortlist.pick(incoming, fitting, view, seed=volume, reluctance=reluctance)
