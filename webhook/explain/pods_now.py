@@ -47,5 +47,5 @@ def stuck(pod: Pod, cluster: Cluster) -> str | None:
 def _restart(vm: str, namespace: str, cluster: Cluster) -> str:
     found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
     if found.items:
-        return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
-    return restart.command(vm, namespace, None) if found.problem else restart.unowned(vm)
+        return restart.restart_command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
+    return restart.restart_command(vm, namespace, None) if found.problem else restart.restart_without_owner(vm)

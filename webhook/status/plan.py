@@ -134,8 +134,8 @@ def step(
 
 def _anew(row: VMStatus, machine: Machine) -> str:
     if machine.owner:
-        return restart.command(machine.owner, row.namespace, machine.run_strategy)
-    return restart.unowned(row.name)
+        return restart.restart_command(machine.owner, row.namespace, machine.run_strategy)
+    return restart.restart_without_owner(row.name)
 
 
 def _refusal(row: VMStatus, machine: Machine) -> str:

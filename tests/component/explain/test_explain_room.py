@@ -190,7 +190,7 @@ def test_what_frees_it_is_told_without_the_virtual_machine(explain: Explain, api
     api.refuse(MACHINE, 403, "not for you")
     (told,) = explain("pod/virt-launcher-db01").found["hints"]
     assert told.endswith(
-        "virtctl restart db01 -n vms; where the VM's runStrategy is Once: "
+        "virtctl restart db01 -n vms; if the VM's runStrategy is Once: "
         "kubectl delete virtualmachineinstance db01 -n vms"
     )
     api.refuse(MACHINE, 404, "not found")
