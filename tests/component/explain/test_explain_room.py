@@ -168,7 +168,7 @@ def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
     stuck["runStrategy"] = "Always"
     (told,) = explain(words).found["hints"]
     assert told == (
-        "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 "
+        "pod virt-launcher-db01 may run only on the nodes that its affinity names, and fits none: 0/3 "
         "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: "
         "virtctl restart db01 -n vms"
     )

@@ -138,7 +138,7 @@ def test_a_node_that_is_full_is_no_place_to_go(status: Status, api: StaticApi) -
     ran = status("--plan")
     assert len(migrations(ran)) == 1
     assert told(ran, "web")[0].startswith(
-        "not without downtime: node node-b has no room: cpu 3000m is asked for, 63000m of 64000m"
+        "not without downtime: node node-b has too little of cpu: 3000m is requested, 63000m of 64000m"
     )
     put(api, full("others", cpu="62"))
     assert migrations(status("--plan")) == []

@@ -195,7 +195,7 @@ def test_a_vm_on_no_node_waits_or_is_stuck(parts: Object, condition: Object | No
 def test_what_the_scheduler_says_is_told_and_cut() -> None:
     """It can be long: it counts the nodes by each of its filters."""
     told = the_row(launcher(conditions=[unschedulable(LATER, "0/3 nodes" * 100)])).why.sentence
-    assert told.startswith("pod virt-launcher-db01-aaaaa is on no node yet: kube-scheduler says: 0/3 nodes0/3")
+    assert told.startswith("pod virt-launcher-db01-aaaaa is on no node yet: kube-scheduler reports: 0/3 nodes0/3")
     assert len(told) < 400
 
 
