@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.admission_review import POD, RequestHead
+from webhook.core.api.admission_review import POD_KIND, RequestHead
 from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
@@ -34,7 +34,7 @@ class Policy(Struct, frozen=True):
 
 def not_a_pod_creation(request: RequestHead) -> Why | None:
     """Rule 1: return why the request does not create a pod, None if it does."""
-    if request.kind != POD:
+    if request.kind != POD_KIND:
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
     if request.operation != "CREATE":
         return Reason.NOT_A_CREATE.why(operation=request.operation or "nothing")

@@ -220,7 +220,7 @@ class Reason(Enum):
     )
     NODE_CONTESTED = (
         "NodeContested",
-        "{count} more pods were just placed on node {node}, and can take all that is free there ({because})",
+        "{count} more pods were just placed on node {node}, and can use up its free resources ({because})",
     )
     NODE_AWAITED = (
         "NodeAwaited",
@@ -251,15 +251,15 @@ class Reason(Enum):
     SPREAD_SKEW = (
         "SpreadSkew",
         (
-            "with this pod the {key} of node {node} has {count} pods of the pod's DoNotSchedule topology spread; "
+            "{count} pods of the pod's DoNotSchedule topology spread would be in the {key} of node {node}; "
             "another {key} has {least}, and maxSkew is {most}"
         ),
     )
     SPREAD_DOMAINS = (
         "SpreadDomains",
         (
-            "with this pod the {key} of node {node} has {count} pods of the pod's DoNotSchedule topology spread; "
-            "a required node leaves one {key}, and with fewer than {wanted} (minDomains) only {most} are allowed"
+            "{count} pods of the pod's DoNotSchedule topology spread would be in the {key} of node {node}; "
+            "a required node leaves one {key}, and minDomains {wanted} then allows {most}"
         ),
     )
     NAMESPACES_UNKNOWN = (

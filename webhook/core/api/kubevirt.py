@@ -10,7 +10,7 @@ from webhook.core.api.pod import Pod
 LABEL_APP: Final = "kubevirt.io"
 LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
 VIRT_LAUNCHER: Final = "virt-launcher"
-INSTANCE: Final = "VirtualMachineInstance"
+VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
@@ -23,10 +23,10 @@ class VirtualMachineInstanceRef(NamedTuple):
 
 def owner(pod: Pod) -> OwnerReference | None:
     """Return the VirtualMachineInstance that owns the pod, None if none does."""
-    return next((each for each in pod.metadata.owner_references or () if each.kind == INSTANCE), None)
+    return next((each for each in pod.metadata.owner_references or () if each.kind == VMI_KIND), None)
 
 
-def name(pod: Pod) -> str:
+def vm_name(pod: Pod) -> str:
     """Return the VirtualMachineInstance's name, which is also the VM's; the pod's name if nothing owns the pod."""
     found = owner(pod)
     return (found.name if found else None) or pod.metadata.name or ""

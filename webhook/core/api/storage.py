@@ -32,7 +32,7 @@ class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, g
 
 
 class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume; the name of the PersistentVolume can differ."""
+    """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume; the PersistentVolume's name can differ."""
 
     driver: str | None = None
     volume_handle: str | None = None

@@ -2,7 +2,7 @@
 
 The way of webhook.core.evidence.share_managers in the other direction, for a share-manager pod: Longhorn creates it
 after its VM has a node. One Finding for each VM (`claim` is NAMESPACE/NAME), with the VM's virt-launcher pod as the
-evidence. If no such pod is known to be on a node, Longhorn's VolumeAttachment names the node that wants the volume: a
+evidence. If no such pod is known to be on a node, Longhorn's VolumeAttachment names the node that wants the volume. Its
 csi-attacher ticket is stored before the share-manager pod is created (longhorn-manager csi/controller_server.go,
 share_manager_controller.go).
 """
@@ -56,7 +56,7 @@ class _VM(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The VirtualMachineInstance's name; the pod's name if nothing owns the pod."""
-        return kubevirt.name(self.pod)
+        return kubevirt.vm_name(self.pod)
 
     @property
     def vmi(self) -> VirtualMachineInstanceRef | None:

@@ -1,1 +1,1 @@
-"""What people and Prometheus are told of VMs and of decisions."""
+"""What users see of the VMs: the Events on them, their status, and how to restart them."""

@@ -1,7 +1,7 @@
 """The content of the Events that the webhook writes on a VirtualMachineInstance after an admission.
 
 The start pod of a VM gives one Event on its VM. A share-manager pod gives one Event on each VM that it is steered to,
-or could not be steered to. No Event: a dry run, a VM without the annotation, a pod that is no VM's or share-manager's.
+or could not be steered to. No Event: a dry run, a VM without the annotation, and other pods.
 """
 
 from __future__ import annotations

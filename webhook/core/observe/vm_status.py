@@ -51,7 +51,7 @@ class Decided(StrEnum):
 _ANNOTATED: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
 
 
-class VolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
+class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     """One claim of a VM.
 
     Attributes:
@@ -95,7 +95,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     pinned: bool
     only: str | None
     migrating: bool
-    volumes: tuple[VolumeStatus, ...]
+    volumes: tuple[VMVolumeStatus, ...]
     state: State
     why: Why
     since: str | None
@@ -122,7 +122,7 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
     state, why, since = _state(pod, volumes, pinned=pinned)
     return VMStatus(
         namespace=pod.metadata.namespace or "",
-        name=kubevirt.name(pod),
+        name=kubevirt.vm_name(pod),
         pod=pod.metadata.name or "",
         node=pod.spec.node_name,
         asked=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) or "",
@@ -149,7 +149,7 @@ def _decided(pod: Pod) -> Decided:
     return Decided(first_word) if first_word in _ANNOTATED else Decided.NOTHING
 
 
-def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
+def _volumes(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
     """Return the status of each claim.
 
     The claim with the VM's state (TPM, EFI) is compared with no node if a disk's share-manager is on a node, because
@@ -159,7 +159,7 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
     if isinstance(findings, NeedObjects):
         ref = findings.refs[0]
         why = Reason.CLAIM_LOOKUP_FAILED.why(claim=ref.name, kind=ref.kind, problem="not read yet")
-        nothing = VolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
+        nothing = VMVolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
         return (nothing,)
     disks = any(finding.node and not finding.vm_state_claim for finding in findings)
     return tuple(
@@ -167,7 +167,7 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
     )
 
 
-def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeStatus:
+def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
     handle = finding.volume_handle
     share_manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
     status = None if isinstance(share_manager, NoObject) else share_manager.status
@@ -175,7 +175,7 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeS
     # While the share-manager starts, its ownerID without a pod is interim: Longhorn can still change it.
     settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == _STARTING)
     node = finding.node if settled else None
-    return VolumeStatus(
+    return VMVolumeStatus(
         claim=finding.claim,
         volume=handle,
         node=node,
@@ -198,7 +198,7 @@ def _bound_or_waiting_since(pod: Pod) -> str | None:
     return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
 
 
-def _state(pod: Pod, volumes: Sequence[VolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
+def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
     pod_since = _bound_or_waiting_since(pod)
     if not pod.spec.node_name:
         return (*_waiting(pod, pinned=pinned), pod_since)
@@ -230,7 +230,7 @@ def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
     return State.PENDING, Reason.VM_UNSCHEDULABLE.why(pod=name, message=message)
 
 
-def _is_starting(volume: VolumeStatus) -> bool:
+def _is_starting(volume: VMVolumeStatus) -> bool:
     """Whether the share-manager starts, and its node is not certain yet."""
     return volume.node is None and (volume.state == _STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
 

@@ -32,12 +32,12 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     near: tuple[VirtualMachineInstanceRef, ...] = ()
 
 
-def encode(applied: AppliedPatch) -> str:
+def to_annotation(applied: AppliedPatch) -> str:
     """Return the annotation's value, JSON."""
     return msgspec.json.encode(applied).decode()
 
 
-def decode(text: str | None) -> AppliedPatch:
+def from_annotation(text: str | None) -> AppliedPatch:
     """Return the record in an annotation's value; an empty record for None or for a value of another form."""
     try:
         return msgspec.json.decode(text or "{}", type=AppliedPatch)

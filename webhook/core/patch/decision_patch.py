@@ -19,7 +19,7 @@ from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
 from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
-from webhook.core.patch.applied_patch import AppliedPatch, encode, fingerprint
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, Reason, Why
 
@@ -172,7 +172,7 @@ def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Ite
     """Yield the annotations; none if they are too large for the API server together with the pod's own."""
     new = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
     if applied is not None:
-        new[ANNOTATION_APPLIED_PATCH] = encode(applied)
+        new[ANNOTATION_APPLIED_PATCH] = to_annotation(applied)
     annotations = pod.metadata.annotations
     if annotations is None:
         yield add(ANNOTATIONS, new)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTerms, NodeAffinity
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.patch.applied_patch import AppliedPatch, decode, fingerprint
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, from_annotation
 from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS, near
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
@@ -58,7 +58,7 @@ def revert_operations(pod: Pod) -> list[Operation]:
         return []
     own_keys = (key for key in (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH) if key in annotations)
     operations = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in own_keys]
-    applied, affinity = decode(annotations[ANNOTATION_APPLIED_PATCH]), pod.spec.affinity
+    applied, affinity = from_annotation(annotations[ANNOTATION_APPLIED_PATCH]), pod.spec.affinity
     if affinity and affinity.node_affinity:
         operations += _revert_preferred(affinity.node_affinity, applied)
         operations += _revert_required(affinity.node_affinity, applied)

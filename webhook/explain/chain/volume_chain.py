@@ -112,7 +112,7 @@ def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
 def _vm(pod: Pod, policy: Policy) -> VMLink:
     mode = requested_mode(pod, policy)
     return VMLink(
-        vm=kubevirt.name(pod),
+        vm=kubevirt.vm_name(pod),
         pod=claim_chain.pod_link(pod),
         annotation=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE),
         mode=mode.value if isinstance(mode, Mode) else None,

@@ -220,7 +220,7 @@ def test_too_many_nodes_to_look_at() -> None:
         pytest.param(
             [spread()],
             (
-                "with this pod the zone of node a1 has 3 pods of the pod's DoNotSchedule topology spread; "
+                "3 pods of the pod's DoNotSchedule topology spread would be in the zone of node a1; "
                 "another zone has 0, and maxSkew is 1"
             ),
             id="skew",
@@ -228,8 +228,8 @@ def test_too_many_nodes_to_look_at() -> None:
         pytest.param(
             [spread(minDomains=2, **HONORED)],
             (
-                "with this pod the zone of node a1 has 2 pods of the pod's DoNotSchedule topology spread; "
-                "a required node leaves one zone, and with fewer than 2 (minDomains) only 1 are allowed"
+                "2 pods of the pod's DoNotSchedule topology spread would be in the zone of node a1; "
+                "a required node leaves one zone, and minDomains 2 then allows 1"
             ),
             id="domains",
         ),
