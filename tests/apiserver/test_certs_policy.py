@@ -32,7 +32,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "sideEffects": ("NoneOnDryRun", "no field of a webhook"),
     "timeoutSeconds": (30, "no field of a webhook"),
 }
-"""A field of a webhook: another value, which an admin may write (None: no such field), and what the keeper is told."""
+"""Field of a webhook -> another value, which an admin may write, and the message that the certificate controller gets.
+
+None: there is no such field.
+"""
 
 SERVICE: Final[dict[str, Any]] = {"name": "other", "namespace": "other", "path": "/other", "port": 8443}
 """A field of the Service that is called, and another value."""

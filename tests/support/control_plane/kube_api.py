@@ -103,7 +103,7 @@ class Api:
             return None
 
     def delete(self, target: Object, *, missing_ok: bool = False, **parameters: str) -> None:
-        """Delete it at once, with no grace; a finalizer keeps it all the same."""
+        """Delete the object at once, without a grace period. A finalizer still delays its removal."""
         try:
             self.call("DELETE", self.path(target), None, {"gracePeriodSeconds": "0", **parameters})
         except ApiError as error:
@@ -111,7 +111,7 @@ class Api:
                 raise
 
     def items(self, api_version: str, kind: str, namespace: str | None = None, **parameters: str) -> list[Object]:
-        """Every object of a kind; of one namespace where it is told."""
+        """Every object of a kind, in `namespace` if it is given."""
         items: list[Object] = self.call("GET", self._all(api_version, kind, namespace), None, parameters).body["items"]
         return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
 
@@ -159,7 +159,7 @@ class Api:
         return token
 
     def text(self, path: str) -> str:
-        """What a path that is no API answers: /metrics, /readyz."""
+        """The answer of a path outside the API, such as /metrics or /readyz."""
         answer: str = self.call("GET", path, raw=True).body
         return answer
 

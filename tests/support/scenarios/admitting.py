@@ -26,7 +26,7 @@ _SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
 _PATIENCE_SECONDS: Final = 30.0
-_BACK_OFF_SECONDS: Final = 60.0  # twice the longest of the program's
+_BACKOFF_SECONDS: Final = 60.0  # twice the longest of the program's
 _POLL_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.02
 
@@ -141,7 +141,7 @@ def until_watched(serving: Serving) -> None:
     until(
         lambda: all(cache.watched for cache in caches(serving).values()),
         lambda: f"caches: {caches(serving)}",
-        seconds=_BACK_OFF_SECONDS,
+        seconds=_BACKOFF_SECONDS,
     )
 
 
@@ -160,7 +160,7 @@ def until(condition: Callable[[], T], what: str | Callable[[], str], *, seconds:
 
 
 class Counted:
-    """What the API server has counted, as of now: `more` tells what has been added since."""
+    """The API server's counters at this time; `more` returns the increase since then."""
 
     def __init__(self, api: Api) -> None:
         self._api, self._before = api, _samples(api)

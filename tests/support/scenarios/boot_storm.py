@@ -90,7 +90,7 @@ class Storm(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the VMs, when the scheduler had nothing more to do."""
+    """The result for the VMs after kube-scheduler has handled every pod."""
 
     decided: Counter[str]
     bound: int
@@ -156,7 +156,7 @@ class Booting:
         self.installed.disable()
 
     def start(self, at_once: int, *, amid: Callable[[Api], Any] | None = None) -> Outcome:
-        """Create every VM's pod, so many at once; what became of them.
+        """Create every VM's pod, `at_once` at a time, and return the result.
 
         `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it.
         """
