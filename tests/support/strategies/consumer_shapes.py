@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 from support.objects import builders
 from support.strategies.affinity_shapes import AFFINITIES, NODES, odds, some
-from support.strategies.strategies import GONE, Object, Scenario, bend, node
+from support.strategies.quirks import GONE, Object, bend
+from support.strategies.strategies import Scenario, node
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode

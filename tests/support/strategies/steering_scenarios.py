@@ -10,19 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.strategies.affinity_shapes import AFFINITIES, NODES, odds, some
-from support.strategies.strategies import (
-    GONE,
-    NAMESPACE,
-    OBJECT_QUIRKS,
-    READY,
-    TAINTS,
-    TOLERATIONS,
-    Object,
-    Scenario,
-    bend,
-    chain,
-    node,
-)
+from support.strategies.quirks import GONE, OBJECT_QUIRKS, Object, bend
+from support.strategies.strategies import NAMESPACE, READY, TAINTS, TOLERATIONS, Scenario, chain, node
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
 from support.objects import builders
 from support.strategies.consumer_shapes import LAUNCHER_QUIRKS, launchers
-from support.strategies.strategies import GONE, bend
+from support.strategies.quirks import GONE, bend
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
