@@ -10,7 +10,7 @@ from cryptography import x509
 from msgspec import Struct
 
 from certs import pki
-from certs.settings import Address
+from webhook.component_base.address import Address
 
 _SECONDS: Final = 5.0
 

@@ -9,9 +9,9 @@ from typing import Final
 from aiohttp import web
 
 from certs import keep
-from certs.errors import UserError
 from certs.keep import Clock, Status
-from certs.settings import Address
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
 
 # The loop goes round once in LOOK_EVERY, and in that time may wait for an answer, and pause: three times that is stuck.
 _STUCK_AFTER: Final = 3 * keep.LOOK_EVERY

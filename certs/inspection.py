@@ -11,12 +11,12 @@ import msgspec
 from msgspec import Struct
 
 from certs import findings
-from certs.errors import UserError
 from certs.findings import Finding, Material, Result
 from certs.handshake import Unreachable, shake
 from certs.pki import Pair
-from certs.settings import Address
 from certs.state import CURRENT_KEYS
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
 
 EXIT_WRONG: Final = 1
 

@@ -21,9 +21,9 @@ from certs import change, pki, plan
 from certs.bundle import Bundle
 from certs.change import Change
 from certs.cluster import Conflict, Trouble
-from certs.errors import UserError
 from certs.plan import Create, Issue, Policy, Promote, Publish, Stage, Unstage, Wait, Write
 from certs.state import State
+from webhook.component_base.errors import UserError
 
 LOOK_EVERY: Final = timedelta(seconds=60)  # by the wall clock: a machine that was suspended catches up
 _TOO_OLD: Final = timedelta(seconds=10)  # what was read longer ago (a process that was stopped) is read again

@@ -14,11 +14,12 @@ from api_server import PATIENCE_SECONDS, ApiServer, Cluster, until
 from model_api import Collection, bookmark, event
 from msgspec.structs import replace
 
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.placement import Policy
 from webhook.core.view import Key, Kind, Ref
-from webhook.kube.client import Api, Target
+from webhook.kube.client import Api
 from webhook.kube.kinds import Resource, WatchedPods, resources
 from webhook.kube.reflector import Reflector
 from webhook.kube.store import Store, View
@@ -70,7 +71,7 @@ def write_kubeconfig(file: Path, url: str, *, authority: Path | None = None, **u
 @asynccontextmanager
 async def connected(server: ApiServer, directory: Path, **more: Any) -> AsyncIterator[Api]:
     """An Api at this server."""
-    api = await Api.connect(Target(kubeconfig=write_kubeconfig(directory / "kubeconfig", server.url, **more)))
+    api = await Api.connect(Kubeconfig(file=write_kubeconfig(directory / "kubeconfig", server.url, **more)))
     try:
         yield api
     finally:

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 from serving import Reply
 from wire import Wire
 
+from webhook.component_base.address import Address
 from webhook.core.placement import Policy
 from webhook.kube.fleet import Fleet
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.store import Store
-from webhook.options import Address
 from webhook.page.decisions import Decisions
 from webhook.page.news import News
 from webhook.page.routes import WAIT_SECONDS, page_handler

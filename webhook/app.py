@@ -16,12 +16,13 @@ from msgspec import Struct
 
 from webhook import record
 from webhook.background import Background
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core import admit as core
 from webhook.core import restart, review
 from webhook.core.admit import Answer, Entry, Question
 from webhook.core.fleet import VirtualMachineRow
 from webhook.core.objects import Pod
-from webhook.core.placement import Pin, Policy
+from webhook.core.placement import Mode, Pin, Policy
 from webhook.core.reasons import Reason
 from webhook.core.review import BadReview
 from webhook.core.view import ClusterView, Ref
@@ -42,13 +43,13 @@ from webhook.page.decisions import Decisions
 from webhook.page.news import News
 from webhook.page.routes import page_handler
 from webhook.record import LOGGER, AdmissionRecord
+from webhook.serve_settings import ServeSettings
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.routes import Admit, Check, health_handler, telling, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.sockets import allow_files
 from webhook.serving.tls import MIN_VERSIONS, Files
-from webhook.settings import ServeSettings
 
 if TYPE_CHECKING:
     from webhook.kube.fleet import Fleet
@@ -121,13 +122,13 @@ async def _serve_manifests(settings: ServeSettings, log: Log) -> int:
 
 async def _serve_live(settings: ServeSettings, log: Log) -> int:
     """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
-    from webhook.kube.client import Api, Target  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
+    from webhook.kube.client import Api  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
     from webhook.kube.events import Events  # noqa: PLC0415 - as above
     from webhook.kube.fleet import Fleet  # noqa: PLC0415 - as above
     from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources  # noqa: PLC0415 - as above
     from webhook.kube.store import Store  # noqa: PLC0415 - as above
 
-    api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
+    api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
     store = Store(
         api,
@@ -142,7 +143,7 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     sources: list[Source] = [Caches(store.states, store.lookups).families]
     fleet = None
     if settings.watch_pods != "none":
-        fleet = Fleet(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
+        fleet = Fleet(store, Policy(Mode(settings.mode), settings.longhorn_namespace), on_stuck=_tell_stuck)
         background.start("vms", fleet.run())
         sources.append(VirtualMachines(fleet).families)
     now = asyncio.get_running_loop().time
@@ -211,7 +212,7 @@ async def _serve(
             _log("not serving yet", health_listen=f"http://{health_listen}")
         await _first(certificate.there, stopping)
         if not stopping.is_set():
-            policy = Policy(settings.mode, settings.longhorn_namespace)
+            policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
             handler = webhook_handler(entries(cluster, policy, _noting(admissions, decisions, log), followed.hear))
             if settings.client_name is not None:
                 handler = only(settings.client_name, handler)

@@ -23,6 +23,7 @@ import yaml
 from msgspec import Struct
 
 from webhook.app import entries
+from webhook.component_base.address import Address
 from webhook.core.objects import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.placement import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
@@ -30,7 +31,6 @@ from webhook.documents import BadDocument, read_file
 from webhook.explain.explanation import entry_of
 from webhook.explain.text import affinity_diff, columns
 from webhook.manifests import Manifests
-from webhook.options import Address
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context

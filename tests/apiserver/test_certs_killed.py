@@ -14,10 +14,10 @@ from kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
 
 from certs import cluster, pki, state
 from certs.cluster import Cluster
-from certs.connection import Target
 from certs.keep import Keeper
 from certs.plan import Policy
 from certs.state import State
+from webhook.component_base.kubeconfig import Kubeconfig
 
 QUICK: Final = Policy(
     names=NAMES,
@@ -84,7 +84,7 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
-            async with cluster.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
+            async with cluster.connect(Kubeconfig(file=kept.kubeconfig), PLACES) as real:
                 yield Dying(real, kept, left, at)
 
         keeper = Keeper(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)

@@ -23,9 +23,11 @@ from one_story import HOME, VMS, Story, happened
 from one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 from vm_events import events, written
 
-from webhook import cli, settings
+from webhook import cli
 from webhook.core.fleet import Decided, State
+from webhook.explain_settings import EXPLAIN
 from webhook.families import Family
+from webhook.status_settings import STATUS
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
 PINNED_POD: Final = "virt-launcher-pinned-1"
@@ -41,8 +43,8 @@ Run = Callable[[str], tuple[int, str, str]]
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have settings of their own."""
-    for option in (*settings.STATUS, *settings.EXPLAIN):
-        monkeypatch.delenv(option.variable, raising=False)
+    for option in (*STATUS, *EXPLAIN):
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")

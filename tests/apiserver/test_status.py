@@ -25,7 +25,8 @@ from kubevirt_kinds import crd
 from serving import ROOT
 from status_runs import instance
 
-from webhook import cli, settings
+from webhook import cli
+from webhook.status_settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 NOT_ENOUGH: Final = "Insufficient cpu"
@@ -47,8 +48,8 @@ BINDING: Final = {
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have settings of their own."""
-    for option in settings.STATUS:
-        monkeypatch.delenv(option.variable, raising=False)
+    for option in STATUS:
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")

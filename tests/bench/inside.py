@@ -21,7 +21,8 @@ from typing import Any, Final
 from msgspec import Struct
 from process import resident
 
-from webhook.kube.client import Api, Target
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.kube.client import Api
 from webhook.kube.reflector import Reflector
 from webhook.kube.store import Store
 from webhook.kube.watch import Cause, ListWatch
@@ -42,7 +43,7 @@ class Listing(Struct):
 
 
 async def _measure(kubeconfig: Path, titles: Sequence[str]) -> dict[str, Any]:
-    api = await Api.connect(Target(kubeconfig=kubeconfig))
+    api = await Api.connect(Kubeconfig(file=kubeconfig))
     store = Store(api, longhorn_namespace="longhorn-system")
     caches = [cache for cache in store.caches.values() if not titles or cache.resource.title in titles]
     gc.freeze()  # as `serve` does

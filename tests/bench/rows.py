@@ -13,9 +13,10 @@ from typing import Any
 from process import resident
 from scale import vm_name
 
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.placement import Policy
 from webhook.core.view import Kind
-from webhook.kube.client import Api, Target
+from webhook.kube.client import Api
 from webhook.kube.fleet import Fleet
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.store import Store
@@ -46,7 +47,7 @@ async def _pass(fleet: Fleet) -> float:
 
 async def measure(kubeconfig: str) -> dict[str, Any]:
     """Every figure."""
-    api = await Api.connect(Target(kubeconfig=Path(kubeconfig)))
+    api = await Api.connect(Kubeconfig(file=Path(kubeconfig)))
     kinds = resources(_LONGHORN, WatchedPods.VIRT_LAUNCHER)
     store = Store(api, longhorn_namespace=_LONGHORN, kinds=kinds)
     gc.freeze()

@@ -14,16 +14,18 @@ from typing import Final, NamedTuple
 import builders
 import pytest
 from api_server import ApiServer, until
+from command_lines import values
 from live import cluster_of, write_kubeconfig
 from scraping import asking, scraped
 from serving import Pair, issue, request
 from wire import Wire
 
-from webhook import app, options, settings
+from webhook import app, cli
 from webhook.families import Family
 from webhook.kube.events import Events
 from webhook.kube.fleet import Fleet
 from webhook.log import Log
+from webhook.serve_settings import ServeSettings
 
 _PATIENCE_SECONDS: Final = 20.0
 _PORTS: Final = ("listen", "health_listen")
@@ -51,16 +53,16 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
     async with ApiServer(cluster_of()) as server:
         pair = issue(directory)
         given = {
-            "tls_cert_file": str(pair.cert_file),
-            "tls_private_key_file": str(pair.key_file),
+            "tls-cert-file": str(pair.cert_file),
+            "tls-private-key-file": str(pair.key_file),
             "kubeconfig": str(write_kubeconfig(directory / "kubeconfig", server.url)),
             "listen": "127.0.0.1:0",
-            "health_listen": "127.0.0.1:0",
-            "drain_seconds": str(drain_seconds),
-            "watch_pods": "virt-launcher",
+            "health-listen": "127.0.0.1:0",
+            "drain-seconds": str(drain_seconds),
+            "watch-pods": "virt-launcher",
             "events": "on",
         }
-        chosen = settings.ServeSettings(**options.resolve(settings.SERVE, given, {}))
+        chosen = ServeSettings(**values(cli.COMMANDS, "serve", *(f"--{name}={value}" for name, value in given.items())))
         caplog.set_level("INFO", logger="webhook")
         ended = asyncio.create_task(app._serve_live(chosen, Log()))
         try:

@@ -9,15 +9,17 @@ from typing import Any, Final
 
 import builders
 import pytest
+from command_lines import values
 from rendering import NAME, TLS, at, selects, the
 
-from webhook import app, cli, options, settings
+from webhook import app, cli
 from webhook.core.admit import Entry
 from webhook.core.objects import LABEL_APP, LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, VIRT_LAUNCHER
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube import kinds
 from webhook.kube.pods import REPLICA_LABELS
+from webhook.serve_settings import ServeSettings
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[1] / "cases" / "pods"
@@ -28,15 +30,9 @@ WEBHOOKS: Final = dict(zip(Entry, ("webhooks.0", "webhooks.1"), strict=True))
 LAUNCHERS, SHARE_MANAGERS = WEBHOOKS.values()
 
 
-def serve_settings() -> settings.ServeSettings:
+def serve_settings() -> ServeSettings:
     """What the Deployment's arguments come to; fails where one is no option of the program."""
-    command, *words = at(f"{CONTAINER}.args", the("Deployment"))
-    assert command in [known.name for known in cli.COMMANDS if known.options == settings.SERVE]
-    fields = {option.flag: option.field for option in settings.SERVE}
-    given = dict(word.split("=", 1) for word in words)
-    return settings.ServeSettings(
-        **options.resolve(settings.SERVE, {fields[flag]: text for flag, text in given.items()}, {})
-    )
+    return ServeSettings(**values(cli.COMMANDS, *at(f"{CONTAINER}.args", the("Deployment"))))
 
 
 def ports() -> dict[str, int]:

@@ -14,8 +14,8 @@ from serving import PATH, request
 from wire import Wire, listening
 
 from webhook import app
+from webhook.component_base.log_line import JSONFormatter
 from webhook.core.placement import Policy
-from webhook.log import JSONFormatter
 from webhook.record import AdmissionRecord
 from webhook.serving.routes import Limits, webhook_handler
 

@@ -18,10 +18,10 @@ from scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped
 from serving import Client, Serving
 from wire import Wire
 
+from webhook.component_base.address import Address
 from webhook.core.reasons import Reason
 from webhook.families import Family
 from webhook.metrics import Metrics, of_certificate
-from webhook.options import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem
 from webhook.serving.routes import health_handler

@@ -15,11 +15,12 @@ import kubernetes_validate
 import prometheus
 import pytest
 import yaml
+from command_lines import by_flag
 from controlplane import build
 from kustomizing import kustomize
 from rendering import CERTS, INSTALLS, MONITORING, NAME, at, identity, installed, selects, the, with_component
 
-from webhook.settings import SERVE
+from webhook.serve_settings import SERVE
 
 GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"
@@ -137,8 +138,7 @@ def test_the_monitor_leads_to_the_health_port_of_every_pod(install: str) -> None
         assert selects({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
         ports = {each["name"]: each["containerPort"] for each in at("spec.containers.0.ports", template)}
         assert ports[port["targetPort"]] == port["port"]
-    (option,) = [option for option in SERVE if option.flag == "--health-listen"]
-    assert option.default == f":{port['port']}"
+    assert by_flag(SERVE)["--health-listen"].default == f":{port['port']}"
     assert pods(install).keys() == {NAME, CERTS} & {key[2] for key in map(identity, monitored(install))}
 
 

@@ -16,7 +16,7 @@ from mounted import NAME, NOON, Authority, Clock, Issued, Mounted, good, served
 from serving import PATH, request
 from wire import Listening, Wire
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate, Problem
 from webhook.serving.routes import webhook_handler

@@ -15,9 +15,9 @@ from typing import Final, Literal, TextIO
 import msgspec
 
 from webhook import documents
+from webhook.component_base.errors import UserError
 from webhook.core.placement import Policy
 from webhook.documents import BadDocument, Document
-from webhook.errors import UserError
 from webhook.explain import explanation, kubevirt, names, question, text
 from webhook.explain.cluster import Cluster
 from webhook.explain.explanation import Explanation, Question

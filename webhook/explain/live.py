@@ -15,19 +15,20 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 from webhook.core.counted_crowd import CountedCrowd
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER, Node, PersistentVolumeClaim, Pod
 from webhook.core.room import NO_HEADROOM
 from webhook.core.view import ClusterView, Gap, Key, Kind, Ref
 from webhook.core.volume_limits import CSINode, limits
 from webhook.documents import Document
-from webhook.errors import UserError
 from webhook.explain import names, reader
 from webhook.explain.cluster import Listed
 from webhook.explain.live_view import Listings, LiveView
 from webhook.explain.longhorn import Volume
 from webhook.explain.names import Named, Type
-from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
+from webhook.kube.client import Api, Trouble
 from webhook.kube.pods import REPLICA_LABELS
 from webhook.kube.store import Read, Store, View
 from webhook.kube.wire import Decoders
@@ -50,18 +51,18 @@ class NotFound(UserError):
 
 @contextmanager
 def connect(
-    target: Target, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
 ) -> Iterator[Live]:
     """The live cluster, for as long as the block lasts; without `headroom` its room is not asked about.
 
     Raises as `reach` does.
     """
-    with reach(target) as (runner, api, origin):
+    with reach(kubeconfig) as (runner, api, origin):
         yield Live(runner, api, origin, longhorn_namespace, headroom)
 
 
 @contextmanager
-def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+def reach(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
 
     Raises:
@@ -70,7 +71,7 @@ def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
     with asyncio.Runner() as runner:
         try:
-            api = runner.run(Api.connect(target))
+            api = runner.run(Api.connect(kubeconfig))
         except BadKubeconfig as error:
             raise BadKubeconfig(
                 *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)

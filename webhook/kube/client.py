@@ -9,23 +9,20 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-from kubernetes_asyncio import config
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
-from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from msgspec import Struct
-from yaml import YAMLError
 
 from webhook import __version__
-from webhook.errors import UserError
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 
 CONNECT_SECONDS: Final = 10.0
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
@@ -42,34 +39,12 @@ _KEEPALIVE: Final = (  # a peer that is gone without a word is noticed after 10 
 _FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)  # the last of a token file that is being written
 
 
-class BadKubeconfig(UserError):
-    """No way to an API server: the kubeconfig or the service account can't be used."""
-
-
 class Trouble(Exception):
     """The API server could not be reached, or its answer broke off. `silent`: nothing came for too long."""
 
     def __init__(self, sentence: str, *, silent: bool = False) -> None:
         super().__init__(sentence)
         self.silent = silent
-
-
-class Target(Struct, frozen=True, kw_only=True):
-    """Which API server, as whom: a kubeconfig and a context of it; None for both is what kubectl would take."""
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    """Where a configuration leads, in the user's words; None for what it does not name.
-
-    `in_pod`: it is the account of the pod that this process runs in.
-    """
-
-    context: str | None = None
-    namespace: str | None = None
-    in_pod: bool = False
 
 
 class Reply(Struct, frozen=True):
@@ -98,9 +73,9 @@ class Stream:
 class Api:
     """One API server. `host` is its URL; `context` and `namespace` are the kubeconfig's (in a pod: the account's)."""
 
-    def __init__(self, target: Target, client: ApiClient, place: Place) -> None:
-        self.context, self.namespace, self.in_pod = place.context, place.namespace, place.in_pod
-        self._target = target
+    def __init__(self, kubeconfig: Kubeconfig, client: ApiClient, context: Context) -> None:
+        self.context, self.namespace, self.in_pod = context.name, context.namespace, context.in_pod
+        self._kubeconfig = kubeconfig
         self._client = client
         self._trust = _trust(client.configuration)
         self._retired: list[ApiClient] = []
@@ -108,14 +83,14 @@ class Api:
         self._renewing = asyncio.Lock()
 
     @classmethod
-    async def connect(cls, target: Target) -> Api:
+    async def connect(cls, kubeconfig: Kubeconfig) -> Api:
         """Find the API server and the credentials for it; nothing is sent yet.
 
         Raises:
             BadKubeconfig: there is none that can be used.
         """
-        configuration, place = await _configure(target)
-        return cls(target, _client(configuration), place)
+        configuration, context = await api_client.load(kubeconfig)
+        return cls(kubeconfig, _client(configuration), context)
 
     @property
     def host(self) -> str:
@@ -204,7 +179,7 @@ class Api:
         Raises:
             BadKubeconfig: they can't be read now.
         """
-        fresh, _ = await _configure(self._target)
+        fresh, _ = await api_client.load(self._kubeconfig)
         trust = _trust(fresh)
         if trust == self._trust:
             configuration = self._client.configuration
@@ -250,32 +225,6 @@ class Api:
             return Reply(response.status, b"".join(pieces), response.headers.get("Retry-After"))
 
 
-async def _configure(target: Target) -> tuple[Configuration, Place]:
-    """The configuration, and where it leads.
-
-    A service account is taken where we run as a pod and nobody names a kubeconfig; otherwise kubectl's rules hold.
-    """
-    configuration = Configuration()
-    named = target.kubeconfig or target.context or os.environ.get("KUBECONFIG")
-    try:
-        if not named and _is_pod():
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            place = Place(namespace=_account_namespace(), in_pod=True)
-        else:
-            place = await _load_kubeconfig(target, configuration)
-    except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
-        where = target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        raise BadKubeconfig(
-            f"{where}: {_shown(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
-        ) from None
-    # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
-    # clusters' certificates do not have them.
-    configuration.disable_strict_ssl_verification = True
-    # Go's clients trim a token file; a blank in a header is refused by aiohttp, as a ValueError.
-    configuration.api_key = {name: " ".join(value.split()) for name, value in configuration.api_key.items()}
-    return configuration, place
-
-
 def _trust(configuration: Configuration) -> tuple[bytes, ...]:
     """The certificates that connections are made with."""
     files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
@@ -285,39 +234,8 @@ def _trust(configuration: Configuration) -> tuple[bytes, ...]:
         raise BadKubeconfig(f"{error.filename}: {error.strerror}; expected PEM certificates") from None
 
 
-def _is_pod() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ and Path(SERVICE_TOKEN_FILENAME).exists()
-
-
-def _account_namespace() -> str | None:
-    """The pod's own, as kubectl takes it there."""
-    with suppress(OSError):
-        return Path(SERVICE_TOKEN_FILENAME).with_name("namespace").read_text(encoding="utf-8").strip() or None
-    return None
-
-
-async def _load_kubeconfig(target: Target, configuration: Configuration) -> Place:
-    if target.kubeconfig and not target.kubeconfig.is_file():
-        raise ConfigException("no such file")
-    loader = await config.load_kube_config(
-        config_file=str(target.kubeconfig) if target.kubeconfig else None,
-        context=target.context,
-        client_configuration=configuration,
-        persist_config=False,
-    )
-    current = loader.current_context or {}
-    context: dict[str, Any] = current.get("context") or {}
-    return Place(context=current.get("name"), namespace=context.get("namespace"))
-
-
 def _client(configuration: Configuration) -> ApiClient:
-    try:
-        client = ApiClient(configuration)
-    except (ssl.SSLError, OSError) as error:
-        raise BadKubeconfig(
-            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {_shown(error)}; expected PEM certificates"
-        ) from None
-    client.user_agent = f"kubevirt-coschedule/{__version__}"
+    client = api_client.open_client(configuration, f"kubevirt-coschedule/{__version__}")
     # Its session reads up to 4 MiB ahead on each connection, all in one go: 10 ms in which nothing else is done.
     session = client.rest_client.pool_manager
     client.rest_client.pool_manager = aiohttp.ClientSession(
@@ -339,23 +257,6 @@ def _keep_alive(response: aiohttp.ClientResponse) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {_shown(error.certificate_error)}"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return f"no TLS with {error.host}:{error.port}: {_shown(error.os_error)}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
-        why = os.strerror(number) if number > 0 else _shown(error.os_error.strerror or error.os_error)
-        return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "its answer broke off"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it closed the connection"
-    return _shown(error)
-
-
-def _shown(error: object) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return ascii(text[:200])[1:-1]
+    return api_client.sentence(error)

@@ -15,14 +15,15 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.fleet import VirtualMachineRow
 from webhook.core.placement import Policy
 from webhook.core.view import Kind
-from webhook.errors import UserError
 from webhook.explain.live import reach
 from webhook.explain.reader import ANSWER_SECONDS
 from webhook.kube import launchers
-from webhook.kube.client import Api, Target, Trouble
+from webhook.kube.client import Api, Trouble
 from webhook.kube.fleet import Changes, Fleet, Snapshot
 from webhook.kube.kinds import Resource, WatchedPods, resources
 from webhook.kube.known import Known
@@ -46,11 +47,13 @@ class NotReadable(UserError):
 
 
 @contextmanager
-def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, everywhere: bool) -> Iterator[Live]:
+def connect(
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, namespace: str | None, everywhere: bool
+) -> Iterator[Live]:
     """The live cluster, for as long as the block lasts.
 
     Args:
-        target: which cluster, as whom.
+        kubeconfig: which cluster, as whom.
         longhorn_namespace: of Longhorn's objects.
         namespace: of the VMs; without it the context's.
         everywhere: VMs of all namespaces instead.
@@ -59,7 +62,7 @@ def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, e
         UserError: as webhook.explain.live.reach.
     """
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
-    with reach(target) as (runner, api, origin):
+    with reach(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
         yield Live(runner, api, origin, longhorn_namespace, within)
 

@@ -19,7 +19,7 @@ from certs_cluster import DAY, NAMES
 from certs import cli, findings, inspection, pki
 from certs.findings import Finding, Material, Result
 from certs.pki import NO_PAIR, Pair
-from certs.settings import Address
+from webhook.component_base.address import Address
 
 NOW = datetime.now(UTC).replace(microsecond=0)  # a certificate knows no fractions
 GOOD, OTHER = certs_cluster.pair(at=NOW), certs_cluster.pair(at=NOW)

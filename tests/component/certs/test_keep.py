@@ -16,9 +16,9 @@ from logging_here import logging_as_before
 from msgspec import structs
 
 from certs import health, leaf, log
-from certs.connection import BadKubeconfig
 from certs.keep import LOOK_EVERY, Keeper
 from certs.leaf import Servable
+from webhook.component_base.kubeconfig import BadKubeconfig
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 WRITES_OF_A_ROTATION = 5

@@ -11,7 +11,8 @@ from api_server import ApiServer, Asked, Cluster, Line, saying
 from live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
 from watching import manager
 
-from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.kube.client import Api, Trouble
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"
@@ -45,7 +46,7 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
     async with await asyncio.start_server(plain, "127.0.0.1") as server:
         port = server.sockets[0].getsockname()[1]
         file = write_kubeconfig(tmp_path / "kubeconfig", f"https://127.0.0.1:{port}")
-        api = await Api.connect(Target(kubeconfig=file))
+        api = await Api.connect(Kubeconfig(file=file))
         try:
             with pytest.raises(
                 Trouble, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
@@ -59,7 +60,7 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
 async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
     """In the resolver's words."""
     file = write_kubeconfig(tmp_path / "kubeconfig", "http://no-such-host.invalid:6443")
-    api = await Api.connect(Target(kubeconfig=file))
+    api = await Api.connect(Kubeconfig(file=file))
     try:
         with pytest.raises(Trouble, match=r"^can't connect to no-such-host\.invalid:6443: "):
             await api.get(ITEM, seconds=5)
@@ -115,7 +116,7 @@ async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, w
     if content is not None:
         file.write_text(content)
     with pytest.raises(BadKubeconfig) as caught:
-        await Api.connect(Target(kubeconfig=file))
+        await Api.connect(Kubeconfig(file=file))
     assert str(file) in str(caught.value)
     assert words in str(caught.value)
 
@@ -124,7 +125,7 @@ async def test_a_context_that_is_not_there_is_named(server: ApiServer, tmp_path:
     """With its name."""
     file = write_kubeconfig(tmp_path / "kubeconfig", server.url)
     with pytest.raises(BadKubeconfig, match="nowhere"):
-        await Api.connect(Target(kubeconfig=file, context="nowhere"))
+        await Api.connect(Kubeconfig(file=file, context="nowhere"))
 
 
 async def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> None:
@@ -133,4 +134,4 @@ async def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> N
     bundle.write_text("no")
     file = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:6443", authority=bundle)
     with pytest.raises(BadKubeconfig, match="expected PEM certificates"):
-        await Api.connect(Target(kubeconfig=file))
+        await Api.connect(Kubeconfig(file=file))

@@ -7,10 +7,10 @@ from fleets import LATER, disk, launcher, served, the_row
 from webhook.core.fleet import VirtualMachineRow
 from webhook.core.view import Key
 from webhook.kube.fleet import Changes, Snapshot
-from webhook.settings import StatusSettings
 from webhook.status.follow import Lines
 from webhook.status.output import Output
 from webhook.status.report import Asked
+from webhook.status_settings import StatusSettings
 
 _OBJECTS = [*disk("root"), *served("root", "node-a")]
 _SETTINGS: dict[str, Any] = {

@@ -1,0 +1,176 @@
+"""The command line of both programs: click's, with examples and exit codes in the help, and one failure scope.
+
+What a user can mend is a sentence on standard error and exit code 2. A reader that goes away (`| head`) is no error.
+Invariant: nothing that is typed ends in a traceback.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from textwrap import indent
+from typing import Any, Final
+
+import click
+
+from webhook.component_base.errors import BadSettings, UserError
+from webhook.component_base.options import problems
+
+EXIT_BAD_INPUT: Final = 2
+_EXIT_INTERRUPTED: Final = 130  # as shells have it: 128 and the number of SIGINT
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_LONG_TERM_CHARS: Final = 20
+_INDENT_CHARS: Final = 4
+_UNBROKEN_HYPHEN: Final = "\N{NON-BREAKING HYPHEN}"
+
+
+class _HelpFormatter(click.HelpFormatter):
+    """Wraps text between words only, for names with hyphens are for copying; texts of long terms go below them."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _UNBROKEN_HYPHEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        rows = [(term, text.replace("-", _UNBROKEN_HYPHEN)) for term, text in rows]
+        if max(len(term) for term, _ in rows) > _LONG_TERM_CHARS:
+            col_max = _INDENT_CHARS
+        super().write_dl(rows, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(_UNBROKEN_HYPHEN, "-")
+
+
+class Context(click.Context):
+    """click's, with that help."""
+
+    formatter_class = _HelpFormatter
+
+
+class Command(click.Command):
+    """One command of a program. Its callback takes the values by name, and returns the exit code (None is 0).
+
+    Args:
+        name: what the user types.
+        examples: command lines, for the help.
+        exit_codes: what they mean, for the help.
+        more: click's own arguments.
+    """
+
+    context_class = Context
+
+    def __init__(
+        self, name: str, *, examples: str, exit_codes: str = "0 when all went well, 2 for bad input.", **more: Any
+    ) -> None:
+        super().__init__(name, context_settings=_SETTINGS, **more)
+        self.examples, self.exit_codes = examples, exit_codes
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line. Returns the words that no parameter took.
+
+        Raises:
+            BadSettings: every value that can't be used.
+        """
+        if not ctx.resilient_parsing and set(ctx.help_option_names) & set(args):
+            args = ctx.help_option_names[:1]  # help comes before every mistake
+        rest = super().parse_args(ctx, args)
+        found = problems(ctx)
+        if found:
+            raise BadSettings(*(found[param] for param in self.params if param in found))
+        return rest
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The description, and the examples below it."""
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Examples"):
+            formatter.write(indent(self.examples, "  ") + "\n")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """The exit codes, below everything."""
+        with formatter.section("Exit codes"):
+            formatter.write_text(self.exit_codes)
+
+
+class Program(click.Group):
+    """A program: its commands in the order of its help.
+
+    Args:
+        name: how the help calls it.
+        executable: the command that shells complete.
+        more: click's own arguments.
+    """
+
+    context_class = Context
+
+    def __init__(self, name: str, *, executable: str, **more: Any) -> None:
+        super().__init__(name, context_settings=_SETTINGS, **more)
+        self.title, self.executable = name, executable
+
+    @property
+    def completion_variable(self) -> str:
+        """The environment variable by which a shell asks for completions."""
+        return f"_{self.executable}_COMPLETE".replace("-", "_").upper()
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The commands as they were given; click sorts them."""
+        return list(self.commands)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Where to read on."""
+        formatter.write(f'\nUse "{self.title} COMMAND --help" for more about a command.\n')
+
+
+def main(program: Program, argv: Sequence[str] | None = None) -> int:
+    """Run the program with the words of `argv`, without them the process's own. Returns the exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # the name of a file need not be text
+    try:
+        code = _run(program, list(sys.argv[1:] if argv is None else argv) or ["--help"])
+        sys.stdout.flush()
+    except OSError as error:
+        # Nothing more can be written where it was to go, so that the interpreter must not try it again as it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0 if isinstance(error, BrokenPipeError) else _refuse([str(error)])  # whoever reads (head) may go
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+    return code
+
+
+def _run(program: Program, words: list[str]) -> int:
+    instruction = os.environ.get(program.completion_variable)
+    if instruction:
+        from click.shell_completion import shell_complete  # noqa: PLC0415 - only where a shell asks
+
+        return shell_complete(program, {}, program.executable, program.completion_variable, instruction)
+    try:
+        context = program.make_context(program.title, words)
+        with context:
+            return int(program.invoke(context) or 0)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.UsageError as error:
+        return _refuse([_sentence(program, error)], see=error.ctx.command_path if error.ctx else program.title)
+    except BadSettings as error:
+        return _refuse(str(error).splitlines(), see=f"{program.title} {context.invoked_subcommand}")
+    except UserError as error:
+        return _refuse(str(error).splitlines())
+
+
+def _sentence(program: Program, error: click.UsageError) -> str:
+    if isinstance(error, click.NoSuchCommand):
+        problem = f"unknown command {error.command_name!r}: expected one of {', '.join(program.commands)}"
+    elif isinstance(error, click.NoSuchOption):
+        place = ": expected a command before it" if error.ctx and error.ctx.command is program else ""
+        problem = f"unknown option {error.option_name!r}{place}"
+    else:
+        return error.format_message()
+    return problem + "".join(f"; did you mean {near}?" for near in (error.possibilities or ())[:1])
+
+
+def _refuse(problems: Sequence[str], see: str | None = None) -> int:
+    for problem in problems:
+        click.echo(f"error: {problem}", err=True)
+    if see:
+        click.echo(f"See '{see} --help' for usage.", err=True)
+    return EXIT_BAD_INPUT
