@@ -6,15 +6,18 @@ Invariant: nothing that is typed ends in a traceback.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from textwrap import indent
 from typing import Any, Final
 
 import click
 
+from webhook.component_base import completion
 from webhook.component_base.errors import BadSettings, UserError
 from webhook.component_base.options import problems
 
@@ -107,11 +110,6 @@ class Program(click.Group):
         super().__init__(name, context_settings=_SETTINGS, **more)
         self.title, self.executable = name, executable
 
-    @property
-    def completion_variable(self) -> str:
-        """The environment variable by which a shell asks for completions."""
-        return f"_{self.executable}_COMPLETE".replace("-", "_").upper()
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The commands as they were given; click sorts them."""
         return list(self.commands)
@@ -123,36 +121,48 @@ class Program(click.Group):
 
 def main(program: Program, argv: Sequence[str] | None = None) -> int:
     """Run the program with the words of `argv`, without them the process's own. Returns the exit code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # the name of a file need not be text
+    _open_streams()
     try:
         code = _run(program, list(sys.argv[1:] if argv is None else argv) or ["--help"])
         sys.stdout.flush()
     except OSError as error:
-        # Nothing more can be written where it was to go, so that the interpreter must not try it again as it ends.
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        # Standard output takes no more, so that the interpreter must not try to write the rest as it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0 if isinstance(error, BrokenPipeError) else _refuse([str(error)])  # whoever reads (head) may go
+        if error.errno == errno.ENOSPC:
+            return _refuse([f"can't write standard output: {error.strerror}"])
+        return 0  # whoever reads (head, less) has read enough
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     return code
 
 
-def _run(program: Program, words: list[str]) -> int:
-    instruction = os.environ.get(program.completion_variable)
-    if instruction:
-        from click.shell_completion import shell_complete  # noqa: PLC0415 - only where a shell asks
+def _open_streams() -> None:
+    """Whatever is written can be written: where a stream is closed, and where the name of a file is not text."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the process ends
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
-        return shell_complete(program, {}, program.executable, program.completion_variable, instruction)
+
+def _run(program: Program, words: list[str]) -> int:
+    asked = os.environ.get(completion.variable(program.executable))
+    if asked:
+        click.echo(completion.answer(program, program.executable, asked))
+        return 0
+    see = " ".join([program.title, *(word for word in words[:1] if word in program.commands)])
     try:
-        context = program.make_context(program.title, words)
-        with context:
+        with program.make_context(program.title, words) as context:
             return int(program.invoke(context) or 0)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.UsageError as error:
-        return _refuse([_sentence(program, error)], see=error.ctx.command_path if error.ctx else program.title)
+        return _refuse([_sentence(program, error)], see)
     except BadSettings as error:
-        return _refuse(str(error).splitlines(), see=f"{program.title} {context.invoked_subcommand}")
+        return _refuse(str(error).splitlines(), see)
     except UserError as error:
         return _refuse(str(error).splitlines())
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from webhook import __version__
+from webhook.component_base import completion
 from webhook.component_base.command_line import Command, Context, Program
 from webhook.component_base.options import Argument, OneOf
 
@@ -71,14 +72,6 @@ def _help(program: Program) -> Command:
 
 
 def _completion(program: Program) -> Command:
-    def write(shell: str) -> None:
-        from click.shell_completion import get_completion_class  # noqa: PLC0415 - for this alone
-
-        completion = get_completion_class(shell)
-        assert completion  # noqa: S101 - for the type checker: the shells of the argument have one
-        source = completion(program, {}, program.executable, program.completion_variable).source()
-        click.echo(source, nl=False)
-
     command = f"{program.executable} completion"
     return Command(
         "completion",
@@ -94,6 +87,6 @@ source <({command} zsh)
 
 # fish
 {command} fish > ~/.config/fish/completions/{program.executable}.fish""",
-        params=[Argument(["shell"], type=OneOf("bash", "fish", "zsh"))],
-        callback=write,
+        params=[Argument(["shell"], type=OneOf(*completion.SHELLS))],
+        callback=lambda shell: click.echo(completion.script(program, program.executable, shell), nl=False),
     )
