@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from webhook.component_base.options import ADDRESS, PATH, OneOf, Option, Parsed, kubeconfig_options, seconds
+from webhook.component_base.options import ADDRESS, FILE, OneOf, Option, Parsed, kubeconfig_options, seconds
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS_"
 _NAME: Final = "kubevirt-coschedule"
@@ -123,7 +123,7 @@ INSPECT: Final = (
     _option(
         "--dir",
         metavar="DIR",
-        type=PATH,
+        type=FILE,
         help="Directory with tls.crt, tls.key and ca.crt, as a server mounts it. The program inspects it instead of a "
         "live cluster.",
     ),
@@ -148,7 +148,7 @@ ISSUE: Final = (
         "--dir",
         required=True,
         metavar="DIR",
-        type=PATH,
+        type=FILE,
         help="Directory into which the program writes tls.crt, tls.key and ca.crt. The program makes a directory that "
         "does not exist.",
     ),

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from webhook.component_base.options import NAME, PATH, OneOf, Option, Parsed, kubeconfig_options
+from webhook.component_base.options import FILE, NAMESPACE, OneOf, Option, Parsed, kubeconfig_options
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
 option: Final = partial(Option, ENVIRONMENT_PREFIX)
@@ -38,7 +38,7 @@ KUBECONFIG, CONTEXT = kubeconfig_options(ENVIRONMENT_PREFIX)
 MANIFESTS: Final = option(
     "--manifests",
     metavar="DIR",
-    type=PATH,
+    type=FILE,
     help="File, or directory of .yaml, .yml and .json files, that describes a cluster. The program reads it instead of "
     "a live cluster: nodes, claims, volumes, ShareManagers, VolumeAttachments, pods and CSINodes. It ignores other "
     "kinds.",
@@ -68,8 +68,7 @@ HEADROOM: Final = option(
 LONGHORN_NAMESPACE: Final = option(
     "--longhorn-namespace",
     default="longhorn-system",
-    metavar="NAMESPACE",
-    type=NAME,
+    type=NAMESPACE,
     help="Namespace of Longhorn's own objects.",
 )
 

@@ -21,7 +21,7 @@ from webhook.cluster_options import (
     two_clusters,
 )
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import NAME, OneOf
+from webhook.component_base.options import NAMESPACE, OneOf
 
 EXPLAIN: Final = (
     option(
@@ -35,8 +35,7 @@ EXPLAIN: Final = (
     option(
         "--namespace",
         "-n",
-        type=NAME,
-        metavar="NAMESPACE",
+        type=NAMESPACE,
         help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
         "the kubeconfig's context, else default. The program looks up Longhorn's volumes in Longhorn's own namespace.",
     ),

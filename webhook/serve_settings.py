@@ -21,28 +21,25 @@ from webhook.cluster_options import (
 )
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, COUNT, NAME, PATH, SECONDS, OneOf, OnOrOff
+from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff
 
 SERVE: Final = (
     option(
         "--tls-cert-file",
         required=True,
-        metavar="FILE",
-        type=PATH,
+        type=FILE,
         help="PEM file with the serving certificate, and after it the certificates of its issuers.",
     ),
     option(
         "--tls-private-key-file",
         required=True,
-        metavar="FILE",
-        type=PATH,
+        type=FILE,
         help="PEM file with the certificate's private key. The webhook looks at both files each second, and serves a "
         "new pair from then on. Where neither file is there at the start, or a kubelet writes them, the webhook waits "
         "for a good pair.",
     ),
     option(
         "--tls-server-name",
-        metavar="NAME",
         type=NAME,
         help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. The "
         "webhook does not serve a certificate for other names only. Without this option the certificate may be for "
@@ -56,15 +53,13 @@ SERVE: Final = (
     ),
     option(
         "--client-ca-file",
-        metavar="FILE",
-        type=PATH,
+        type=FILE,
         help="PEM file with the authorities that issue callers' certificates. The webhook looks at this file each "
         "second, too, and refuses a caller without such a certificate. Without this option anybody who can connect "
         "may call.",
     ),
     option(
         "--client-name",
-        metavar="NAME",
         type=NAME,
         help="Common name, or DNS name, that a caller's certificate must have. Without this option it may have any "
         "name.",

@@ -9,14 +9,13 @@ from msgspec import Struct
 
 from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, MANIFESTS, option, two_clusters
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import NAME, OneOf
+from webhook.component_base.options import NAMESPACE, OneOf
 
 STATUS: Final = (
     option(
         "--namespace",
         "-n",
-        type=NAME,
-        metavar="NAMESPACE",
+        type=NAMESPACE,
         help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
     ),
     option("--all-namespaces", "-A", is_flag=True, help="Show the VMs of all namespaces."),

@@ -112,8 +112,10 @@ def count(text: str) -> int:
 ADDRESS: Final = Parsed("ADDRESS", address)
 COUNT: Final = Parsed("NUMBER", count)
 NAME: Final = Parsed("NAME", name)
+NAMESPACE: Final = Parsed("NAMESPACE", name)
 SECONDS: Final = Parsed("SECONDS", seconds)
-PATH: Final = click.Path(path_type=Path, readable=False)  # whoever opens the file says what is wrong with it
+FILE: Final = click.Path(path_type=Path, readable=False)  # whoever opens the file says what is wrong with it
+FILE.name = "FILE"
 
 
 class _Gathered(click.Parameter):
@@ -180,15 +182,13 @@ def kubeconfig_options(prefix: str) -> tuple[Option, Option]:
         Option(
             prefix,
             "--kubeconfig",
-            metavar="FILE",
-            type=PATH,
+            type=FILE,
             help="kubeconfig file that names the cluster. Without this option the program takes the service account of "
             "the pod that it runs in, else $KUBECONFIG, else ~/.kube/config.",
         ),
         Option(
             prefix,
             "--context",
-            metavar="NAME",
             type=NAME,
             help="Context of the kubeconfig file. Without this option the program takes the current context.",
         ),

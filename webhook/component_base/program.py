@@ -21,34 +21,18 @@ def program(name: str, *, executable: str, description: str, commands: Sequence[
         description: what it is for, in one sentence.
         commands: its own, in the order of the help.
     """
-
-    def show_version() -> None:
-        click.echo(f"{executable} {__version__}")
-
-    def version_flag(context: click.Context, _: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click's
-        if given and not context.resilient_parsing:
-            show_version()
-            context.exit()
-
     version = Command(
         "version",
         short_help="Print the version",
         help="Print the version.",
         examples=f"{name} version",
-        callback=show_version,
+        callback=lambda: click.echo(f"{executable} {__version__}"),
     )
-    flag = click.Option(
-        ["-v", "--version"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=version_flag,
-        help="Show the version and exit.",
-    )
-    made = Program(name, executable=executable, help=description, commands=[*commands, version], params=[flag])
+    made = Program(name, executable=executable, help=description, commands=[*commands, version])
     made.add_command(_help(made))
     made.add_command(_completion(made))
-    return made
+    flag = click.version_option(__version__, "-v", "--version", prog_name=executable, message="%(prog)s %(version)s")
+    return flag(made)
 
 
 def _help(program: Program) -> Command:
