@@ -160,11 +160,12 @@ class ServeSettings(Struct, frozen=True, kw_only=True):
         """Say every contradiction at once."""
         problems = two_clusters(self.manifests, self.kubeconfig, self.context)
         if self.events and self.manifests:
-            problems.append(f"got --events on and --manifests {self.manifests}: expected a live cluster to tell")
+            problems.append(f"got --events on and --manifests {self.manifests}: expected a live cluster for the events")
         if self.client_name is not None and self.client_ca_file is None:
             # A name is read from a certificate that somebody must have verified.
             problems.append(
-                f"got --client-name {self.client_name} without --client-ca-file: expected the authority behind it"
+                f"got --client-name {self.client_name} without --client-ca-file: expected the authority that issues the "
+                "callers' certificates, too"
             )
         if problems:
             raise BadSettings(*problems)

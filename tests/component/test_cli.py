@@ -106,7 +106,7 @@ TYPED: Final = {
     ),
     "events on what files describe": (
         SERVE + "--events on",
-        ["got --events on and --manifests m: expected a live cluster to tell"],
+        ["got --events on and --manifests m: expected a live cluster for the events"],
     ),
     "two clusters for serve": (
         SERVE + "--context c",
