@@ -27,24 +27,24 @@ def _keep(**values: Any) -> int:
     from certs.settings import Keeping  # noqa: PLC0415 - see the module
 
     keeping = Keeping(**_fields(Keeping, values))
-    from certs import keeping as keeper  # noqa: PLC0415 - the API client takes a second to import
+    from certs.controller import run as keeper  # noqa: PLC0415 - the API client takes a second to import
 
     return keeper.run(keeping, listen=values["listen"], kubeconfig=_kubeconfig(values))
 
 
 def _inspect(**values: Any) -> int:
-    from certs import inspection  # noqa: PLC0415 - see the module
+    from certs.inspect import run as inspection  # noqa: PLC0415 - see the module
 
     names, connect = values["name"], values["connect"]
     if values["dir"]:
         material, address = inspection.read_directory(values["dir"]), connect
     else:
-        from certs import live  # noqa: PLC0415 - the API client takes a second to import
+        from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
         from certs.settings import Kept  # noqa: PLC0415 - as above
 
         kept = Kept(**_fields(Kept, values))
         names = names or kept.names
-        material, service = live.read(_kubeconfig(values), kept)
+        material, service = cluster.read(_kubeconfig(values), kept)
         address = connect or service
     subject = inspection.Subject(material=material, names=names or (), address=address, asked=connect is not None)
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)
@@ -53,7 +53,7 @@ def _inspect(**values: Any) -> int:
 def _issue(**values: Any) -> int:
     from datetime import UTC, datetime  # noqa: PLC0415 - see the module
 
-    from certs import pki  # noqa: PLC0415 - see the module
+    from certs.x509 import pki  # noqa: PLC0415 - see the module
 
     directory, names = values["dir"], values["name"]
     try:

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from certs import bundle, pki
-from certs.plan import Policy
+from certs.rotation import bundle
+from certs.rotation.plan import Policy
+from certs.x509 import pki
 from webhook.component_base.errors import BadSettings
 
 

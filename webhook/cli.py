@@ -13,33 +13,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from webhook.app.settings import SERVE, ServeSettings
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base import command_line
 from webhook.component_base.command_line import Command
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.options import Argument
 from webhook.component_base.program import program
-from webhook.explain_settings import EXPLAIN, ExplainSettings
-from webhook.serve_settings import SERVE, ServeSettings
+from webhook.explain.settings import EXPLAIN, ExplainSettings
 from webhook.status_settings import STATUS, StatusSettings
 
 if TYPE_CHECKING:
-    from webhook.explain.cluster import Cluster
+    from webhook.explain.sources.cluster import Cluster
 
 PROGRAM: Final = "kubevirt-coschedule"
 
 
 def _serve(**values: Any) -> int:
     settings = ServeSettings(**values)
-    from webhook import app  # noqa: PLC0415 - aiohttp is for serving only
+    from webhook.app import run as app  # noqa: PLC0415 - aiohttp is for serving only
 
     return app.serve(settings)
 
 
 def _explain(**values: Any) -> int:
     chosen = ExplainSettings(**values)
-    from webhook import explain  # noqa: PLC0415 - see the module
-    from webhook.core.placement import Mode, Policy  # noqa: PLC0415 - see the module
+    from webhook.core.opt_in import Mode, Policy  # noqa: PLC0415 - see the module
+    from webhook.explain import run as explain  # noqa: PLC0415 - see the module
 
     asked = explain.names.parse(chosen.names) or chosen.filename or ""
     with _cluster(chosen) as cluster:
@@ -60,14 +60,14 @@ def _explain(**values: Any) -> int:
 def _cluster(chosen: ExplainSettings) -> Iterator[Cluster]:
     """What explain asks: the cluster that files describe, or a live one."""
     if chosen.manifests is None:
-        from webhook.explain.live import connect  # noqa: PLC0415 - the API client takes a second to import
+        from webhook.explain.sources.live import connect  # noqa: PLC0415 - the API client takes a second to import
 
         kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
         with connect(kubeconfig, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:
             yield cluster
         return
-    from webhook.explain.cluster import Described  # noqa: PLC0415 - see the module
-    from webhook.manifests import Manifests  # noqa: PLC0415 - see the module
+    from webhook.explain.sources.described import Described  # noqa: PLC0415 - see the module
+    from webhook.files.manifests import Manifests  # noqa: PLC0415 - see the module
 
     namespace = chosen.longhorn_namespace
     described = Manifests.load(chosen.manifests, longhorn_namespace=namespace, headroom=chosen.guard)

@@ -25,9 +25,9 @@ def headroom(text: str) -> Mapping[str, int]:
         return {}
     if any(not (resource and equals and quantity) for resource, equals, quantity in pairs):
         raise ValueError(expected)
-    from webhook.core import room  # noqa: PLC0415 - the rules are not for help and completion
+    from webhook.core.scheduler.state import node_info  # noqa: PLC0415 - the rules are not for help and completion
 
-    kept = room.allocatable({resource: quantity for resource, _, quantity in pairs})
+    kept = node_info.allocatable({resource: quantity for resource, _, quantity in pairs})
     odd = next((resource for resource, _, quantity in pairs if resource not in kept and quantity != "0"), None)
     if odd is not None:
         raise ValueError(f"{expected}; {odd} is no resource that the scheduler counts, or its quantity can't be read")

@@ -22,18 +22,18 @@ import jsonpatch
 import yaml
 from msgspec import Struct
 
-from webhook.app import entries
+from webhook.app.handler import entries
 from webhook.component_base.address import Address
-from webhook.core.objects import LABEL_LONGHORN_SHARE_MANAGER
-from webhook.core.placement import Policy
+from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.documents import BadDocument, read_file
 from webhook.explain.explanation import entry_of
-from webhook.explain.text import affinity_diff, columns
-from webhook.manifests import Manifests
+from webhook.files.documents import BadDocument, read_file
+from webhook.files.manifests import Manifests
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
+from webhook.terminal import affinity_diff, columns
 
 _TIMEOUT_SECONDS: Final = 10.0
 _HTTP_OK: Final = 200

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
-from cold_starting import Here, Seen, pods_on, stopped, tickets_of
-from installed import Installed
-from kube_api import Object
-from overhearing import Asked
-from vm_starts import GATE, NODES, Start, preferred
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import GATE, NODES, Start, preferred
+from support.fakes.overhearing import Asked
+from support.scenarios.cold_starting import Here, Seen, pods_on, stopped, tickets_of
 
 AT_ONCE: Final = 20
 MOST: Final = 0.99
@@ -67,9 +67,9 @@ def start_all(here: Here) -> Seen:
 
 
 def test_whole_starts(here: Here) -> None:
-    """As they come, whether we have heard of a VM or not, most are answered within 10 ms, reads included.
+    """The webhook answers most calls within 10 ms, reads included, whether its cache has the VM or not.
 
-    The share that was is printed: 99 of 100 is the goal, and whoever shares the machine can only take from it.
+    The test prints the share. The goal is 99 of 100; other load on the machine can only lower the share.
     """
     shares = []
     for _ in range(ROUNDS):

@@ -9,9 +9,9 @@ import os
 from typing import Final
 
 import pytest
-from control_plane import ControlPlane
-from room_parity import FITS, LIMITED, Outcome, Parity, causes
-from room_situations import Situations
+from support.control_plane.control_plane import ControlPlane
+from support.scenarios.room_parity import FITS, LIMITED, Outcome, Parity, causes
+from support.strategies.room_situations import Situations
 
 SITUATIONS: Final = int(os.environ.get("ROOM_PARITY_SITUATIONS", "2000"))
 SEED: Final = int(os.environ.get("ROOM_PARITY_SEED", "7"))

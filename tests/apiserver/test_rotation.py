@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
-from tls_callers import TlsCallers
-from unattended import Unattended, without_us
+from support.control_plane.unattended import Unattended, without_us
+from support.fakes.tls_callers import TlsCallers
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
 
 CREATES: Final = int(os.environ.get("ROTATION_CREATES", "5000"))
 ROTATIONS: Final = 20
@@ -25,7 +25,7 @@ RENEWAL: Final = ("--lifetime", "60s", "--renew-at", "0.03")
 CAREFUL: Final = ("--propagation-seconds", "0.8", "--retire-seconds", "6")
 KILLED_AFTER_PODS: Final = (20, 500)  # at least, at most: at any point of a rotation, or of the next but one
 LATE_SECONDS: Final = 1.5  # of an API server that is slower to hear of a bundle than it is allowed
-PATIENCE_SECONDS: Final = 600.0  # 5,000 pods take 60 on two busy cores
+POD_SYNC_TIMEOUT_SECONDS: Final = 600.0  # 5,000 pods take 60 on two busy cores
 REQUESTS: Final = "apiserver_admission_webhook_request_total"
 
 
@@ -55,7 +55,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(
         TlsCallers(api, install.endpoints, CALLER_LAG) as callers,
         Admitting(api, "disk", clients=CLIENTS) as admitting,
     ):
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + POD_SYNC_TIMEOUT_SECONDS
         keeper = install.start_keeper(*RENEWAL, *CAREFUL)
         while len(admitting.admissions) < CREATES or callers.rotations < ROTATIONS:
             assert time.monotonic() < deadline, f"{len(admitting.admissions)} pods, {callers.rotations} rotations"

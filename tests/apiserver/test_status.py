@@ -10,20 +10,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import builders
 import pytest
 import yaml
-from admitting import until
-from cluster_state import ClusterState
-from control_plane import ControlPlane, User
-from explaining_plane import RBAC, service_account
-from fleet_scenes import STATES, scenes
-from fleets import EARLY, LATER, served
-from kube_api import Object
-from kubectl import Kubectl
-from kubevirt_kinds import crd
-from serving import ROOT
-from status_runs import instance
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane, User
+from support.control_plane.kube_api import Object
+from support.control_plane.kubectl import Kubectl
+from support.control_plane.kubevirt_kinds import crd
+from support.drivers.explaining_plane import RBAC, service_account
+from support.drivers.serving import ROOT
+from support.drivers.status_runs import instance
+from support.objects import builders
+from support.objects.fleets import EARLY, LATER, served
+from support.scenarios.admitting import until
+from support.scenarios.fleet_scenes import STATES, scenes
 
 from webhook import cli
 from webhook.status_settings import STATUS

@@ -19,14 +19,14 @@ from typing import Final, NamedTuple
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 import steered  # noqa: E402
 import uneven  # noqa: E402
-from control_plane import ControlPlane  # noqa: E402
-from installed import Installed  # noqa: E402
-from kube_api import Object  # noqa: E402
 from landing import Landed, Telling, land, write  # noqa: E402
 from misses import misses, told  # noqa: E402
+from support.control_plane.control_plane import ControlPlane  # noqa: E402
+from support.control_plane.installed import Installed  # noqa: E402
+from support.control_plane.kube_api import Object  # noqa: E402
+from support.objects import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 from uneven import ColdStart, UnevenNode, share_manager_pod  # noqa: E402
 from wishes import longhorns_own, wishes  # noqa: E402
 
@@ -118,11 +118,11 @@ def _with_nearly_all(here: Circumstance, installed: Installed) -> None:
 
 def _tell(plane: ControlPlane, missed: Mapping[str, Sequence[tuple[ColdStart, Object]]]) -> None:
     """Why: the pods that missed once more, at a scheduler that tells its scores."""
-    telling = Telling(plane)
+    count_refusals = Telling(plane)
     for what, all_of_them in missed.items():
         again = all_of_them[:_TOLD_MOST]
         if again:
-            landed, scores = telling.land([pod for _, pod in again])
+            landed, scores = count_refusals.land([pod for _, pod in again])
             for line in told(misses([start for start, _ in again], landed, scores)):
                 _say(f"  {what}: of {len(again)} missed {line}")
 

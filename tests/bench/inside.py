@@ -22,10 +22,11 @@ from msgspec import Struct
 from process import resident
 
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.kube.client import Api
-from webhook.kube.reflector import Reflector
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause, ListWatch
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
 
 _TICK_SECONDS: Final = 0.001
 
@@ -44,7 +45,7 @@ class Listing(Struct):
 
 async def _measure(kubeconfig: Path, titles: Sequence[str]) -> dict[str, Any]:
     api = await Api.connect(Kubeconfig(file=kubeconfig))
-    store = Store(api, longhorn_namespace="longhorn-system")
+    store = ClusterCache(api, longhorn_namespace="longhorn-system")
     caches = [cache for cache in store.caches.values() if not titles or cache.resource.title in titles]
     gc.freeze()  # as `serve` does
     before, _ = resident()

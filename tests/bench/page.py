@@ -21,9 +21,9 @@ from typing import Final, NamedTuple
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from browser import WIDE, Tab, browsing  # noqa: E402 - a script finds its neighbours after it has said where they are
-from fleets import LATEST, served  # noqa: E402
-from paging import Object, Paged, paged, vm  # noqa: E402
+from support.drivers.browser import WIDE, Tab, browsing  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.paging import Object, Paged, paged, vm  # noqa: E402
+from support.objects.fleets import LATEST, served  # noqa: E402
 
 from webhook.page.news import Cursor  # noqa: E402
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import program
-from control_plane import NEWEST
 from controlplane.build import programs
+from support.control_plane.control_plane import NEWEST
+from support.drivers.browser import program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU affinity and /proc are Linux's")
 
@@ -31,7 +31,7 @@ def test_admissions_are_measured() -> None:
         "server CPU per review, least, us",
         "latency one at a time, p99, us",
         "all of core, us",
-        "import webhook.app, ms",
+        "import webhook.app.run, ms",
     ):
         assert any(row.startswith(name) and float(value) > 0 for row, value in rows.items()), shown
     assert "ratio of reviews/s: median" in shown

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from explaining_live import Explain, objects
-from static_api import StaticApi
+from support.drivers.explaining_live import Explain, objects
+from support.fakes.static_api import StaticApi
 
-from webhook.explain_settings import EXPLAIN
+from webhook.explain.settings import EXPLAIN
 
 
 @pytest.fixture

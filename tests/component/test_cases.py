@@ -8,20 +8,20 @@ import functools
 import json
 from typing import Any
 
-import corpus
 import jsonpatch
-import oracle
 import pytest
-import shortlists
 import yaml
-from builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
-from corpus import UNCHANGED, Case
+from support.models import oracle
+from support.objects import corpus
+from support.objects.builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
+from support.objects.corpus import UNCHANGED, Case
+from support.strategies import shortlists
 
-from webhook import documents
 from webhook.core.admit import AGAIN, Answer, Entry, admit
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.manifests import Manifests
+from webhook.files import documents
+from webhook.files.manifests import Manifests
 
 CASES = corpus.load()
 ROWS_AT_LEAST = 540

@@ -6,17 +6,18 @@ import re
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
-from command_lines import values
-from serving import cluster, issue, write_cluster
+from support.drivers.command_lines import values
+from support.drivers.serving import cluster, issue, write_cluster
+from support.objects import builders
 
-from webhook import __version__, app, cli
+from webhook import __version__, cli
+from webhook.app import run
+from webhook.app.settings import SERVE as SERVE_OPTIONS
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import Option
-from webhook.explain_settings import EXPLAIN
-from webhook.serve_settings import SERVE as SERVE_OPTIONS
+from webhook.explain.settings import EXPLAIN
 
 _EMPTY: Final = '""'
 _NAMES: Final = ["serve", "explain", "status", "demo", "version", "help", "completion"]
@@ -189,7 +190,7 @@ def test_an_interrupt_is_no_traceback(
     def fail(_: object) -> int:
         raise failure
 
-    monkeypatch.setattr(app, "serve", fail)
+    monkeypatch.setattr(run, "serve", fail)
     try:
         code = cli.main(SERVE.split())
     except SystemExit as ended:

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import corpus
 import pytest
-from builders import review
+from support.objects import corpus
+from support.objects.builders import review
 
 GOOD_ROW = """
   - name: A good row
@@ -30,7 +30,7 @@ GOOD_ROW = """
         pytest.param("reason:", "because:", "'A good row': expect: unknown key because", id="unknown key of expect"),
         pytest.param('"false"', "false", "pod.optIn: got False, expected a quoted string", id="unquoted boolean"),
         pytest.param("A good row", "row", "'row': name: got 'row', expected a sentence", id="name that is no sentence"),
-        pytest.param("name:", "nome:", "row 1: the row: unknown key nome", id="no name"),
+        pytest.param("name:", "title:", "row 1: the row: unknown key title", id="no name"),
         pytest.param("pod:", "mode: off\n    pod:", "mode: got False", id="unquoted off"),
         pytest.param(
             "pod:", "name: Another\n    pod:", "key name: no string, or here twice", id="key that stands twice"

@@ -8,8 +8,8 @@ import json
 import re
 from typing import Any, Final
 
-import builders
 import pytest
+from support.objects import builders
 
 from webhook import cli, demo
 

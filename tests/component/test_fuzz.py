@@ -16,10 +16,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-import builders
 import jsonpatch
-from fuzzing import Case, cases
-from serving import Client, Pair, Reply, Serving, cluster, issue, request, resident_mib, serving, write_cluster
+from support.drivers.serving import (
+    Client,
+    Pair,
+    Reply,
+    Serving,
+    cluster,
+    issue,
+    request,
+    resident_mib,
+    serving,
+    write_cluster,
+)
+from support.objects import builders
+from support.strategies.fuzzing import Case, cases
 
 REVIEWS: Final = int(os.environ.get("FUZZ_REVIEWS", "20000"))
 SEED: Final = int(os.environ.get("FUZZ_SEED", secrets.randbelow(2**32)))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from webhook.app.settings import SERVE
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.options import Option
 from webhook.core.reasons import Reason
-from webhook.families import Family
-from webhook.serve_settings import SERVE
+from webhook.telemetry.exposition import Family
 
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
 README = Path(__file__).parents[2] / "README.md"

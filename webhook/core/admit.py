@@ -11,13 +11,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import json_patch, patch, placement, review, steering, unpatch
-from webhook.core.json_patch import NotApplicable, Operation
-from webhook.core.objects import Pod
-from webhook.core.placement import Decision, Leave, Policy
+from webhook.core.api import admission_review
+from webhook.core.api.admission_review import AdmissionRequest
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave
+from webhook.core.opt_in import Policy, foreign
+from webhook.core.patch import decision_patch, json_patch, unpatch
+from webhook.core.patch.json_patch import NotApplicable, Operation
+from webhook.core.placement import share_manager, virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.review import AdmissionRequest
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 
 AGAIN: Final = "again-"
 
@@ -33,7 +36,7 @@ class Answer(Struct, frozen=True):
     audit_annotations: Mapping[str, str]
 
 
-Decide = Callable[[Pod, str, ClusterView, Policy], Decision | Needs]
+Decide = Callable[[Pod, str, ClusterView, Policy], Decision | NeedObjects]
 """What an entry of the webhook configuration asks: what to do with this pod of that namespace."""
 
 
@@ -45,8 +48,8 @@ class Entry(Enum):
         self.path = f"/mutate/{title}"
         self.decide = decide
 
-    VIRT_LAUNCHER = "virt-launcher", placement.decide
-    SHARE_MANAGER = "share-manager", steering.decide
+    VIRT_LAUNCHER = "virt-launcher", virt_launcher.decide
+    SHARE_MANAGER = "share-manager", share_manager.decide
 
 
 class Question(Struct, frozen=True):
@@ -67,7 +70,7 @@ class Question(Struct, frozen=True):
         return self.request.namespace or self.pod.metadata.namespace or ""
 
 
-def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | Needs:
+def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | NeedObjects:
     """Answer the AdmissionReview in `body`, which came by `entry`; as `read` and `answer`."""
     question = read(body, entry)
     return question if isinstance(question, Answer) else answer(question, view, policy)
@@ -79,21 +82,21 @@ def read(body: bytes, entry: Entry) -> Question | Answer:
     Raises:
         BadReview: the body is no AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
-    request = review.decode(body)
-    foreign = placement.foreign(request)
-    if foreign:
-        return unchanged(request, foreign)
+    request = admission_review.decode(body)
+    why = foreign(request)
+    if why:
+        return unchanged(request, why)
     pod = request.pod()
     before, undone = unpatch.taken_out(pod)
     return Question(request, entry, pod, before, undone)
 
 
-def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | Needs:
+def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
     """The answer, or the objects that `view` must have read before there can be one."""
     decision = question.entry.decide(question.before, question.namespace, view, policy)
-    if isinstance(decision, Needs):
+    if isinstance(decision, NeedObjects):
         return decision
-    written = patch.for_decision(question.before, decision)
+    written = decision_patch.for_decision(question.before, decision)
     if isinstance(written, Why):
         decision, written = Leave(why=written), []
     return _proven(question.request, question.pod, decision, question.undone, written)
@@ -128,7 +131,9 @@ def _proven(
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:
     told = _audit_annotations(decision)
-    body = review.encode(request.uid, operations, audit_annotations=_keyed(told, pod), warnings=_warnings(decision))
+    body = admission_review.encode(
+        request.uid, operations, audit_annotations=_keyed(told, pod), warnings=_warnings(decision)
+    )
     return Answer(body, request, pod, decision, operations, told)
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
-ANNOTATION_WRITTEN: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.written
+ANNOTATION_WRITTEN: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.written
 
 
 class Why(Struct, frozen=True, gc=False):
@@ -299,7 +299,7 @@ class Reason(Enum):
     TOO_MANY_TERMS = "TooManyTerms", "the pod's required node affinity has more than {limit} terms"
 
     # Rule 8, and what is beyond the rules.
-    UNCONFIRMED = "Unconfirmed", "the evidence may be out of date, and could not be confirmed: {doubt}"
+    UNCONFIRMED = "Unconfirmed", "the evidence may be out of date, and could not be confirmed: {staleness}"
     PREFERRED_MODE = "PreferredMode", "mode preferred, as {who} asks"
     STATE_CLAIM = (
         "StateClaim",

@@ -1,6 +1,6 @@
 """ClusterView: the questions core asks of a cluster, and the three ways an answer can be missing.
 
-A view answers from memory and never waits. What it does not hold it calls UNREAD; core then returns `Needs`
+A view answers from memory and never waits. What it does not hold it calls NOT_CACHED; core then returns `NeedObjects`
 with every such reference at once, and the caller reads them and asks again.
 """
 
@@ -12,23 +12,12 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from webhook.core.crowd import Crowd
-from webhook.core.objects import (
-    LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    ShareManager,
-    VolumeAttachment,
-)
-
-
-class Key(NamedTuple):
-    """Namespace and name of an object; the namespace of a cluster-wide one is empty."""
-
-    namespace: str
-    name: str
+from webhook.core.api.longhorn import LonghornNode, ShareManager, VolumeAttachment
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.scheduler.state.snapshot import Snapshot
 
 
 class Kind(StrEnum):
@@ -53,32 +42,32 @@ class Ref(NamedTuple):
     """One object that core asked for. For Longhorn's kinds the view knows the namespace: it stays empty."""
 
     kind: Kind
-    key: Key
+    key: NamespacedName
 
 
 class Gap(Enum):
     """Why a view gives no object."""
 
     ABSENT = "the cluster has no such object"
-    UNREAD = "not read yet: a caller that can should read it and ask again"
+    NOT_CACHED = "not read yet: a caller that can should read it and ask again"
     UNAVAILABLE = "it was asked for, and no answer came in time"
 
 
 class ClusterView(Protocol):
     """What core may ask. Every method returns at once; none raises."""
 
-    def trouble(self, ref: Ref) -> str:
+    def problem(self, ref: Ref) -> str:
         """Why the answer to `ref` was UNAVAILABLE, in a few words."""
         ...
 
-    def doubt(self) -> str | None:
+    def staleness(self) -> str | None:
         """What this view answered, though it may have changed since and nobody could be asked; None for nothing.
 
         Such an answer is good for a preference, and not for a hard pin.
         """
         ...
 
-    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
         """The claim of that namespace and name."""
         ...
 
@@ -114,18 +103,18 @@ class ClusterView(Protocol):
         """How many of `node_names` are Ready and not cordoned."""
         ...
 
-    def crowd(self) -> Crowd | str | None:
+    def snapshot(self) -> Snapshot | str | None:
         """What the pods of the cluster leave of its nodes; why that is not known; None where nobody is to ask."""
         ...
 
-    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
         """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
 
-        UNREAD is settled by reading the PersistentVolume that is called as the handle, as provisioned ones are.
+        NOT_CACHED is settled by reading the PersistentVolume that is called as the handle, as provisioned ones are.
         """
         ...
 
-    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
         """Every virt-launcher pod that uses this claim; UNAVAILABLE where no cache knows them all."""
         ...
 
@@ -138,12 +127,12 @@ class ClusterView(Protocol):
         ...
 
 
-class Needs(Struct, frozen=True):
+class NeedObjects(Struct, frozen=True):
     """Core can't decide before these were read. Never empty; an answer of UNAVAILABLE counts as read."""
 
     refs: tuple[Ref, ...]
 
 
-def unread(*asked: tuple[Ref, object]) -> Needs:
-    """Those references among `asked` whose answer was UNREAD; at least one must be."""
-    return Needs(tuple(ref for ref, answer in asked if answer is Gap.UNREAD))
+def unread(*asked: tuple[Ref, object]) -> NeedObjects:
+    """Those references among `asked` whose answer was NOT_CACHED; at least one must be."""
+    return NeedObjects(tuple(ref for ref, answer in asked if answer is Gap.NOT_CACHED))

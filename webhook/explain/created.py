@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from webhook.core.json_patch import NotApplicable, apply
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
+from webhook.core.patch.json_patch import NotApplicable, apply
+from webhook.core.patch.unpatch import undo
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.core.unpatch import undo
 
 _Json = dict[str, Any]
 

@@ -14,20 +14,23 @@ import jsonpatch
 import msgspec
 from msgspec import Struct
 
-from webhook.core import admit, steering
+from webhook.core import admit
 from webhook.core.admit import Answer, Entry
-from webhook.core.objects import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, Pod
-from webhook.core.placement import Decision, Leave, Policy, WeightedNode
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave, WeightedNode
+from webhook.core.opt_in import Policy
+from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.review import BadReview
-from webhook.core.view import ClusterView, Needs
-from webhook.documents import BadDocument
-from webhook.explain import evidence
-from webhook.explain.claim_chain import ClaimChain
-from webhook.explain.cluster import Cluster, settled
-from webhook.explain.evidence import Evidence, NodeVerdict
+from webhook.core.view import ClusterView, NeedObjects
+from webhook.explain.chain import evidence
+from webhook.explain.chain.claim_chain import ClaimChain
+from webhook.explain.chain.evidence import Evidence, NodeVerdict
+from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.pods_now import gone_before
-from webhook.explain.volume_chain import VolumeChain
+from webhook.explain.sources.cluster import Cluster, settled
+from webhook.files.documents import BadDocument
 
 _LOST: Final = frozenset(
     reason.code
@@ -155,7 +158,7 @@ def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation
         object=subject,
         cluster=cluster.origin,
         entry=entry.title,
-        notes=[*question.notes, *unknown, *found.trouble, *lost],
+        notes=[*question.notes, *unknown, *found.problem, *lost],
         hints=[*question.hints, *running],
         running=question.running,
         opt_in=_opt_in(answer.pod, decision, policy),
@@ -181,7 +184,7 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: Cluster, policy:
     Raises as admit does.
     """
 
-    def ask(view: ClusterView) -> Answer | Needs:
+    def ask(view: ClusterView) -> Answer | NeedObjects:
         return admit.admit(body, view, policy, entry)
 
     first = settled(cluster, ask)
@@ -200,7 +203,7 @@ def entry_of(review: Any) -> Entry:
 def _prepared(review: Any, cluster: Cluster) -> list[str]:
     """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
     try:
-        volume = steering.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
+        volume = share_manager.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
     except msgspec.ValidationError:
         return []  # core says what is wrong with it
     cluster.node_names()

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from webhook.core import instances, restart
-from webhook.core.objects import LABEL_APP, UNSCHEDULABLE, VIRT_LAUNCHER, Pod
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.observe import restart
+from webhook.core.patch.written import decode
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
-from webhook.core.written import decode
-from webhook.explain import names
-from webhook.explain.cluster import Cluster
+from webhook.explain.api import names
+from webhook.explain.sources.cluster import Cluster
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -27,8 +29,8 @@ def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
         return False
     if newcomer.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
         return pod.metadata.name == newcomer.metadata.name
-    vm = instances.name(newcomer)
-    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and instances.name(pod) == vm
+    vm = kubevirt.name(newcomer)
+    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.name(pod) == vm
 
 
 def stuck(pod: Pod, cluster: Cluster) -> str | None:
@@ -38,7 +40,7 @@ def stuck(pod: Pod, cluster: Cluster) -> str | None:
     if told is None or told.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")
-    free = _restart(instances.name(pod), pod.metadata.namespace or "default", cluster)
+    free = _restart(kubevirt.name(pod), pod.metadata.namespace or "default", cluster)
     return f"{why.sentence}; a new pod is decided on by what is there then: {free}"
 
 
@@ -46,4 +48,4 @@ def _restart(vm: str, namespace: str, cluster: Cluster) -> str:
     found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
     if found.items:
         return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
-    return restart.command(vm, namespace, None) if found.trouble else restart.unowned(vm)
+    return restart.command(vm, namespace, None) if found.problem else restart.unowned(vm)

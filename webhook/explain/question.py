@@ -11,21 +11,23 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from webhook.core import review
-from webhook.core.objects import ObjectMeta, Pod
+from webhook.core.api import admission_review
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.documents import Document
-from webhook.explain import derive_share_manager, names
-from webhook.explain.cluster import Cluster
+from webhook.explain.api import names
+from webhook.explain.api.longhorn import Volume
+from webhook.explain.api.names import Named
 from webhook.explain.created import as_created
-from webhook.explain.derive import derive
+from webhook.explain.derive import share_manager
+from webhook.explain.derive.virt_launcher import derive
 from webhook.explain.explanation import Question, RunningPod, Subject
-from webhook.explain.longhorn import Volume
-from webhook.explain.names import Named
 from webhook.explain.pods_now import stuck
+from webhook.explain.sources.cluster import Cluster
+from webhook.files.documents import Document
 
 POD_KIND: Final = ("v1", "Pod")
-REVIEW_KIND: Final = (review.API_VERSION, review.KIND)
+REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
 _REQUEST_UID: Final = "explain"
 _AS_CREATED: Final = (
     "judged as if it were created now: without the node and the decision that it has got since, on the cluster as it is"
@@ -82,7 +84,7 @@ def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Questio
     derived = derive(document, cluster, namespace)
     subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
     launchers = cluster.launchers(subject.name, subject.namespace)
-    unknown = [f"whether it runs now is not known: {launchers.trouble}"] if launchers.trouble else []
+    unknown = [f"whether it runs now is not known: {launchers.problem}"] if launchers.problem else []
     return Question(
         subject=subject,
         review=_review(derived.pod, subject.namespace),
@@ -94,10 +96,10 @@ def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Questio
 
 def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question:
     """The next start of a volume's share-manager; beside it its pod that is there now."""
-    derived = derive_share_manager.derive(document, cluster, namespace)
+    derived = share_manager.derive(document, cluster, namespace)
     subject = _subject(document, namespace, document.read(Volume).metadata.name)
     listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
-    unknown = [f"whether it runs now is not known: {listed.trouble}"] if listed.trouble else []
+    unknown = [f"whether it runs now is not known: {listed.problem}"] if listed.problem else []
     return Question(
         subject=subject,
         review=_review(derived.pod, namespace),
@@ -127,8 +129,8 @@ def _subject(document: Document, namespace: str, name: str | None) -> Subject:
 def _review(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
     """The AdmissionReview that the API server sends for the creation of `pod`, as far as it is read."""
     return {
-        "apiVersion": review.API_VERSION,
-        "kind": review.KIND,
+        "apiVersion": admission_review.API_VERSION,
+        "kind": admission_review.KIND,
         "request": {
             "uid": _REQUEST_UID,
             "kind": {"group": "", "version": "v1", "kind": "Pod"},

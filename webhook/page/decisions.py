@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.record import AdmissionRecord
+from webhook.telemetry.record import AdmissionRecord
 
 KEPT: Final = 300
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from webhook.core.fleet import Decided, State, VirtualMachineRow
-from webhook.core.placement import Mode
+from webhook.core.observe.vm_status import Decided, State, VMStatus
+from webhook.core.opt_in import Mode
 from webhook.page.decisions import KEPT, Decisions
-from webhook.record import AdmissionRecord
+from webhook.telemetry.record import AdmissionRecord
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Changes, Fleet
+    from webhook.kube.vm_status import Changes, VMStatusTracker
 
 _SLICE: Final = 64  # rows, of which one takes about 15 us
 _WHOLE_SECONDS: Final = 1.0
@@ -51,10 +51,10 @@ class Cursor(NamedTuple):
         return f"{self.process}.{self.version}.{self.decided}"
 
 
-class News:
+class Feed:
     """What there is to tell of one fleet, and of the decisions of this process. Without a fleet there are no rows."""
 
-    def __init__(self, fleet: Fleet | None, decisions: Decisions, *, replica: str) -> None:
+    def __init__(self, fleet: VMStatusTracker | None, decisions: Decisions, *, replica: str) -> None:
         self._fleet = fleet
         self._decisions = decisions
         self._replica = replica
@@ -76,7 +76,7 @@ class News:
                 wait.cancel()
 
     @staticmethod
-    async def _until_changed(fleet: Fleet, version: int) -> None:
+    async def _until_changed(fleet: VMStatusTracker, version: int) -> None:
         await fleet.after(version)
 
     async def body(self, cursor: Cursor | None) -> bytes:
@@ -123,7 +123,7 @@ class News:
         }
 
 
-def _pieces(rows: Sequence[VirtualMachineRow]) -> Iterator[bytes]:
+def _pieces(rows: Sequence[VMStatus]) -> Iterator[bytes]:
     for start in range(0, len(rows), _SLICE):
         yield _encoder.encode([_shape(row) for row in rows[start : start + _SLICE]])[1:-1]
 
@@ -153,7 +153,7 @@ class _Row(Struct, kw_only=True, gc=False):
     volumes: tuple[_Volume, ...]
 
 
-def _shape(row: VirtualMachineRow) -> _Row:
+def _shape(row: VMStatus) -> _Row:
     return _Row(
         namespace=row.namespace,
         name=row.name,

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from webhook.page import assets
 from webhook.page.assets import Asset
-from webhook.page.news import Cursor, News
+from webhook.page.news import Cursor, Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
@@ -35,7 +35,7 @@ HEADERS: Final = {
 }
 
 
-def page_handler(news: News, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
+def page_handler(news: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
     """The page beside what else this address answers."""
     files = assets.load()
     watchers = 0
@@ -70,7 +70,7 @@ def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
     return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
 
 
-async def _state(news: News, request: web.BaseRequest, wait_seconds: float) -> web.Response:
+async def _state(news: Feed, request: web.BaseRequest, wait_seconds: float) -> web.Response:
     """Always gzipped: an eighth of a megabyte instead of several."""
     cursor = Cursor.parse(request.query.get("after", ""))
     if cursor is not None and request.method == "GET":

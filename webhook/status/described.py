@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from webhook.core import fleet, instances
-from webhook.core.fleet import VirtualMachineRow
-from webhook.core.objects import Pod
-from webhook.core.placement import Policy
-from webhook.core.view import Key
-from webhook.manifests import Manifests
+from webhook.core.api import kubevirt
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.opt_in import Policy
+from webhook.files.manifests import Manifests
 
 
-def rows(manifests: Manifests, longhorn_namespace: str) -> list[VirtualMachineRow]:
+def rows(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
     """One for each VM that asked for co-scheduling; pods that state no namespace are in `default`."""
-    groups: dict[Key, list[Pod]] = {}
+    groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.launchers():
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        groups.setdefault(Key(namespace, instances.name(pod)), []).append(placed)
+        groups.setdefault(NamespacedName(namespace, kubevirt.name(pod)), []).append(placed)
     policy = Policy(longhorn_namespace=longhorn_namespace)
-    found = (fleet.row(pods, manifests, policy) for pods in groups.values())
+    found = (vm_status.row(pods, manifests, policy) for pods in groups.values())
     return [row for row in found if row is not None]

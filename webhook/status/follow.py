@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Final, Self
 
-from webhook.core import fleet
-from webhook.core.fleet import VirtualMachineRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VMStatus
 from webhook.status import text
 from webhook.status.output import Output, now
 from webhook.status.report import Asked
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Changes, Snapshot
+    from webhook.kube.vm_status import Changes, VMStatuses
 
 _HOME: Final = "\x1b[H"
 _TO_THE_LINES_END: Final = "\x1b[K"
@@ -36,13 +36,13 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self._out.write(_FIRST_SCREEN)
 
-    def show(self, snapshot: Snapshot, _: Changes) -> None:
+    def show(self, snapshot: VMStatuses, _: Changes) -> None:
         """The whole screen in one write, over what was there: nothing flickers."""
         size = shutil.get_terminal_size()
         chosen = self._asked.rows(snapshot.rows)
         foot = [
             "",
-            text.summary(fleet.counts(chosen)),
+            text.summary(vm_status.counts(chosen)),
             f"{self._origin} at {now()}; Ctrl-C ends",
             *(f"not up to date: {problem}" for problem in snapshot.late),
         ]
@@ -62,10 +62,10 @@ class Lines:
         self._out = out
         self._asked = asked
         self._origin = origin
-        self._known: dict[tuple[str, str], VirtualMachineRow] = {}
+        self._known: dict[tuple[str, str], VMStatus] = {}
         self._late: tuple[str, ...] = ()
 
-    def show(self, snapshot: Snapshot, changes: Changes) -> None:
+    def show(self, snapshot: VMStatuses, changes: Changes) -> None:
         """What is new."""
         if snapshot.late != self._late:
             self._late = snapshot.late
@@ -77,7 +77,7 @@ class Lines:
             del self._known[key]
             self._out.gone(*key, snapshot.at)
 
-    def _tell(self, row: VirtualMachineRow, at: str) -> None:
+    def _tell(self, row: VMStatus, at: str) -> None:
         key, shown = (row.namespace, row.name), bool(self._asked.shown([row]))
         known = self._known.pop(key, None)
         if shown:

@@ -17,18 +17,21 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.fleet import VirtualMachineRow
-from webhook.core.placement import Policy
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.explain.live import reach
-from webhook.explain.reader import ANSWER_SECONDS
-from webhook.kube import launchers
-from webhook.kube.client import Api, Trouble
-from webhook.kube.fleet import Changes, Fleet, Snapshot
-from webhook.kube.kinds import Resource, WatchedPods, resources
-from webhook.kube.known import Known
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause, ListWatch, Wait
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.reader import ANSWER_SECONDS, reach
+from webhook.kube.records import virt_launchers
+from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.status.plan import Step
 from webhook.status.planning import Planner
 
@@ -39,7 +42,7 @@ _TRIES: Final = 3  # of one page
 _LAUNCHERS_A_PAGE: Final = 200  # 20 KB each: 4 MB
 _NOT_WORTH_WAITING: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
 
-Show = Callable[[Snapshot, Changes], None]
+Show = Callable[[VMStatuses, Changes], None]
 
 
 class NotReadable(UserError):
@@ -59,7 +62,7 @@ def connect(
         everywhere: VMs of all namespaces instead.
 
     Raises:
-        UserError: as webhook.explain.live.reach.
+        UserError: as webhook.explain.sources.live.reach.
     """
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
     with reach(kubeconfig) as (runner, api, origin):
@@ -77,13 +80,13 @@ class Live:
         self._run = runner.run
         self._longhorn_namespace = longhorn_namespace
 
-    def once(self) -> tuple[Snapshot, tuple[str, ...]]:
+    def once(self) -> tuple[VMStatuses, tuple[str, ...]]:
         """All rows as they are now, and what could not be read for them.
 
         Raises:
             NotReadable: there is nothing to tell.
         """
-        fleet = Fleet(self._store(streams=False), self._policy, once=True)
+        fleet = VMStatusTracker(self._store(streams=False), self._policy, once=True)
         gc.disable()  # all that is made now stays: a collection would only walk it
         try:
             self._run(self._read(fleet))
@@ -91,7 +94,7 @@ class Live:
             gc.enable()
         return fleet.snapshot, self._known.lacking()
 
-    async def _read(self, fleet: Fleet) -> None:
+    async def _read(self, fleet: VMStatusTracker) -> None:
         """Nothing is returned: asyncio.Runner's signal handler makes a repr of whatever is."""
         async with asyncio.TaskGroup() as group:
             for cache in self._caches.values():
@@ -99,7 +102,7 @@ class Live:
         self._check()
         await fleet.refresh()
 
-    def plan(self, rows: Sequence[VirtualMachineRow]) -> tuple[list[Step], str]:
+    def plan(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
         """What would bring these together, which `once` has read; and KubeVirt's version."""
         return self._run(Planner(self._api, self._known, self._longhorn_namespace).steps(rows))
 
@@ -113,7 +116,7 @@ class Live:
 
     async def _watch(self, show: Show) -> None:
         store = self._store(streams=True)
-        fleet = Fleet(store, self._policy)
+        fleet = VMStatusTracker(store, self._policy)
         async with _meanwhile(store.run()):
             await _listed(store)
             self._check()
@@ -130,10 +133,10 @@ class Live:
         """The cluster's own mode is not known here: what asks for it counts as asking for the default."""
         return Policy(longhorn_namespace=self._longhorn_namespace)
 
-    def _store(self, *, streams: bool) -> Store:
+    def _store(self, *, streams: bool) -> ClusterCache:
         kinds = _kinds(self._longhorn_namespace, self.namespace)
-        store = Store(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
-        self._caches, self._known = store.caches, Known(store)
+        store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
+        self._caches, self._known = store.caches, CachedView(store)
         return store
 
     def _check(self) -> None:
@@ -157,9 +160,9 @@ def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
             yield replace(
                 resource,
                 namespace=namespace,
-                wire=launchers.WireLauncher,
-                keep=launchers.keep,
-                build=launchers.build,
+                wire=virt_launchers.WireLauncher,
+                keep=virt_launchers.keep,
+                build=virt_launchers.build,
                 index=None,
                 page_objects=_LAUNCHERS_A_PAGE,
             )
@@ -174,8 +177,8 @@ async def _list(api: Api, cache: ListWatch) -> None:
             continue
         try:
             reply = await api.get(cache.resource.collection, step.query, seconds=ANSWER_SECONDS)
-        except Trouble as trouble:
-            cache.ended(_now(), str(trouble), silent=trouble.silent)
+        except ApiError as problem:
+            cache.ended(_now(), str(problem), silent=problem.silent)
             continue
         cache.opened(reply.status, None, _now())
         cache.feed(reply.body, _now())
@@ -186,7 +189,7 @@ def _is_lost(cache: ListWatch) -> bool:
     return cache.causes.total() >= _TRIES or any(cache.causes[cause] for cause in _NOT_WORTH_WAITING)
 
 
-async def _listed(store: Store) -> None:
+async def _listed(store: ClusterCache) -> None:
     """Wait until each cache is whole, or is not worth waiting for."""
     with suppress(TimeoutError):
         async with asyncio.timeout(ANSWER_SECONDS):

@@ -8,8 +8,8 @@ from typing import Final, TextIO
 
 import msgspec
 
-from webhook.core import fleet
-from webhook.core.fleet import VirtualMachineRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VMStatus
 from webhook.status import exit_code, report, text
 from webhook.status.report import Asked
 from webhook.status_settings import StatusSettings
@@ -36,19 +36,17 @@ class Output:
         for sentence in sentences:
             self._stderr.write(f"{sentence}\n")
 
-    def show(
-        self, asked: Asked, rows: Sequence[VirtualMachineRow], *, origin: str, at: str, problems: Sequence[str]
-    ) -> int:
+    def show(self, asked: Asked, rows: Sequence[VMStatus], *, origin: str, at: str, problems: Sequence[str]) -> int:
         """Print what was asked for of all rows. Returns the exit code."""
         chosen = asked.rows(rows)
         if self._format not in _TABLES:
             self._print(report.of(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(fleet.counts(chosen)))
+        self.tell(text.summary(vm_status.counts(chosen)))
         return self.conclude(asked, chosen, problems)
 
-    def conclude(self, asked: Asked, chosen: Sequence[VirtualMachineRow], problems: Sequence[str]) -> int:
+    def conclude(self, asked: Asked, chosen: Sequence[VMStatus], problems: Sequence[str]) -> int:
         """Say what is missing from the rows that were asked for. Returns the exit code."""
         missing = asked.missing(chosen)
         self.tell(
@@ -59,13 +57,13 @@ class Output:
 
     def _print(self, value: object) -> None:
         if self._format == "yaml":
-            from webhook.explain.text import to_yaml  # noqa: PLC0415 - PyYAML, for this alone
+            from webhook.terminal import to_yaml  # noqa: PLC0415 - PyYAML, for this alone
 
             self.write(to_yaml(msgspec.to_builtins(value)))
         else:
             self.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
-    def change(self, row: VirtualMachineRow, at: str) -> None:
+    def change(self, row: VMStatus, at: str) -> None:
         """One row that has changed, as a line."""
         if self._format in _TABLES:
             self.write(text.change(row, at) + "\n")

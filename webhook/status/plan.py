@@ -11,13 +11,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core import claims, feasibility, restart, room
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
+from webhook.core.evidence import share_managers
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason, Why
-from webhook.core.requests import usage
-from webhook.core.room import NodeLoad
-from webhook.core.view import ClusterView, Gap, Needs
+from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.view import ClusterView, Gap, NeedObjects
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
@@ -27,7 +30,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     """What is known of a VM beside its row.
 
     Attributes:
-        pod: as it was when it was created; None where it could not be read, and then `trouble` says why.
+        pod: as it was when it was created; None where it could not be read, and then `problem` says why.
         owner: the VirtualMachine behind the instance, which can be restarted.
         run_strategy: the VirtualMachine's; None where it could not be read.
         unmigratable: why KubeVirt would not migrate it; empty where nothing says so.
@@ -35,7 +38,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     """
 
     pod: Pod | None = None
-    trouble: str = ""
+    problem: str = ""
     owner: str | None = None
     run_strategy: str | None = None
     unmigratable: str = ""
@@ -45,17 +48,17 @@ class Machine(Struct, frozen=True, kw_only=True):
 class Room:
     """What a node has for pods, and what those take that are there or planned to come; or why that is not known."""
 
-    def __init__(self, has: Mapping[str, int], load: NodeLoad, trouble: str = "") -> None:
-        self.trouble = trouble
+    def __init__(self, has: Mapping[str, int], load: NodeLoad, problem: str = "") -> None:
+        self.problem = problem
         self._has = has
         self._load = load
 
     def refusal(self, node: str, pod: Pod) -> Why | None:
         """Why the pod has no room there; None where it has, or nobody knows."""
-        short = None if self.trouble else room.refusal(usage(pod.spec), self._has, self._load)
+        short = None if self.problem else refusal(usage(pod.spec), self._has, self._load)
         if short is None:
             return None
-        reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
+        reason = Reason.NO_ROOM if isinstance(short, Shortage) else Reason.PORT_TAKEN
         return reason.why(node=node, **short.names())
 
     def take(self, pod: Pod) -> None:
@@ -66,7 +69,7 @@ class Room:
 class Step(Struct, frozen=True, kw_only=True):
     """What to do about one VM: sentences, and the migration where there is one."""
 
-    row: VirtualMachineRow
+    row: VMStatus
     sentences: list[str]
     migration: dict[str, Any] | None = None
 
@@ -80,14 +83,14 @@ class Step(Struct, frozen=True, kw_only=True):
             yield f"#   {sentence}".translate(_CONTROL)
 
 
-def targets(row: VirtualMachineRow) -> tuple[str, ...]:
+def targets(row: VMStatus) -> tuple[str, ...]:
     """The nodes of the share-managers that the VM can be together with, by name."""
     return tuple(sorted({volume.node for volume in row.volumes if volume.node and volume.together is not None}))
 
 
 def step(
-    row: VirtualMachineRow, machine: Machine, known: ClusterView, nodes: ClusterView, there: Room | None
-) -> Step | Needs:
+    row: VMStatus, machine: Machine, known: ClusterView, nodes: ClusterView, there: Room | None
+) -> Step | NeedObjects:
     """What to do about a VM that is apart or stuck, or what must be read of `nodes` first.
 
     Args:
@@ -109,10 +112,10 @@ def step(
     if refusal:
         return Step(row=row, sentences=[f"not without downtime: {refusal}", start])
     assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
-    found = claims.resolve(machine.pod, row.namespace, known)
-    volumes = claims.bound_volumes(found) if isinstance(found, list) else []
+    found = share_managers.resolve(machine.pod, row.namespace, known)
+    volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
     verdict = feasibility.judge(places[0], machine.pod, volumes, nodes)
-    if isinstance(verdict, Needs):
+    if isinstance(verdict, NeedObjects):
         return verdict
     node = nodes.node(places[0])
     hostname = None if isinstance(node, Gap) else node.metadata.label(HOSTNAME)
@@ -123,23 +126,23 @@ def step(
         return Step(row=row, sentences=[f"not without downtime: node {places[0]} has no label {HOSTNAME}", start])
     unjudged = _unjudged(machine.pod)
     if there:
-        unjudged += [f"whether there is room was not read: {there.trouble}"] if there.trouble else []
+        unjudged += [f"whether there is room was not read: {there.problem}"] if there.problem else []
         there.take(machine.pod)
     sentences = [start, f"without downtime: to {places[0]}, by this live migration", *unjudged, *machine.notes]
     return Step(row=row, sentences=sentences, migration=_migration(row, hostname))
 
 
-def _anew(row: VirtualMachineRow, machine: Machine) -> str:
+def _anew(row: VMStatus, machine: Machine) -> str:
     if machine.owner:
         return restart.command(machine.owner, row.namespace, machine.run_strategy)
     return restart.unowned(row.name)
 
 
-def _refusal(row: VirtualMachineRow, machine: Machine) -> str:
+def _refusal(row: VMStatus, machine: Machine) -> str:
     """Why there is no migration to think of, whatever the node."""
     if row.migrating:
         return "it is being migrated now; look again when that is over"
-    return machine.unmigratable or machine.trouble
+    return machine.unmigratable or machine.problem
 
 
 def _unjudged(pod: Pod) -> list[str]:
@@ -148,7 +151,7 @@ def _unjudged(pod: Pod) -> list[str]:
     return [f"not judged: {why.sentence}; if that forbids it, the migration fails and the VM stays"] if why else []
 
 
-def _migration(row: VirtualMachineRow, hostname: str) -> dict[str, Any]:
+def _migration(row: VMStatus, hostname: str) -> dict[str, Any]:
     """Added to the VM's own node selector, and never instead of it (kubevirt.io api/core/v1 types.go)."""
     return {
         "apiVersion": "kubevirt.io/v1",

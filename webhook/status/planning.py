@@ -13,21 +13,25 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core import restart, room
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.objects import LABEL_MIGRATION_JOB_UID, Pod
-from webhook.core.requests import usage
-from webhook.core.room import NodeLoad
-from webhook.core.view import ClusterView, Needs
-from webhook.core.workload import Quantities
-from webhook.explain import reader
+from webhook.core.api.container import Quantities
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.pod import Pod
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.scheduler.state import node_info
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.created import as_created
-from webhook.explain.text import to_yaml
-from webhook.kube.client import Api, Trouble
-from webhook.kube.store import Store, View
-from webhook.kube.wire import Decoders
+from webhook.kube import reader
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.client.wire import Decoders
 from webhook.status import plan
 from webhook.status.plan import Machine, Room, Step
+from webhook.terminal import to_yaml
 
 _AT_ONCE: Final = 16
 _KUBEVIRTS: Final = "/apis/kubevirt.io/v1/kubevirts"
@@ -41,12 +45,12 @@ class Planner:
     def __init__(self, api: Api, known: ClusterView, longhorn_namespace: str) -> None:
         self._api = api
         self._known = known
-        self._store = Store(api, longhorn_namespace=longhorn_namespace)
-        self._views: dict[tuple[str, ...], View] = {}  # of the nodes that were read for a target
+        self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._views: dict[tuple[str, ...], CallView] = {}  # of the nodes that were read for a target
         self._rooms: dict[str, Room] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def steps(self, rows: Sequence[VirtualMachineRow]) -> tuple[list[Step], str]:
+    async def steps(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
         """One for each VM that is apart or stuck; and KubeVirt's version, empty where it is not known."""
         version = await self._version()
         found = _VERSION.match(version)
@@ -55,23 +59,23 @@ class Planner:
         # One after the other: who comes first gets the room that is left.
         return [await self._step(row, machine) for row, machine in zip(rows, machines, strict=True)], version
 
-    async def _step(self, row: VirtualMachineRow, machine: Machine) -> Step:
+    async def _step(self, row: VMStatus, machine: Machine) -> Step:
         places = plan.targets(row)
         there = await self._room(places[0]) if len(places) == 1 else None
         view = self._views.get(places) or self._store.view()
-        while isinstance(step := plan.step(row, machine, self._known, view, there), Needs):
+        while isinstance(step := plan.step(row, machine, self._known, view, there), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
             view = self._views[places] = await self._store.read(view, step.refs, deadline)
         return step
 
-    async def _read(self, row: VirtualMachineRow, old: str) -> Machine:
+    async def _read(self, row: VMStatus, old: str) -> Machine:
         async with self._slots:
             return await self._machine(row, old)
 
-    async def _machine(self, row: VirtualMachineRow, old: str) -> Machine:
+    async def _machine(self, row: VMStatus, old: str) -> Machine:
         within = reader.within(row.namespace)
-        instance, trouble = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
-        notes = [f"whether it can be migrated was not read: {trouble}"] if trouble else []
+        instance, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
+        notes = [f"whether it can be migrated was not read: {problem}"] if problem else []
         pod, pod_trouble = await self._get(f"/api/v1/{within}/pods/{row.pod}")
         owner = _owner(instance)
         machine: Mapping[str, Any] = {}
@@ -79,7 +83,7 @@ class Planner:
             machine, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
         return Machine(
             pod=_pod(pod, instance) if pod else None,
-            trouble=f"pod {row.pod} was not read: {pod_trouble}" if pod_trouble else "",
+            problem=f"pod {row.pod} was not read: {pod_trouble}" if pod_trouble else "",
             owner=owner,
             run_strategy=restart.run_strategy(machine.get("spec") or {}) if machine else None,
             unmigratable=old or _unmigratable(instance),
@@ -98,8 +102,10 @@ class Planner:
             found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
             fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"
             pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=fields)
-            has = room.allocatable(msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None))
-        except (Trouble, msgspec.ValidationError) as error:
+            has = node_info.allocatable(
+                msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None)
+            )
+        except (ApiError, msgspec.ValidationError) as error:
             return Room({}, load, str(error))
         for pod in pods:
             load.add(usage(pod.spec, pod.status))
@@ -108,8 +114,8 @@ class Planner:
     async def _get(self, path: str) -> tuple[Mapping[str, Any], str]:
         try:
             return await reader.get(self._api, path), ""
-        except Trouble as trouble:
-            return {}, str(trouble)
+        except ApiError as problem:
+            return {}, str(problem)
 
     async def _version(self) -> str:
         found, _ = await self._get(_KUBEVIRTS)

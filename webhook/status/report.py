@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from webhook.core import fleet
-from webhook.core.fleet import Decided, State, VirtualMachineRow, VolumeRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import Decided, State, VMStatus, VolumeStatus
 
 TROUBLED = (State.APART, State.STUCK)
 
@@ -65,39 +65,37 @@ class Asked(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     apart: bool = False
 
-    def rows(self, rows: Iterable[VirtualMachineRow]) -> list[VirtualMachineRow]:
+    def rows(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Those of the rows, in order, whether in trouble or not."""
         chosen = [row for row in rows if self._is_of(row)]
         return sorted(chosen, key=attrgetter("namespace", "name"))
 
-    def shown(self, rows: Iterable[VirtualMachineRow]) -> list[VirtualMachineRow]:
+    def shown(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Of those rows the ones that are shown."""
         return [row for row in rows if not self.apart or row.state in TROUBLED]
 
-    def missing(self, rows: Iterable[VirtualMachineRow]) -> list[str]:
+    def missing(self, rows: Iterable[VMStatus]) -> list[str]:
         """The names that none of those rows has."""
         there = {row.name for row in rows}
         return [name for name in self.names if name not in there]
 
-    def _is_of(self, row: VirtualMachineRow) -> bool:
+    def _is_of(self, row: VMStatus) -> bool:
         return self.namespace in ("", row.namespace) and (not self.names or row.name in self.names)
 
 
-def of(
-    asked: Asked, chosen: Collection[VirtualMachineRow], *, cluster: str, at: str, problems: Sequence[str]
-) -> Report:
+def of(asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, problems: Sequence[str]) -> Report:
     """The report on the rows that were asked for."""
     return Report(
         cluster=cluster,
         at=at,
-        summary=fleet.counts(chosen),
+        summary=vm_status.counts(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
         items=[item(row) for row in asked.shown(chosen)],
     )
 
 
-def item(row: VirtualMachineRow) -> Item:
+def item(row: VMStatus) -> Item:
     """A row as it is printed."""
     return Item(
         namespace=row.namespace,
@@ -116,7 +114,7 @@ def item(row: VirtualMachineRow) -> Item:
     )
 
 
-def _volume(volume: VolumeRow) -> VolumeItem:
+def _volume(volume: VolumeStatus) -> VolumeItem:
     return VolumeItem(
         claim=volume.claim,
         volume=volume.volume,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.manifests import Manifests
+from webhook.files.manifests import Manifests
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, now
@@ -14,7 +14,7 @@ from webhook.status.report import Asked
 from webhook.status_settings import StatusSettings
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Snapshot
+    from webhook.kube.vm_status import VMStatuses
     from webhook.status.live import Live
 
 _TYPES: Final = ("vm/", "vmi/")
@@ -76,7 +76,7 @@ def _watch(live: Live, asked: Asked, out: Output) -> None:
         live.watch(screen.show)
 
 
-def _plan(live: Live, asked: Asked, snapshot: Snapshot, problems: Sequence[str], out: Output) -> int:
+def _plan(live: Live, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
     from webhook.status import planning  # noqa: PLC0415 - as connect
 
     chosen = asked.rows(snapshot.rows)

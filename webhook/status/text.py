@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.fleet import State, VirtualMachineRow, VolumeRow
+from webhook.core.observe.vm_status import State, VMStatus, VolumeStatus
 
 _GAP: Final = "   "  # kubectl's
 _RESET: Final = "\x1b[0m"
@@ -37,7 +37,7 @@ class Table:
         self._namespaces = namespaces
         self._color = color
 
-    def lines(self, rows: Sequence[VirtualMachineRow], now: str) -> list[str]:
+    def lines(self, rows: Sequence[VMStatus], now: str) -> list[str]:
         """A head, and a line for each row."""
         return self._joined([self._head(), *(self._cells(row, now) for row in rows)], [None, *(r.state for r in rows)])
 
@@ -53,7 +53,7 @@ class Table:
             "WHY",
         ]
 
-    def _cells(self, row: VirtualMachineRow, now: str) -> list[str]:
+    def _cells(self, row: VMStatus, now: str) -> list[str]:
         settled = row.state is State.TOGETHER and not self._wide
         return [
             *([row.namespace] if self._namespaces else []),
@@ -80,7 +80,7 @@ class Table:
         return lines
 
 
-def change(row: VirtualMachineRow, at: str) -> str:
+def change(row: VMStatus, at: str) -> str:
     """One row that has changed, as a line of its own: no columns, for nobody knows how long the next one is."""
     line = (
         f"{at}  {row.state.value:{_STATE_WIDTH}}  {row.namespace}/{row.name} on {row.node or 'no node'} "
@@ -103,11 +103,11 @@ def summary(counts: Mapping[State, int]) -> str:
     return f"{total} VM{'s' if total > 1 else ''}: {told}"
 
 
-def _share_managers(row: VirtualMachineRow) -> str:
+def _share_managers(row: VMStatus) -> str:
     return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in row.volumes) or "-"
 
 
-def _volumes(volumes: Iterable[VolumeRow]) -> str:
+def _volumes(volumes: Iterable[VolumeStatus]) -> str:
     told = (f"{volume.volume} ({volume.state or 'no ShareManager'})" for volume in volumes if volume.volume)
     return ", ".join(told) or "-"
 

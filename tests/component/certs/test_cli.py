@@ -14,10 +14,11 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
-from serving import ROOT, port_of, spawned, until_logged
+from support.drivers.serving import ROOT, port_of, spawned, until_logged
 
-from certs import cli, leaf, pki
-from certs.pki import Pair
+from certs import cli
+from certs.x509 import pki, verify
+from certs.x509.pki import Pair
 from webhook.component_base.command_line import Command
 from webhook.component_base.options import Option
 
@@ -96,7 +97,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
     for name in ("localhost,127.0.0.1", "web.example.org"):
         assert cli.main(["issue", "--dir", str(directory), "--name", name, "--lifetime", "1d"]) == 0
         pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
-        assert isinstance(leaf.examine(pair, name.split(","), datetime.now(UTC)), leaf.Servable)
+        assert isinstance(verify.examine(pair, name.split(","), datetime.now(UTC)), verify.Servable)
         assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
         assert pki.names_of(pki.certificates(pair.certificate)[0]) == tuple(name.split(","))
         (directory / "tls.key").chmod(0o644)

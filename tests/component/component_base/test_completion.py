@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from command_line_programs import CERTS, WEBHOOK, Program, ended
+from support.drivers.command_line_programs import CERTS, WEBHOOK, Program, ended
 
 each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda program: program.executable)
 COMPLETED: Final = {

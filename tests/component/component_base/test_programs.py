@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command_line_programs import CERTS, EXAMPLES, PROCESS_SECONDS, WEBHOOK, Program, ended
-from live import write_kubeconfig
-from serving import ROOT
+from support.drivers.command_line_programs import CERTS, EXAMPLES, PROCESS_SECONDS, WEBHOOK, Program, ended
+from support.drivers.serving import ROOT
+from support.fakes.live import write_kubeconfig
 
 each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda program: program.executable)
 

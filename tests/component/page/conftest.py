@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from browser import WIDE, Browser, Tab, browsing
-from paging import Paged, paged, stuck, vm
+from support.drivers.browser import WIDE, Browser, Tab, browsing
+from support.drivers.paging import Paged, paged, stuck, vm
 
 
 @pytest.fixture(scope="module")

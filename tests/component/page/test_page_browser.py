@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from browser import Browser, Tab
-from fleets import LATEST, served
-from paging import LINES, REPLICA, Paged, paged, record, vm, vms
+from support.drivers.browser import Browser, Tab
+from support.drivers.paging import LINES, REPLICA, Paged, paged, record, vm, vms
+from support.objects.fleets import LATEST, served
 
 # What is shown.
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from paging import Paged, answer, asking, paged
-from wire import Wire
+from support.drivers.paging import Paged, answer, asking, paged
+from support.fakes.wire import Wire
 
 from webhook.page import assets
 from webhook.page.routes import CONTENT_SECURITY_POLICY

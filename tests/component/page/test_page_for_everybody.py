@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from browser import WIDE, Size, Tab
-from fleets import LATEST, served
-from paging import LINES, Paged, vms
+from support.drivers.browser import WIDE, Size, Tab
+from support.drivers.paging import LINES, Paged, vms
+from support.objects.fleets import LATEST, served
 
 SIZES: Final = {"wide": WIDE, "middle": Size(1024, 768), "narrow": Size(390, 844)}
 _ENTER, _TAB = ("Enter", 13), ("Tab", 9)

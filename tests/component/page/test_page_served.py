@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import builders
-import serving
-from serving import Client, Serving
+from support.drivers import serving
+from support.drivers.serving import Client, Serving
+from support.objects import builders
 
 
 @contextmanager
 def served(directory: Path, *flags: str) -> Iterator[tuple[Serving, serving.Pair]]:
-    """A `serve` process for the cluster of tests/serving.py."""
+    """A `serve` process for the cluster of tests/support/drivers/serving.py."""
     pair = serving.issue(directory)
     manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
     words = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)

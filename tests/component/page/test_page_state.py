@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fleets import LATEST, served
-from paging import REPLICA, Paged, answer, asking, paged, record, state, vm
-from wire import Wire
+from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record, state, vm
+from support.fakes.wire import Wire
+from support.objects.fleets import LATEST, served
 
-from webhook.core.placement import Policy
-from webhook.kube.fleet import Fleet
+from webhook.core.opt_in import Policy
+from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import KEPT, Decisions
-from webhook.page.news import Cursor, News
+from webhook.page.news import Cursor, Feed
 from webhook.page.routes import WATCHERS
 
 
@@ -108,7 +108,7 @@ async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
 
 async def test_before_the_first_pass_no_vms_are_not_a_fleet_without_vms(page: Paged) -> None:
     """It is not known yet, and that is what is told."""
-    told = await made(News(Fleet(page.store, Policy()), Decisions(), replica=REPLICA))
+    told = await made(Feed(VMStatusTracker(page.store, Policy()), Decisions(), replica=REPLICA))
     assert (told["known"], told["follows"], told["rows"]) == (False, True, [])
 
 
@@ -185,7 +185,7 @@ async def test_calls_are_answered_while_thousands_of_rows_are_made(page: Paged) 
     assert turns >= 19
 
 
-async def made(news: News) -> dict[str, Any]:
+async def made(news: Feed) -> dict[str, Any]:
     """What it tells whoever knows nothing."""
     told: dict[str, Any] = json.loads(gzip.decompress(await news.body(None)))
     return told

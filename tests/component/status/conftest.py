@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from static_api import StaticApi
-from status_runs import Status, objects
+from support.drivers.status_runs import Status, objects
+from support.fakes.static_api import StaticApi
 
 from webhook.status_settings import STATUS
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 import yaml
-from static_api import StaticApi
-from status_runs import Status, objects
+from support.drivers.status_runs import Status, objects
+from support.fakes.static_api import StaticApi
 
 from webhook import cli
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import builders
 import pytest
 import yaml
-from fleets import disk, running_pod, served
-from static_api import StaticApi
-from status_runs import KUBEVIRT, Ran, Status, instance, kubevirt, machine, pinned
+from support.drivers.status_runs import KUBEVIRT, Ran, Status, instance, kubevirt, machine, pinned
+from support.fakes.static_api import StaticApi
+from support.objects import builders
+from support.objects.fleets import disk, running_pod, served
 
 PODS: Final = "/api/v1/namespaces/vms/pods"
 
@@ -245,7 +245,7 @@ def test_where_the_virtual_machine_may_not_be_read_both_ways_are_told(status: St
     assert told(status("web --plan"), "web")[0] == f"with its next start: {both}"
 
 
-UNREAD: Final = {
+NOT_CACHED: Final = {
     "the instance": (
         f"{KUBEVIRT}/virtualmachineinstances",
         1,
@@ -265,7 +265,7 @@ UNREAD: Final = {
 }
 
 
-@pytest.mark.parametrize(("path", "count", "sentence"), UNREAD.values(), ids=UNREAD)
+@pytest.mark.parametrize(("path", "count", "sentence"), NOT_CACHED.values(), ids=NOT_CACHED)
 def test_what_may_not_be_read_is_said(path: str, count: int, sentence: str, status: Status, api: StaticApi) -> None:
     """Without the pod or the node there is no migration; KubeVirt itself refuses what it can't migrate."""
     api.refuse(path, 403, "not for you")

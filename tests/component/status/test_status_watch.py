@@ -13,14 +13,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-import builders
 import pytest
-from api_server import ApiServer, Asked, Cluster, Line, refusing
-from fleets import LATEST, running_pod, served
-from live import PATHS, cluster_of, write_kubeconfig
-from model_api import Answer
-from serving import ROOT
-from status_runs import objects
+from support.drivers.serving import ROOT
+from support.drivers.status_runs import objects
+from support.fakes.api_server import ApiServer, Asked, Cluster, Line, refusing
+from support.fakes.live import PATHS, cluster_of, write_kubeconfig
+from support.models.model_api import Answer
+from support.objects import builders
+from support.objects.fleets import LATEST, running_pod, served
 
 from webhook.core.view import Kind
 

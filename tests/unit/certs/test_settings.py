@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from command_lines import values
+from support.drivers.command_lines import values
 
 from certs import options
 from certs.cli import COMMANDS

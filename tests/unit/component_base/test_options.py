@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 import pytest
-from command_lines import values
+from support.drivers.command_lines import values
 
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings

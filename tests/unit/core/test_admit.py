@@ -4,7 +4,8 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from builders import (
+from support.fakes.views import Patchy, cluster
+from support.objects.builders import (
     DECISION,
     node,
     on_node,
@@ -14,13 +15,13 @@ from builders import (
     share_manager,
     virt_launcher_pod,
 )
-from views import Patchy, cluster
 
 from webhook.core.admit import Answer, _proven, admit, unchanged
-from webhook.core.placement import Mode, Policy
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.meta import NamespacedName
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.core.review import BadReview
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 
 Object = dict[str, Any]
 CLUSTER = [
@@ -128,9 +129,9 @@ def test_claims_are_looked_up_in_the_namespace_of_the_request(
 
 def test_what_the_view_has_not_read_is_needed() -> None:
     """The caller reads it and asks again."""
-    ref = Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
-    view = Patchy(cluster(*CLUSTER), {ref: Gap.UNREAD})
-    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == Needs((ref,))
+    ref = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+    view = Patchy(cluster(*CLUSTER), {ref: Gap.NOT_CACHED})
+    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == NeedObjects((ref,))
 
 
 def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:

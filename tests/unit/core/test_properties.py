@@ -3,14 +3,14 @@
 from typing import Any
 
 import hypothesis
-import oracle
 import pytest
-from affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
-from cluster_model import ClusterModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert
-from outcomes import (
+from support.fakes.views import Patchy, cluster
+from support.models import oracle
+from support.models.cluster_model import ClusterModel
+from support.models.outcomes import (
     PREFERRED,
     REQUIRED,
     assert_appended,
@@ -21,23 +21,26 @@ from outcomes import (
     terms_of,
     without_ours,
 )
-from strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
-from views import Patchy, cluster
+from support.strategies.affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
+from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.affinity import MAX_TERMS, selector_admits
-from webhook.core.feasibility import tolerates
-from webhook.core.objects import NodeSelector, Taint, Toleration
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Taint
+from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
+from webhook.core.api.pod import Toleration
+from webhook.core.scheduler.plugins.node_affinity import selector_admits
+from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
 _INDEXES = range(4)
-_MANAGERS = {Ref(Kind.SHARE_MANAGER, Key("", f"h{i}")) for i in _INDEXES}
+_MANAGERS = {Ref(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
 _REFERENCES = [
     *sorted(_MANAGERS),
-    *(Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key(NAMESPACE, f"c{i}")) for i in _INDEXES),
-    *(Ref(Kind.PERSISTENT_VOLUME, Key("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
-    *(Ref(Kind.SHARE_MANAGER_POD, Key("", f"share-manager-h{i}")) for i in _INDEXES),
-    *(Ref(kind, Key("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in (*NODES, "ghost")),
+    *(Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, f"c{i}")) for i in _INDEXES),
+    *(Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
+    *(Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", f"share-manager-h{i}")) for i in _INDEXES),
+    *(Ref(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in (*NODES, "ghost")),
 ]
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
@@ -111,8 +114,8 @@ def test_what_is_added_is_valid_to_the_api_server(scenario: Scenario) -> None:
 def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
     """Reading what Needs asks for and asking again comes to an end, asks for nothing twice, and decides alike."""
     whole = cluster(*scenario.objects)
-    gaps, body = dict.fromkeys(unread, Gap.UNREAD), review_of(scenario.pod)
-    while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), Needs):
+    gaps, body = dict.fromkeys(unread, Gap.NOT_CACHED), review_of(scenario.pod)
+    while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), NeedObjects):
         assert answer.refs
         assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
         for ref in answer.refs:
@@ -129,7 +132,7 @@ def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: se
     view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, Gap.UNAVAILABLE))
     found = outcome(scenario.pod, scenario, view)
     for node in found.hard_pin:
-        assert not {Ref(Kind.NODE, Key("", node)), *_claims_of(found.pod)} & lost
+        assert not {Ref(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
         assert model.can_start(found.pod, NAMESPACE, node)
     # A ShareManager that could not be read may be absent: then its pod alone was the evidence.
     assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE) or lost & _MANAGERS
@@ -137,7 +140,11 @@ def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: se
 
 def _claims_of(pod: dict[str, Any]) -> set[Ref]:
     sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or []]
-    return {Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key(NAMESPACE, source["claimName"])) for source in sources if source}
+    return {
+        Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, source["claimName"]))
+        for source in sources
+        if source
+    }
 
 
 ONE_EXPRESSION = WILD_EXPRESSIONS.map(lambda one: {"nodeSelectorTerms": [{"matchExpressions": [one]}]})

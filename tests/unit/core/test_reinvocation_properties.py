@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import steering_scenarios
 from hypothesis import given
-from outcomes import outcome
-from pod_changes import CHANGES, Change, changed, plain
-from strategies import Scenario, scenarios
+from support.models.outcomes import outcome
+from support.models.pod_changes import CHANGES, Change, changed, plain
+from support.strategies import steering_scenarios
+from support.strategies.strategies import Scenario, scenarios
 
 
 def judged_afresh(scenario: Scenario, changes: list[Change]) -> None:

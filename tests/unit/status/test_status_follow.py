@@ -2,11 +2,11 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from fleets import LATER, disk, launcher, served, the_row
+from support.objects.fleets import LATER, disk, launcher, served, the_row
 
-from webhook.core.fleet import VirtualMachineRow
-from webhook.core.view import Key
-from webhook.kube.fleet import Changes, Snapshot
+from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.vm_status import VMStatus
+from webhook.kube.vm_status import Changes, VMStatuses
 from webhook.status.follow import Lines
 from webhook.status.output import Output
 from webhook.status.report import Asked
@@ -28,12 +28,12 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def vm(node: str) -> VirtualMachineRow:
+def vm(node: str) -> VMStatus:
     """The VM `db01`, on this node; its share-manager is on node-a."""
     return the_row(launcher("root", nodeName=node), objects=_OBJECTS)
 
 
-class Followed:
+class LiveSources:
     """A watch that prints lines, and what it has printed."""
 
     def __init__(self, output: str = "table", *, apart: bool = False) -> None:
@@ -45,7 +45,7 @@ class Followed:
 
     def hear(
         self,
-        *rows: VirtualMachineRow,
+        *rows: VMStatus,
         gone: Sequence[str] = (),
         whole: bool = False,
         late: tuple[str, ...] = (),
@@ -53,15 +53,15 @@ class Followed:
         """What is printed of these changes: the state in each line."""
         self._version += 1
         before = len(self.out.getvalue())
-        snapshot = Snapshot(version=self._version, at=LATER, rows=rows, counts={}, by_namespace={}, late=late)
-        keys = tuple(Key("vms", name) for name in gone)
+        snapshot = VMStatuses(version=self._version, at=LATER, rows=rows, counts={}, by_namespace={}, late=late)
+        keys = tuple(NamespacedName("vms", name) for name in gone)
         self._lines.show(snapshot, Changes(version=self._version, rows=rows, gone=keys, whole=whole))
         return [line.partition("  ")[2].partition(" ")[0] for line in self.out.getvalue()[before:].splitlines()]
 
 
 def test_a_row_is_told_when_it_has_changed() -> None:
     """Also where all rows are told again: those that are as they were are not."""
-    followed = Followed()
+    followed = LiveSources()
     assert followed.hear(vm("node-a"), whole=True) == ["together"]
     assert followed.hear(vm("node-b")) == ["apart"]
     assert followed.hear(vm("node-b"), whole=True) == []
@@ -71,7 +71,7 @@ def test_a_row_is_told_when_it_has_changed() -> None:
 def test_a_vm_that_is_gone_is_told_once() -> None:
     """Whether it is told as gone, or is not among all that there are; one that was never told is not missed."""
     for last in ({"gone": ["db01", "other"]}, {"whole": True}):
-        followed = Followed()
+        followed = LiveSources()
         followed.hear(vm("node-a"))
         assert followed.hear(**last) == ["gone"]
         assert followed.hear(**last) == []
@@ -79,7 +79,7 @@ def test_a_vm_that_is_gone_is_told_once() -> None:
 
 def test_with_apart_a_row_is_told_into_trouble_and_out_of_it() -> None:
     """And no more after that, until it is in trouble again."""
-    followed = Followed(apart=True)
+    followed = LiveSources(apart=True)
     assert followed.hear(vm("node-a")) == []
     assert followed.hear(vm("node-b")) == ["apart"]
     assert followed.hear(vm("node-a")) == ["together"]
@@ -88,7 +88,7 @@ def test_with_apart_a_row_is_told_into_trouble_and_out_of_it() -> None:
 
 def test_what_is_not_up_to_date_is_said_once() -> None:
     """On standard error, and again when it is something else."""
-    followed = Followed("json")
+    followed = LiveSources("json")
     for late in (("pods: cut",), ("pods: cut",), (), ("nodes: cut",)):
         followed.hear(late=late)
     assert followed.err.getvalue() == "here: not up to date: pods: cut\nhere: not up to date: nodes: cut\n"

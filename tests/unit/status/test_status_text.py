@@ -1,9 +1,9 @@
 from dataclasses import dataclass
 
 import pytest
-from fleets import LATER, disk, launcher, served, the_row
+from support.objects.fleets import LATER, disk, launcher, served, the_row
 
-from webhook.core.fleet import State
+from webhook.core.observe.vm_status import State
 from webhook.status import exit_code, text
 from webhook.status.report import Asked
 

@@ -1,0 +1,1 @@
+"""The inspect command."""

@@ -1,0 +1,1 @@
+"""When to renew, and what to publish."""

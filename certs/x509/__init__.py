@@ -1,0 +1,1 @@
+"""Key pairs and certificates."""

@@ -1,0 +1,121 @@
+"""explain for share-manager pods where the API server denies a part: what is said, and what is still decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from support.drivers.explaining_live import LONGHORN, Explain
+from support.fakes.static_api import StaticApi
+from support.scenarios import cold_start
+from support.scenarios.cold_start import VOLUME, a_class, a_volume
+
+pytestmark = pytest.mark.usefixtures("no_environment")
+SAID: Final = 'User "alice" cannot list resource "x"'
+FORBIDDEN: Final = f"403 Forbidden: {SAID}"
+PODS: Final = "/api/v1/namespaces/vms/pods"
+
+
+@pytest.fixture
+def api() -> Iterator[StaticApi]:
+    """VM `db` on node-b, its volume, and no share-manager pod."""
+    with StaticApi([*cold_start.cluster(), a_volume(), a_class()]) as server:
+        yield server
+
+
+DENIED_ROWS: Final = {
+    "VMs": (
+        PODS,
+        "unchanged",
+        "VolumeLookupFailed",
+        f"VMs in namespace vms are known by attachment tickets alone: {FORBIDDEN}",
+    ),
+    "volumes": (
+        "/api/v1/persistentvolumes",
+        "unchanged",
+        "VolumeLookupFailed",
+        (
+            "not derived: what the StorageClass of PersistentVolume pvc-disk adds (topology, node selector, "
+            f"tolerations): {FORBIDDEN}"
+        ),
+    ),
+    "tickets": (
+        f"{LONGHORN}/volumeattachments",
+        "preferred",
+        "ConsumerOnNode",
+        f"its attachment tickets are not known: {FORBIDDEN}",
+    ),
+    "nodes": (
+        "/api/v1/nodes",
+        "preferred",
+        "ConsumerOnNode",
+        (
+            "only nodes that a VM leads to are shown, and the short list that a large cluster needs is left out: "
+            f"{FORBIDDEN}"
+        ),
+    ),
+    "the StorageClass": (
+        "/apis/storage.k8s.io/v1/storageclasses",
+        "preferred",
+        "ConsumerOnNode",
+        f"not derived: what StorageClass longhorn adds (topology, node selector, tolerations): {FORBIDDEN}",
+    ),
+    "settings": (
+        f"{LONGHORN}/settings",
+        "preferred",
+        "ConsumerOnNode",
+        f"not derived: what Longhorn's setting taint-toleration adds: {FORBIDDEN}",
+    ),
+    "its pod": (
+        "/api/v1/namespaces/longhorn-system/pods",
+        "preferred",
+        "ConsumerOnNode",
+        f"whether it runs now is not known: {FORBIDDEN}",
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "decision", "reason", "note"), DENIED_ROWS.values(), ids=DENIED_ROWS)
+def test_what_may_not_be_read_is_said_with_the_permission(  # noqa: PLR0917 - fixtures and a row
+    path: str, decision: str, reason: str, note: str, explain: Explain, api: StaticApi
+) -> None:
+    """A 403 is no crash: it is decided on the rest, and a note has the API server's words."""
+    api.refuse(path, 403, SAID)
+    found = explain("volume/pvc-disk").found
+    assert (found["decision"], found["reason"]) == (decision, reason)
+    assert note in found["notes"]
+
+
+@pytest.mark.parametrize("path", [PODS, "/api/v1/persistentvolumes", "/api/v1/nodes"])
+def test_the_webhook_may_see_more(path: str, explain: Explain, api: StaticApi) -> None:
+    """Where the decision itself rests on less, that is said, too."""
+    api.refuse(path, 403, SAID)
+    notes = explain("volume/pvc-disk").found["notes"]
+    assert any(note.startswith("not everything could be read with your own permissions") for note in notes)
+
+
+def test_vms_that_may_not_be_listed_are_not_known_to_be_none(explain: Explain, api: StaticApi) -> None:
+    """Null, not an empty list, says that nobody knows."""
+    api.refuse(PODS, 403, SAID)
+    found = explain("volume/pvc-disk").found
+    assert found["volume"]["claims"][0]["vms"] is None
+
+
+def test_a_restored_volume_may_stay_unknown(explain: Explain, api: StaticApi) -> None:
+    """Without a right to Longhorn's volumes a PersistentVolume of another name is not found, and that is said."""
+    pod = cold_start.created(nodeName="node-a")
+    api.objects[f"/api/v1/namespaces/longhorn-system/pods/share-manager-{VOLUME}"] = pod
+    del api.objects[f"/api/v1/persistentvolumes/{VOLUME}"]
+    api.refuse(f"{LONGHORN}/volumes", 403, SAID)
+    found = explain(f"pod/share-manager-{VOLUME} -n longhorn-system").found
+    assert found["reason"] == "VolumeUnclaimed"
+    assert f"a PersistentVolume that is not called {VOLUME} is not looked for: {FORBIDDEN}" in found["notes"]
+
+
+def test_a_volume_that_may_not_be_read_is_refused(explain: Explain, api: StaticApi) -> None:
+    """The object that was asked for itself is no detail: exit code 2, and the permission."""
+    api.refuse(f"{LONGHORN}/volumes", 403, SAID)
+    ran = explain("volume/pvc-disk")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: volume/pvc-disk: {FORBIDDEN} ({api.origin}, namespace longhorn-system); ")

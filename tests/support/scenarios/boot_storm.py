@@ -1,0 +1,274 @@
+"""A power cut is over: every VM of a cluster starts at once, and the share-managers of all of them sit on few nodes.
+
+What kubelets and controllers would do is left out: nothing runs, and a pod that the scheduler evicts is being deleted
+for as long as it is looked at.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple, Self
+
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.replicas import REPLICAS, Asked, Replicas
+from support.drivers.serving import Client
+from support.objects import builders
+from support.scenarios.admitting import until
+
+PRIORITIES: Final = {"tests-low": -10, "tests-high": 1000}
+CLASSES: Final = (None, None, "tests-high", "tests-low")
+"""VMs take these in turn: the scheduler looks at those of a high class first, and lets them preempt the others."""
+
+_VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"
+_STEADY_SECONDS: Final = 4.0  # several of the scheduler's back-offs, each of a second here
+_PATIENCE_SECONDS: Final = 240.0
+_LOOK_SECONDS: Final = 0.25
+_ONE_CPU: Final = {"requests": {"cpu": "1", "memory": "1Gi"}}
+_FILLER: Final = "filler"
+
+
+class Storm(NamedTuple):
+    """So many VMs, whose share-managers are on the first few nodes, each with `seats` for VMs beside low-class pods."""
+
+    nodes: int = 20
+    vms: int = 500
+    homes: int = 5
+    seats: int = 40
+    fillers: int = 2
+
+    @property
+    def home_names(self) -> list[str]:
+        """The nodes with share-managers."""
+        return [_name(index) for index in range(self.homes)]
+
+    @property
+    def room(self) -> int:
+        """How many VMs can be with their share-managers."""
+        return min(self.vms, self.homes * self.seats)
+
+    @property
+    def afterwards(self) -> int:
+        """The first VM that waits for what is done amid the others."""
+        return self.room * 3 // 4
+
+    def home(self, vm: int) -> str:
+        """The node of a VM's share-manager."""
+        return _name(vm % self.homes)
+
+    def objects(self) -> list[Object]:
+        """What is there before any VM starts: nodes, foreign pods on some, volumes with share-managers that run."""
+        names = [_name(index) for index in range(self.nodes)]
+        found = [_node(name, self.seats + self.fillers) for name in names]
+        found += [builders.longhorn_node(name) for name in names]
+        homes = self.home_names
+        found += [filler(f"{name}-{index}", name, "tests-low") for name in homes for index in range(self.fillers)]
+        for vm in range(self.vms):
+            claim, volume = f"disk-{vm:03}", f"pvc-{vm:03}"
+            found += [
+                builders.persistent_volume_claim(claim, volume_name=volume),
+                builders.persistent_volume(volume, claim=claim, handle=volume),
+                builders.share_manager(volume, state="running", ownerID=self.home(vm)),
+                builders.share_manager_pod(volume, nodeName=self.home(vm)),
+            ]
+        return found
+
+    def launcher(self, vm: int) -> Object:
+        """A VM's pod, as virt-controller makes it."""
+        containers = [{"name": "compute", "image": "quay.io/kubevirt/virt-launcher:v1.9.0", "resources": _ONE_CPU}]
+        name = CLASSES[vm // self.homes % len(CLASSES)]
+        classed = {} if name is None else {"priorityClassName": name}
+        return builders.vm_pod(
+            f"vm-{vm:03}", claims=[f"disk-{vm:03}"], opt_in="required", containers=containers, **classed
+        )
+
+
+class Outcome(NamedTuple):
+    """The result for the VMs after kube-scheduler has handled every pod."""
+
+    decided: Counter[str]
+    bound: int
+    at_home: Counter[str]  # by node
+    stranded: Sequence[str]  # Pending, and pinned by us
+    waiting: Sequence[str]  # Pending for another reason
+    evicted: Sequence[str]
+    nominated: int
+    seconds: float
+
+    @property
+    def together(self) -> int:
+        """How many are with their share-manager."""
+        return self.at_home.total()
+
+    def __str__(self) -> str:
+        """One line."""
+        decided = ", ".join(f"{count} {word}" for word, count in sorted(self.decided.items()))
+        return (
+            f"{decided}; {self.bound} bound, {self.together} with their share-manager, {len(self.stranded)} stranded by"
+            f" a pin, {len(self.waiting)} waiting otherwise, {len(self.evicted)} evicted, {self.seconds:.1f} s"
+        )
+
+
+class Booting:
+    """A storm's cluster on a control plane. A context manager: nothing is left of it."""
+
+    def __init__(self, installed: Installed, storm: Storm) -> None:
+        self.installed, self.storm = installed, storm
+        self.api = installed.plane.api
+        self._cluster = ClusterState(self.api)
+
+    def __enter__(self) -> Self:
+        for name, value in PRIORITIES.items():
+            self.api.apply(_priority_class(name, value))
+        self._cluster.become(self.storm.objects())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop_vms()
+        self._delete_pods("default")
+        self._cluster.__exit__()
+        for name, value in PRIORITIES.items():
+            self.api.delete(_priority_class(name, value), missing_ok=True)
+
+    def stop_vms(self) -> None:
+        """Delete the VMs' pods."""
+        self._delete_pods(builders.NAMESPACE)
+
+    def _delete_pods(self, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0"})
+
+    @contextmanager
+    def served(self, *flags: str, count: int = REPLICAS, asked: Asked = Asked.AT_RANDOM) -> Iterator[Replicas]:
+        """So many replicas with these flags, their caches up."""
+        with Replicas(self.installed, *flags, count=count, asked=asked) as replicas:
+            self.installed.enable()
+            until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
+            replicas.until_all_ready()
+            self.installed.until_called()
+            yield replicas
+        self.installed.disable()
+
+    def start(self, at_once: int, *, amid: Callable[[Api], Any] | None = None) -> Outcome:
+        """Create every VM's pod, `at_once` at a time, and return the result.
+
+        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it.
+        """
+        began, half, known = time.monotonic(), threading.Event(), threading.Event()
+        vms = self.storm.vms
+
+        def create(vm: int) -> Object:
+            if vm == self.storm.room // 2:
+                half.set()
+            if vm >= self.storm.afterwards:
+                known.wait(_PATIENCE_SECONDS)
+            return self.api.create(self.storm.launcher(vm))
+
+        def disturb() -> None:
+            half.wait(_PATIENCE_SECONDS)
+            if amid:
+                amid(self.api)
+            known.set()
+
+        disturber = threading.Thread(target=disturb)
+        disturber.start()
+        with ThreadPoolExecutor(at_once) as pool:
+            created = list(pool.map(create, range(vms)))
+        disturber.join()
+        pods = self._settled()
+        return self._outcome(created, pods, time.monotonic() - began)
+
+    def _settled(self) -> dict[str, Object]:
+        """The VMs' pods, as soon as each has a node, or nothing has changed for a while."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        changed_at, last = time.monotonic(), ""
+        while True:
+            pods = {pod["metadata"]["name"]: pod for pod in self.api.items("v1", "Pod", builders.NAMESPACE)}
+            left = [name for name, pod in pods.items() if not pod["spec"].get("nodeName")]
+            now = f"{len(pods)} {left}"
+            if now != last:
+                changed_at, last = time.monotonic(), now
+            steady = time.monotonic() - changed_at > _STEADY_SECONDS
+            if (not left or steady) and all(map(_is_judged, pods.values())):
+                return pods
+            assert time.monotonic() < deadline, f"{len(left)} pods have no node, and that still changes: {left[:5]}"
+            threading.Event().wait(_LOOK_SECONDS)
+
+    def _outcome(self, created: Sequence[Object], pods: dict[str, Object], seconds: float) -> Outcome:
+        homes = {self.storm.launcher(vm)["metadata"]["name"]: self.storm.home(vm) for vm in range(self.storm.vms)}
+        left = [pod for pod in pods.values() if not pod["spec"].get("nodeName")]
+        others = self.api.items("v1", "Pod", "default")
+        evicted = sorted(each["metadata"]["name"] for each in [*pods.values(), *others] if _is_leaving(each))
+        evicted += sorted({pod["metadata"]["name"] for pod in created} - pods.keys())
+        return Outcome(
+            decided=Counter(_word(pod) for pod in created),
+            bound=len(pods) - len(left),
+            at_home=Counter(homes[name] for name, pod in pods.items() if pod["spec"].get("nodeName") == homes[name]),
+            stranded=[pod["metadata"]["name"] for pod in left if _word(pod) == "required"],
+            waiting=[pod["metadata"]["name"] for pod in left if _word(pod) != "required"],
+            evicted=evicted,
+            nominated=sum(bool(pod["status"].get("nominatedNodeName")) for pod in pods.values()),
+            seconds=seconds,
+        )
+
+
+def _name(index: int) -> str:
+    return f"node-{index:03}"
+
+
+def filler(name: str, node: str | None, priority_class: str, **spec: Any) -> Object:
+    """Somebody else's pod, as large as a VM's."""
+    placed = {"nodeName": node} if node else {}
+    container = {"name": "other", "image": "registry.example.com/other:1", "resources": _ONE_CPU}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"{_FILLER}-{name}", "namespace": "default"},
+        "spec": {"containers": [container], "priorityClassName": priority_class, **placed, **spec},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def _node(name: str, cpus: int) -> Object:
+    node = builders.node(name)
+    node["status"]["allocatable"]["cpu"] = node["status"]["capacity"]["cpu"] = str(cpus)
+    return node
+
+
+def _priority_class(name: str, value: int) -> Object:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+
+
+def _is_leaving(pod: Object) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def _word(pod: Object) -> str:
+    """The first word of our decision."""
+    words: str = (pod["metadata"].get("annotations") or {}).get(builders.DECISION, "none")
+    return words.partition(" ")[0].rstrip(":")
+
+
+def _is_judged(pod: Object) -> bool:
+    conditions = pod["status"].get("conditions") or []
+    return bool(pod["spec"].get("nodeName")) or any(each["type"] == "PodScheduled" for each in conditions)
+
+
+def _is_watching(port: int) -> bool:
+    """Whether every cache of a replica, whichever it has, follows the API server."""
+    with Client(port) as client:
+        lines = client.ask(_VERBOSE).body.decode().splitlines()
+    return all("heard from" in line for line in lines if "objects" in line or "synced" in line) and "[-]" not in str(
+        lines
+    )

@@ -1,0 +1,261 @@
+"""The share-manager pod that Longhorn would make of a volume, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from support.drivers.explaining import the_cluster
+
+from webhook.explain.api.names import Type
+from webhook.explain.derive import share_manager
+from webhook.explain.derive.virt_launcher import Derived
+from webhook.explain.sources.cluster import Listed
+from webhook.explain.sources.described import Described
+from webhook.files.documents import BadDocument, Document
+
+NAMESPACE: Final = "longhorn-system"
+Object = dict[str, Any]
+SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--data-engine", "v1"]}]
+PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
+
+
+class Shelf(Described):
+    """A cluster in which objects are looked up: by PLURAL/NAME, an object or the trouble."""
+
+    def __init__(self, objects: Mapping[str, Object | str]) -> None:
+        super().__init__(the_cluster().view, "a shelf")
+        self._objects = objects
+        self.asked: list[str] = []
+
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+        """What stands there."""
+        key = f"{type_.plural}/{name}"
+        self.asked.append(f"{namespace}/{key}")
+        found = self._objects.get(key)
+        if isinstance(found, str):
+            return Listed(problem=found)
+        return Listed([] if found is None else [Document(key, {"apiVersion": "x", "kind": type_.kind, **found})])
+
+
+def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Document:
+    """A Volume of Longhorn's."""
+    status = {} if pv is None else {"kubernetesStatus": {"pvName": pv, "namespace": "vms", "pvcName": "disk"}}
+    value = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "Volume",
+        "metadata": {"name": "pvc-disk", "namespace": NAMESPACE},
+        "spec": {"accessMode": "rwx", **spec},
+        "status": status,
+    }
+    return Document("volume/pvc-disk", value)
+
+
+def storage_class(**parameters: str) -> dict[str, Object]:
+    """The volume's class with these parameters, and what leads there."""
+    return {**PV, "storageclasses/fast": {"parameters": parameters}}
+
+
+def derived(objects: Mapping[str, Object | str], document: Document | None = None) -> Derived:
+    """What is made of the volume."""
+    return share_manager.derive(document or volume(), Shelf(objects), NAMESPACE)
+
+
+def test_the_pod_is_the_one_that_longhorn_makes() -> None:
+    """Its name, labels and place; without a class nothing says where it may run. Its container says what it serves."""
+    assert derived({}).pod == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "share-manager-pvc-disk",
+            "namespace": NAMESPACE,
+            "labels": {"longhorn.io/component": "share-manager", "longhorn.io/share-manager": "pvc-disk"},
+        },
+        "spec": {"nodeSelector": {}, "tolerations": [], "containers": SERVES},
+    }
+
+
+def test_the_pod_says_which_data_engine_its_volume_has() -> None:
+    """As Longhorn tells its container."""
+    (container,) = derived({}, volume(dataEngine="v2")).pod["spec"]["containers"]
+    assert container["args"] == ["--volume", "pvc-disk", "--data-engine", "v2"]
+
+
+def test_each_object_is_looked_up_where_it_is() -> None:
+    """Settings in Longhorn's namespace; PersistentVolume and StorageClass in none."""
+    shelf = Shelf(storage_class())
+    share_manager.derive(volume(), shelf, NAMESPACE)
+    assert shelf.asked == [
+        "longhorn-system/settings/taint-toleration",
+        "longhorn-system/settings/system-managed-components-node-selector",
+        "/persistentvolumes/pv-disk",
+        "/storageclasses/fast",
+    ]
+
+
+def toleration(key: str, operator: str, value: str, effect: str) -> Object:
+    """A toleration, whole."""
+    return {"key": key, "operator": operator, "value": value, "effect": effect}
+
+
+TOLERATION_ROWS: dict[str, tuple[str, list[Object]]] = {
+    "nothing": ("", []),
+    "a key and an effect": ("nfs:NoSchedule", [toleration("nfs", "Exists", "", "NoSchedule")]),
+    "a value": ("nfs=yes:NoExecute", [toleration("nfs", "Equal", "yes", "NoExecute")]),
+    "any effect": ("nfs:", [toleration("nfs", "Exists", "", "")]),
+    "several, with blanks": (
+        " a:NoSchedule ; b = c :PreferNoSchedule",
+        [toleration("a", "Exists", "", "NoSchedule"), toleration("b", "Equal", "c", "PreferNoSchedule")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), TOLERATION_ROWS.values(), ids=TOLERATION_ROWS)
+def test_tolerations_are_read_as_longhorn_reads_them(text: str, expected: list[Object]) -> None:
+    """Of the StorageClass and of Longhorn's own setting alike."""
+    assert derived(storage_class(shareManagerTolerations=text)).pod["spec"]["tolerations"] == expected
+    assert derived({"settings/taint-toleration": {"value": text}}).pod["spec"]["tolerations"] == expected
+
+
+SELECTOR_ROWS: dict[str, tuple[str, dict[str, str]]] = {
+    "nothing": ("", {}),
+    "blanks": ("  ", {}),
+    "one": ("disk:ssd", {"disk": "ssd"}),
+    "several, with blanks": (" example.com/a : b ; c:", {"example.com/a": "b", "c": ""}),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SELECTOR_ROWS.values(), ids=SELECTOR_ROWS)
+def test_node_selectors_are_read_as_longhorn_reads_them(text: str, expected: dict[str, str]) -> None:
+    """Of the StorageClass and of Longhorn's own setting alike."""
+    setting = "settings/system-managed-components-node-selector"
+    assert derived(storage_class(shareManagerNodeSelector=text)).pod["spec"]["nodeSelector"] == expected
+    assert derived({setting: {"value": text}}).pod["spec"]["nodeSelector"] == expected
+
+
+def test_the_class_comes_after_the_settings() -> None:
+    """Tolerations add up; of a label that both select by, the class's value counts."""
+    found = derived(
+        storage_class(shareManagerTolerations="b:NoSchedule", shareManagerNodeSelector="k:class")
+        | {
+            "settings/taint-toleration": {"value": "a:NoSchedule"},
+            "settings/system-managed-components-node-selector": {"value": "k:setting;m:n"},
+        }
+    ).pod["spec"]
+    assert [each["key"] for each in found["tolerations"]] == ["a", "b"]
+    assert found["nodeSelector"] == {"k": "class", "m": "n"}
+
+
+def test_all_topologies_are_one_term() -> None:
+    """Longhorn ANDs what Kubernetes means to be ORed; so does the pod that is judged."""
+    zone, rack = {"key": "zone", "values": ["a", "b"]}, {"key": "rack", "values": ["7"]}
+    topologies = [{"matchLabelExpressions": [zone]}, {"matchLabelExpressions": [rack]}]
+    found = derived({**PV, "storageclasses/fast": {"allowedTopologies": topologies}}).pod["spec"]["affinity"]
+    assert found == {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{**zone, "operator": "In"}, {**rack, "operator": "In"}]},
+                ]
+            }
+        }
+    }
+
+
+NOTE_ROWS: dict[str, tuple[dict[str, Object | str], str]] = {
+    "a setting that may not be read": (
+        {"settings/taint-toleration": "403 Forbidden: no"},
+        "not derived: what Longhorn's setting taint-toleration adds: 403 Forbidden: no",
+    ),
+    "a PersistentVolume that may not be read": (
+        {"persistentvolumes/pv-disk": "403 Forbidden: no"},
+        (
+            "not derived: what the StorageClass of PersistentVolume pv-disk adds (topology, node selector, "
+            "tolerations): 403 Forbidden: no"
+        ),
+    ),
+    "a class that may not be read": (
+        {**PV, "storageclasses/fast": "403 Forbidden: no"},
+        "not derived: what StorageClass fast adds (topology, node selector, tolerations): 403 Forbidden: no",
+    ),
+    "a class that is gone": (PV, "StorageClass fast is not there, so Longhorn does without it"),
+    "a toleration that is none": (
+        storage_class(shareManagerTolerations="nfs"),
+        (
+            "shareManagerTolerations of its StorageClass can't be read (got 'nfs', expected key=value:effect or "
+            "key:effect), so Longhorn does without it"
+        ),
+    ),
+    "an effect that is none": (
+        storage_class(shareManagerTolerations="nfs:Never"),
+        (
+            "shareManagerTolerations of its StorageClass can't be read (got 'nfs:Never', expected key=value:effect or "
+            "key:effect), so Longhorn does without it"
+        ),
+    ),
+    "a selector that is none": (
+        storage_class(shareManagerNodeSelector="a:b;a=b"),
+        (
+            "shareManagerNodeSelector of its StorageClass can't be read (got 'a=b', expected key:value), so Longhorn "
+            "does without it"
+        ),
+    ),
+    "a selector with two colons": (
+        storage_class(shareManagerNodeSelector="a:b:c"),
+        (
+            "shareManagerNodeSelector of its StorageClass can't be read (got 'a:b:c', expected key:value), so Longhorn "
+            "does without it"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("objects", "note"), NOTE_ROWS.values(), ids=NOTE_ROWS)
+def test_what_could_not_be_had_is_noted(objects: dict[str, Object | str], note: str) -> None:
+    """With the permission that is missing, or the text that Longhorn does not take either; nothing of it counts."""
+    found = derived(objects)
+    assert found.notes[1:] == [note]
+    assert found.pod["spec"] == {"nodeSelector": {}, "tolerations": [], "containers": SERVES}
+
+
+HINT_ROWS: dict[str, tuple[Document, list[str]]] = {
+    "a shared volume": (volume(), []),
+    "ReadWriteOnce": (volume(accessMode="rwo"), ["the volume is rwo, not rwx: Longhorn makes no share-manager for it"]),
+    "no mode": (
+        volume(accessMode=None),
+        ["the volume is of no access mode, not rwx: Longhorn makes no share-manager for it"],
+    ),
+    "migratable": (
+        volume(migratable=True),
+        ["the volume is migratable: Longhorn attaches it as a block device, without a share-manager"],
+    ),
+    "no PersistentVolume": (
+        volume(pv=None),
+        ["the volume has no PersistentVolume: Longhorn makes no share-manager pod before it has one"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "hints"), HINT_ROWS.values(), ids=HINT_ROWS)
+def test_a_volume_that_gets_no_share_manager_has_a_hint(document: Document, hints: list[str]) -> None:
+    """The decision is told all the same, and so is that nobody will ask for it."""
+    assert derived({}, document).hints == hints
+
+
+def test_a_class_without_a_name_is_none() -> None:
+    """A PersistentVolume by hand has no class, and one that is not there none either."""
+    assert len(derived({"persistentvolumes/pv-disk": {"spec": {}}}).notes) == 1
+    assert len(derived({}).notes) == 1
+
+
+def test_a_field_of_the_wrong_type_is_refused() -> None:
+    """By its name, as of any object."""
+    with pytest.raises(BadDocument, match=r"volume/pvc-disk: Volume: spec\.accessMode: Expected `str \| null`"):
+        derived({}, volume(accessMode=7))
+
+
+def test_files_have_no_such_objects() -> None:
+    """A cluster in files holds what core reads; what a pod is derived from is noted as not known."""
+    found = share_manager.derive(volume(), the_cluster(), NAMESPACE)
+    assert found.notes[-1].endswith("cluster.yaml is not looked through for a PersistentVolume")

@@ -1,0 +1,118 @@
+"""explain on a large cluster: the short list of a share-manager pod; and the VM that such a pod will follow."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonpatch
+import pytest
+from support.drivers.explaining import a_pod, run
+from support.drivers.explaining import explained as explained_in
+from support.objects import builders
+from support.scenarios import cold_start
+from support.scenarios.cold_start import created, explain, explained
+
+from webhook.explain.created import as_created
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+ZONE = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}
+
+
+def large(count: int = 120) -> list[dict[str, Any]]:
+    """The cold start on a cluster of so many nodes more."""
+    return [*cold_start.cluster(), *cold_start.nodes(*(f"more-{index:03}" for index in range(count)))]
+
+
+OWN_ROWS: dict[str, tuple[dict[str, Any] | None, int]] = {
+    "no affinity": (None, 62),
+    "a StorageClass's topology": ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE]}}}, 62),
+    "terms of its own": ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE, ZONE, ZONE]}}}, 60),
+}
+
+
+@pytest.mark.parametrize(("own", "left_out"), OWN_ROWS.values(), ids=OWN_ROWS)
+def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, Any] | None, left_out: int) -> None:
+    """A screen shows its size and its first terms; a script gets every name."""
+    pod = created(affinity=own) if own else created()
+    found, text = explained(pod, large()), explain(pod, large()).out
+    shortlist = found["shortlist"]
+    assert (shortlist[0], len(set(shortlist))) == ("node-b", len(shortlist))
+    assert (
+        f"  Short list:  any of {len(shortlist)} nodes, so that the scheduler looks at each (-o json names them;"
+        in text
+    )
+    terms = found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert f"\n  and {left_out} more nodeSelectorTerms like these, for the other nodes of the short list\n" in text
+    assert left_out < len(terms) <= 64
+    assert len(text.splitlines()) < 100
+
+
+def test_a_wish_that_is_repeated_is_shown_once() -> None:
+    """Beside Longhorn's preference against a node ours is written several times: that is counted, too."""
+    field = {"key": "metadata.name", "operator": "NotIn", "values": ["node-a"]}
+    shuns = {"weight": 100, "preference": {"matchFields": [field]}}
+    pod = created(affinity={"nodeAffinity": {PREFERRED: [shuns]}})
+    found, text = explained(pod, cold_start.cluster()), explain(pod, cold_start.cluster()).out
+    wishes = found["affinity"]["after"]["nodeAffinity"][PREFERRED]
+    assert len(wishes) > 2
+    assert text.count("+    - weight: 100\n") == 1
+    assert f"\n  and {len(wishes) - 2} more preferences that repeat these: " in text
+
+
+def test_a_pod_that_repeats_itself_is_shown_whole() -> None:
+    """What the pod brought along is not ours to leave out."""
+    own = builders.node_affinity(preferred={"node-a": 7})["nodeAffinity"][PREFERRED] * 2
+    text = explain(created(affinity={"nodeAffinity": {PREFERRED: own}}), cold_start.cluster()).out
+    assert text.count("     - weight: 7\n") == 2
+
+
+def test_a_small_cluster_has_no_short_list() -> None:
+    """Every node is looked at anyway, so the pod may run on any."""
+    assert explained(created(), cold_start.cluster())["shortlist"] == []
+    assert "Short list" not in explain(created(), cold_start.cluster()).out
+
+
+@pytest.mark.parametrize("own", [affinity for affinity, _ in OWN_ROWS.values()], ids=OWN_ROWS)
+def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
+    """A share-manager pod that runs is judged as Longhorn made it, without what the webhook wrote since."""
+    pod = created(affinity=own) if own else created()
+    found = explained(pod, large())
+    placed = jsonpatch.JsonPatch(found["patch"]).apply(pod)
+    assert len(json.dumps(placed)) > len(json.dumps(pod)) + 1000
+    assert as_created(placed)["spec"].get("affinity") == own
+
+
+def test_a_vm_whose_share_manager_is_stopped_is_followed_by_it() -> None:
+    """The VM starts anywhere, and is told that its share-manager's pod comes after it."""
+    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": cold_start.cluster()})
+    assert explained_in(a_pod("disk"), cluster=objects)["followers"] == ["pvc-disk"]
+    text = run(json.dumps(a_pod("disk")), cluster=objects).out
+    told = "the share-manager pod of pvc-disk is made once this pod has its node, and is steered to it"
+    assert f"  Afterwards:  {told}\n" in text
+
+
+NOT_FOLLOWED: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
+    "one that did not opt in": (a_pod("disk", opt_in=None), []),
+    "one that said no": (a_pod("disk", opt_in="false"), []),
+    "one without that claim": (a_pod(), []),
+    "one whose share-manager's pod is made already": (a_pod("disk"), [created()]),
+    "one whose share-manager runs": (a_pod("disk"), [builders.share_manager_pod("pvc-disk", nodeName="node-a")]),
+}
+
+
+@pytest.mark.parametrize(("pod", "more"), NOT_FOLLOWED.values(), ids=NOT_FOLLOWED)
+def test_any_other_vm_is_not_told_so(pod: dict[str, Any], more: list[dict[str, Any]]) -> None:
+    """Only what is true of its claims is said."""
+    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*cold_start.cluster(), *more]})
+    assert explained_in(pod, cluster=objects)["followers"] == []
+    assert "Afterwards" not in run(json.dumps(pod), cluster=objects).out
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Running"])
+def test_a_share_manager_pod_that_is_over_is_made_anew(phase: str) -> None:
+    """It has failed, or is being deleted: the next one follows the VM."""
+    over = builders.share_manager_pod("pvc-disk", phase=phase, deleting=phase == "Running", nodeName="node-a")
+    objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*cold_start.cluster(), over]})
+    assert explained_in(a_pod("disk"), cluster=objects)["followers"] == ["pvc-disk"]

@@ -1,0 +1,1 @@
+"""What people and Prometheus are told of VMs and of decisions."""

@@ -1,0 +1,1 @@
+"""Which nodes a pod is required to use, or prefers, and why."""

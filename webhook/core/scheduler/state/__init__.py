@@ -1,0 +1,1 @@
+"""What is known of nodes and pods: the counterpart of kube-scheduler's cache, snapshot and NodeInfo."""

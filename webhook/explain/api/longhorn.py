@@ -1,0 +1,83 @@
+"""The partial objects that a share-manager pod is derived from: Longhorn's longhorn.io/v1beta2, and StorageClass.
+
+Only fields that reach the pod and that some rule of core reads. Invariant: every field may be absent or null, as in
+webhook.core.objects.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from webhook.core.api.meta import ObjectMeta
+
+
+class VolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VolumeSpec: the access mode is rwo, rwx or rwop."""
+
+    access_mode: str | None = None
+    migratable: bool | None = None
+    data_engine: str | None = None
+
+
+class KubernetesStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """KubernetesStatus: the PersistentVolume of this volume, whose name may be any."""
+
+    pv_name: str | None = None
+
+
+class VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VolumeStatus."""
+
+    kubernetes_status: KubernetesStatus | None = None
+
+
+class Volume(Struct, rename="camel", frozen=True, kw_only=True):
+    """Volume; its name is the CSI volume handle."""
+
+    metadata: ObjectMeta
+    spec: VolumeSpec | None = None
+    status: VolumeStatus | None = None
+
+    @property
+    def persistent_volume(self) -> str:
+        """The name of its PersistentVolume; empty where it has none."""
+        found = self.status.kubernetes_status if self.status else None
+        return (found.pv_name if found else None) or ""
+
+
+class Setting(Struct, rename="camel", frozen=True, kw_only=True):
+    """Setting."""
+
+    value: str | None = None
+
+
+class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolumeSpec, as far as it names the class."""
+
+    storage_class_name: str | None = None
+
+
+class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.PersistentVolume."""
+
+    spec: PersistentVolumeSpec | None = None
+
+
+class TopologySelectorLabelRequirement(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.TopologySelectorLabelRequirement."""
+
+    key: str | None = None
+    values: list[str] | None = None
+
+
+class TopologySelectorTerm(Struct, rename="camel", frozen=True, kw_only=True):
+    """v1.TopologySelectorTerm."""
+
+    match_label_expressions: list[TopologySelectorLabelRequirement] | None = None
+
+
+class StorageClass(Struct, rename="camel", frozen=True, kw_only=True):
+    """storage.k8s.io/v1 StorageClass."""
+
+    parameters: dict[str, str] | None = None
+    allowed_topologies: list[TopologySelectorTerm] | None = None

@@ -1,0 +1,1 @@
+"""The pod that a VM or a volume would become."""

@@ -1,0 +1,214 @@
+"""VirtualMachine or VirtualMachineInstance -> the virt-launcher Pod that virt-controller would create from it.
+
+As much of the pod as core reads, no containers. What the object alone does not tell is named in a note, not guessed.
+Rules: kubevirt pkg/virt-controller/services/{template,nodeselectorrenderer,rendervolumes}.go and
+pkg/storage/backend-storage/backend-storage.go, v1.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.core.api.affinity import REQUIRED
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.explain.api.kubevirt import Instance, InstanceSpec, InstanceStatus, Status, VirtualMachine
+from webhook.explain.derive import notes as derive_notes
+from webhook.explain.derive import requests
+from webhook.explain.sources.cluster import Cluster
+from webhook.files.documents import BadDocument, Document
+
+_VIRTUAL_MACHINE: Final = "VirtualMachine"
+_DROPPED_ANNOTATIONS: Final = (
+    "kubectl.kubernetes.io",
+    "kubevirt.io/storage-observed-api-version",
+    "kubevirt.io/latest-observed-api-version",
+)
+_HOST_MODEL: Final = "host-model"
+_HOST_PASSTHROUGH: Final = "host-passthrough"
+_OBSOLETE_HOST_MODEL: Final = "node-labeller.kubevirt.io/obsolete-host-model"
+_CARRIED_OVER: Final = ("tolerations", "topologySpreadConstraints", "resourceClaims")
+_STATE: Final = "persistent-state-for"  # both the label of a backend storage claim and the start of its name
+_STATE_VOLUME: Final = "vm-state"
+_GENERATED: Final = r"-[a-z0-9]{5}"  # what the API server appends to a generateName, after KubeVirt's hyphen
+_TRACKING: Final = ("Initializing", "Enabled")  # changed block tracking keeps its bitmaps in the backend storage
+
+
+class Derived(Struct, frozen=True, kw_only=True):
+    """The pod as JSON, what of it is not known (`notes`), and likely mistakes in the object (`hints`)."""
+
+    pod: dict[str, Any]
+    notes: list[str]
+    hints: list[str]
+
+
+class _Machine(Struct, frozen=True, kw_only=True):
+    """What a VirtualMachine and a VirtualMachineInstance have in common: `meta` and `spec` are the instance's."""
+
+    name: str
+    namespace: str
+    meta: ObjectMeta
+    spec: InstanceSpec
+    raw_spec: dict[str, Any]
+    status: Status
+
+
+def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
+    """The pod that a VirtualMachine or VirtualMachineInstance would become.
+
+    Args:
+        document: the object.
+        cluster: where its backend storage claim is looked up.
+        namespace: the object's, where it states none.
+
+    Raises:
+        BadDocument: a field of the wrong type, or no name.
+    """
+    machine, notes, hints = (_of_vm if document.kind == _VIRTUAL_MACHINE else _of_vmi)(document, namespace)
+    if not machine.name:
+        raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
+    volumes = list(_volumes(machine))
+    if _needs_state(machine):
+        listed = cluster.claims(machine.namespace)
+        claim = _state_claim(machine, listed.items)
+        if claim is None:
+            claim = f"{_STATE}-{machine.name}-*"
+            known = f"no claim {claim} is there; KubeVirt makes one at the first start"
+            unknown = f"its claim {claim} is taken as absent, for claims could not be listed ({listed.problem})"
+            notes = [*notes, f"backend storage: {unknown if listed.problem else known}"]
+        volumes.append(_volume(_STATE_VOLUME, claim))
+    return Derived(
+        pod=_pod(machine, volumes),
+        notes=[*notes, *derive_notes.not_derived(machine.meta, machine.raw_spec)],
+        hints=hints,
+    )
+
+
+def _of_vm(document: Document, namespace: str) -> tuple[_Machine, list[str], list[str]]:
+    """The instance that a VirtualMachine stands for, with notes and hints on what stands beside its template."""
+    owner, raw = document.read(VirtualMachine), document.value["spec"]
+    template = owner.spec.template
+    machine = _Machine(
+        name=owner.metadata.name or "",
+        namespace=owner.metadata.namespace or namespace,
+        meta=template.metadata or ObjectMeta(),
+        spec=template.spec,
+        raw_spec=raw["template"]["spec"],
+        status=owner.status or Status(),
+    )
+    hints = derive_notes.misplaced(machine.meta, owner.metadata, "spec.template.metadata")
+    return machine, [derive_notes.CLUSTER, *derive_notes.unexpanded(raw)], list(hints)
+
+
+def _of_vmi(document: Document, namespace: str) -> tuple[_Machine, list[str], list[str]]:
+    """A VirtualMachineInstance, with notes and hints."""
+    instance = document.read(Instance)
+    machine = _Machine(
+        name=instance.metadata.name or "",
+        namespace=instance.metadata.namespace or namespace,
+        meta=instance.metadata,
+        spec=instance.spec,
+        raw_spec=document.value["spec"],
+        status=instance.status or Status(),
+    )
+    return machine, [derive_notes.CLUSTER], list(derive_notes.misplaced(machine.meta, None, "metadata"))
+
+
+def _pod(machine: _Machine, volumes: list[dict[str, Any]]) -> dict[str, Any]:
+    raw = machine.raw_spec
+    spec: dict[str, Any] = {"volumes": volumes, "nodeSelector": _node_selector(machine)}
+    spec["containers"] = requests.containers(raw)
+    affinity = _affinity(raw.get("affinity"), _cpu_model(machine.spec))
+    if affinity is not None:
+        spec["affinity"] = affinity
+    spec.update({field: raw[field] for field in _CARRIED_OVER if raw.get(field) is not None})
+    owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "name": machine.name, "controller": True}
+    kept = (machine.meta.annotations or {}).items()
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": f"{VIRT_LAUNCHER}-{machine.name}-",
+            "namespace": machine.namespace,
+            "labels": {**(machine.meta.labels or {}), LABEL_APP: VIRT_LAUNCHER},
+            "annotations": {
+                "kubevirt.io/domain": machine.name,
+                **{key: value for key, value in kept if not key.startswith(_DROPPED_ANNOTATIONS)},
+            },
+            "ownerReferences": [owner],
+        },
+        "spec": spec,
+    }
+
+
+def _volumes(machine: _Machine) -> Iterator[dict[str, Any]]:
+    """The volumes with a claim, those apart that were plugged into the running machine."""
+    status = machine.status.volume_status if isinstance(machine.status, InstanceStatus) else None
+    plugged = {volume.name for volume in status or () if volume.hotplug_volume is not None}
+    for volume in machine.spec.volumes or ():
+        if volume.claim and volume.name not in plugged:
+            yield _volume(volume.name or "", volume.claim)
+
+
+def _volume(name: str, claim: str) -> dict[str, Any]:
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+
+
+def _needs_state(machine: _Machine) -> bool:
+    tracking = machine.status.changed_block_tracking
+    return bool((machine.spec.domain and machine.spec.domain.keeps_state) or (tracking and tracking.state in _TRACKING))
+
+
+def _state_claim(machine: _Machine, claims: Iterable[PersistentVolumeClaim]) -> str | None:
+    """The backend storage claim: by its label, else by the name that old versions gave it, else by a generated one.
+
+    A bare prefix would take the claim of VM db-two for that of VM db.
+    """
+    there = [claim.metadata for claim in claims if not claim.metadata.deletion_timestamp]
+    base = f"{_STATE}-{machine.name}"
+    labelled = (meta.name for meta in there if meta.label(_STATE) == machine.name)
+    legacy = (meta.name for meta in there if meta.name == base)
+    pattern = re.compile(re.escape(base) + _GENERATED)
+    generated = (meta.name for meta in there if meta.label(_STATE) is None and pattern.fullmatch(meta.name or ""))
+    return next(labelled, None) or next(legacy, None) or next(generated, None)
+
+
+def _cpu_model(spec: InstanceSpec) -> str:
+    cpu = spec.domain.cpu if spec.domain else None
+    return (cpu.model if cpu else None) or _HOST_MODEL
+
+
+def _node_selector(machine: _Machine) -> dict[str, str]:
+    """KubeVirt's defaults, over them the machine's own, over those what its CPU and machine type ask for."""
+    spec, model = machine.spec, _cpu_model(machine.spec)
+    selector = {"kubevirt.io/schedulable": "true"}
+    if spec.architecture:
+        selector["kubernetes.io/arch"] = spec.architecture.lower()
+    selector |= spec.node_selector or {}
+    if model not in (_HOST_MODEL, _HOST_PASSTHROUGH):
+        selector[f"cpu-model.node.kubevirt.io/{model}"] = "true"
+    for found in (machine.status.machine, spec.domain.machine if spec.domain else None):
+        if found and found.type:
+            selector[f"machine-type.node.kubevirt.io/{found.type}"] = "true"
+            break
+    return selector
+
+
+def _affinity(own: dict[str, Any] | None, model: str) -> dict[str, Any] | None:
+    """The machine's affinity; for host-model every required term also refuses nodes whose host model is obsolete.
+
+    KubeVirt appends to empty terms too, so here, unlike in core, one that matched nothing comes to match.
+    """
+    if model != _HOST_MODEL:
+        return own
+    refusal = {"key": _OBSOLETE_HOST_MODEL, "operator": "DoesNotExist"}
+    node_affinity = (own or {}).get("nodeAffinity") or {}
+    required = node_affinity.get(REQUIRED)
+    terms = [{}] if required is None else required.get("nodeSelectorTerms") or []
+    narrowed = [{**term, "matchExpressions": [*(term.get("matchExpressions") or ()), refusal]} for term in terms]
+    return {**(own or {}), "nodeAffinity": {**node_affinity, REQUIRED: {"nodeSelectorTerms": narrowed}}}

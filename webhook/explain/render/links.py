@@ -1,0 +1,61 @@
+"""What stands behind a claim or a volume, one link a line: what it is, and how it is told. No rule, no layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.explain.chain.claim_chain import ClaimChain, PodLink, ShareManagerLink
+from webhook.explain.chain.volume_chain import ClaimLink, VMLink, VolumeChain
+
+Link = tuple[str, str]
+
+
+def of_claim(chain: ClaimChain) -> Iterator[Link]:
+    """From the claim towards its share-manager's pod, as far as it goes."""
+    if chain.phase or chain.access_modes:
+        yield "PersistentVolumeClaim", _claim_state(chain.phase, chain.access_modes)
+    if chain.persistent_volume:
+        yield "PersistentVolume", chain.persistent_volume
+    if chain.volume_handle:
+        yield "Longhorn volume", chain.volume_handle
+    yield from _share_manager(chain.share_manager, chain.pod)
+
+
+def of_volume(chain: VolumeChain) -> Iterator[Link]:
+    """The share-manager, then each claim with its VMs, then Longhorn's tickets."""
+    yield from _share_manager(chain.share_manager, chain.pod)
+    for claim in chain.claims:
+        yield from _claim(claim)
+    for ticket in chain.tickets:
+        yield "Ticket", f"{ticket.type or 'no type'}, {ticket.node or 'no node'}"
+
+
+def _share_manager(manager: ShareManagerLink | None, pod: PodLink | None) -> Iterator[Link]:
+    if manager:
+        yield "ShareManager", f"{manager.state or 'no state'}, ownerID {manager.owner_id or 'none'}"
+    if pod:
+        yield "Pod", _pod(pod)
+
+
+def _claim(claim: ClaimLink) -> Iterator[Link]:
+    if claim.persistent_volume:
+        yield "PersistentVolume", claim.persistent_volume
+    known = claim.phase or claim.access_modes
+    state = _claim_state(claim.phase, claim.access_modes) if known else "which could not be read, or is gone"
+    yield "PersistentVolumeClaim", f"{claim.claim}, {state}"
+    for vm in claim.vms or ():
+        yield "VM", f"{vm.vm}, {_wish(vm)}: pod {_pod(vm.pod)}"
+
+
+def _claim_state(phase: str | None, modes: list[str]) -> str:
+    return f"{phase or 'no phase'}, {', '.join(modes) or 'no access mode'}"
+
+
+def _pod(pod: PodLink) -> str:
+    state = f"{pod.phase or 'no phase'}{', terminating' if pod.terminating else ''}"
+    return f"{pod.name}, {state}, {f'on {pod.node}' if pod.node else 'not scheduled'}"
+
+
+def _wish(vm: VMLink) -> str:
+    said = "no annotation" if vm.annotation is None else f'"{vm.annotation}"'
+    return f"{'opted in' if vm.mode else 'not opted in'} ({said})"

@@ -1,0 +1,176 @@
+"""An Explanation as text for a terminal: sections with aligned columns as `kubectl describe` has, then a diff.
+
+Everything shown is in the Explanation; nothing is decided or looked up here. Names come from files, so control
+characters are shown, never sent to the terminal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from webhook.core.admit import Entry
+from webhook.core.opt_in import Mode
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
+from webhook.explain.chain.claim_chain import ClaimChain
+from webhook.explain.chain.evidence import NodeVerdict
+from webhook.explain.chain.volume_chain import VolumeChain
+from webhook.explain.explanation import Explanation
+from webhook.explain.render import links
+from webhook.explain.render.folded import folded
+from webhook.terminal import _DIFF_COLOR, _GREEN, _RESET, _printable, affinity_diff, columns
+
+MAX_NODES_LISTED: Final = 40
+"""More are counted by reason: a screen holds about this many lines, and the candidates are what matters."""
+
+_INDENT: Final = "  "
+_YELLOW: Final = "\x1b[33m"
+_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: _GREEN, Mode.PREFERRED.value: _YELLOW}
+_LINK_WIDTH: Final = len("PersistentVolumeClaim")  # so that the claims stand in line, however far each leads
+_OUTCOME: Final = "Outcome:"
+
+
+def render(explained: Explanation, *, color: bool) -> str:
+    """The whole text of one explanation, ending in a newline."""
+    outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
+    diff = _DIFF_COLOR if color else {}
+    lines = [
+        *map(_printable, _header(explained)),
+        *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
+        *(_section("Opt-in", _opt_in(explained)) if _is_launcher(explained) else ()),
+        *(_evidence_sections(explained) if _looked_at(explained) else ()),
+        *_section("Decision", _decision(explained), outcome),
+        *_section("Affinity", _affinity(explained), diff),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _header(explained: Explanation) -> Iterator[str]:
+    subject = explained.object
+    yield f"{subject.kind} {subject.namespace}/{subject.name} ({subject.source})"
+    yield f"{_INDENT}Cluster: {explained.cluster}"
+    for hint in explained.hints:
+        yield f"{_INDENT}Hint: {hint}"
+    for note in explained.notes:
+        yield f"{_INDENT}Note: {note}"
+
+
+def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
+    """A title and its lines; a line that starts with a key of `colors` is painted."""
+    yield ""
+    yield f"{title}:"
+    for line in map(_printable, lines):
+        color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
+        yield f"{_INDENT}{color}{line}{_RESET if color else ''}"
+
+
+def _running(explained: Explanation) -> list[str]:
+    rows = [
+        (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"no annotation {ANNOTATION_DECISION}")
+        for pod in explained.running
+    ]
+    return columns([("POD", "PHASE", "NODE", "DECIDED WHEN IT WAS CREATED"), *rows])
+
+
+def _counted(title: str, items: Sequence[object]) -> str:
+    return f"{title} ({len(items)})" if items else title
+
+
+def _is_launcher(explained: Explanation) -> bool:
+    """A share-manager pod has no opt-in of its own: its VMs have."""
+    return explained.entry == Entry.VIRT_LAUNCHER.title
+
+
+def _looked_at(explained: Explanation) -> bool:
+    """False for what is no new pod: it has no claims that could lead anywhere."""
+    return bool(explained.opt_in.opted_in or explained.claims or explained.volume or explained.nodes)
+
+
+def _evidence_sections(explained: Explanation) -> Iterator[str]:
+    if explained.volume:
+        yield from _section("Volume", _volume(explained.volume))
+    else:
+        yield from _section(_counted("Claims", explained.claims), _claims(explained))
+    yield from _section(_counted("Nodes", explained.nodes), _nodes(explained))
+
+
+def _opt_in(explained: Explanation) -> list[str]:
+    opt_in = explained.opt_in
+    besides = ", so claims and nodes are shown for information only" if _looked_at(explained) else ""
+    said = "none" if opt_in.annotation is None else f'{ANNOTATION_CO_SCHEDULE}: "{opt_in.annotation}"'
+    mode = opt_in.mode or f"none: the rules stop here{besides}"
+    return columns([("Annotation:", said), ("Mode:", mode), ("Cluster's mode:", opt_in.cluster_mode)])
+
+
+def _claims(explained: Explanation) -> Iterator[str]:
+    if not explained.claims:
+        yield "none"
+    for chain in explained.claims:
+        yield chain.claim
+        found = f"{chain.reason}: {chain.sentence.removeprefix(f'claim {chain.claim}: ')}"
+        rows = [("->", what, value) for what, value in links.of_claim(chain)]
+        yield from (f"{_INDENT}{line}" for line in columns([*rows, ("= ", _evidence(chain).ljust(_LINK_WIDTH), found)]))
+
+
+def _volume(chain: VolumeChain) -> Iterator[str]:
+    """What stands behind a volume, and what core found."""
+    yield chain.volume
+    rows = [("->", what, value) for what, value in links.of_volume(chain)]
+    for found in chain.consumers:
+        node = f"node {found.node}" if found.node else "no node"
+        rows.append(("= ", node.ljust(_LINK_WIDTH), f"{found.reason}: {found.sentence}"))
+    yield from (f"{_INDENT}{line}" for line in columns(rows))
+
+
+def _evidence(chain: ClaimChain) -> str:
+    if chain.node is None:
+        return "no node"
+    return f"node {chain.node}{'' if chain.firm else ' (a hint)'}"
+
+
+def _nodes(explained: Explanation) -> Iterator[str]:
+    if not explained.nodes:
+        yield "none"
+        return
+    listed, others = list(explained.nodes), Counter[str]()
+    if len(listed) > MAX_NODES_LISTED:
+        listed = [node for node in explained.nodes if node.candidate][:MAX_NODES_LISTED]
+        shown = {node.name for node in listed}
+        others = Counter(node.reason for node in explained.nodes if node.name not in shown)
+    if listed:
+        yield from columns([("NODE", "CANDIDATE", "FEASIBLE", "REASON"), *map(_node_row, listed)])
+    if others:
+        yield "others, by reason:" if listed else "no candidate; by reason:"
+        yield from columns([(f"{count:>6}", reason) for reason, count in others.most_common()])
+
+
+def _node_row(node: NodeVerdict) -> tuple[str, str, str, str]:
+    candidate, feasible = ("yes" if node.candidate else "-"), ("yes" if node.feasible else "no")
+    return node.name, candidate, feasible, node.reason if node.feasible else f"{node.reason}: {node.sentence}"
+
+
+def _decision(explained: Explanation) -> list[str]:
+    nodes = explained.required or [wish.node for wish in explained.preferred]
+    where = f" on {', '.join(nodes)}" if nodes else ""
+    is_wish = explained.preferred and not explained.required and _is_launcher(explained)
+    because = "Not required:" if is_wish else "Because:"
+    rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
+    if explained.preferred:
+        rows.append(("Preferred:", ", ".join(f"{wish.node} (weight {wish.weight})" for wish in explained.preferred)))
+    if explained.shortlist:
+        among = f"any of {len(explained.shortlist)} nodes, so that the scheduler looks at each (-o json names them; "
+        rows.append(("Short list:", f"{among}a server may choose others)"))
+    if explained.followers:
+        told = "is made once this pod has its node, and is steered to it"
+        rows.append(("Afterwards:", f"the share-manager pod of {', '.join(explained.followers)} {told}"))
+    if explained.annotation is not None:
+        rows.append(("Annotation:", f"{ANNOTATION_DECISION}: {explained.annotation}"))
+    return columns(rows)
+
+
+def _affinity(explained: Explanation) -> Iterator[str]:
+    before = explained.affinity.before
+    after, told = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
+    yield from affinity_diff(before, after)
+    yield from told

@@ -1,0 +1,1 @@
+"""Where the objects come from: a live cluster or files."""

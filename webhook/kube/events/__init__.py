@@ -1,0 +1,1 @@
+"""Events on VirtualMachineInstances: queued, paced and written."""

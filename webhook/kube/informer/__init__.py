@@ -1,0 +1,1 @@
+"""List and watch: caches of kinds that follow the API server."""
