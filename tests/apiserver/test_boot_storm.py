@@ -18,7 +18,8 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.replicas import Asked
 from support.drivers.scraping import scrape
 from support.scenarios.admitting import until
-from support.scenarios.boot_storm import Booting, Outcome, Storm, filler
+from support.scenarios.boot_storm import Booting, Outcome
+from support.scenarios.storm import Storm, filler
 
 VMS: Final = int(os.environ.get("STORM_VMS", "300"))
 ROUNDS: Final = range(int(os.environ.get("STORM_ROUNDS", "1")))

@@ -9,7 +9,8 @@ from typing import Any, Final
 import pytest
 from support.control_plane.installed import NAME
 from support.control_plane.kept import CONFIGURATION, Kept
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 
 from certs.rotation import state
 

@@ -16,7 +16,8 @@ import pytest
 from controlplane.build import programs
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_api import Api, ApiError
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api
 from support.objects import builders
 from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
 

@@ -12,7 +12,8 @@ import pytest
 from support.control_plane import vm_events
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubectl import Kubectl
 from support.control_plane.vm_events import clear, events, written
 from support.control_plane.vm_starts import Start, Starting, nodes

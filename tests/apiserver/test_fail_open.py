@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import pytest
 import trustme
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_api import ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Object
 from support.fakes.impostors import Answer, Said, impostor, mute, patched, reviewed
 from support.objects.builders import OPT_IN
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Self
 
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 
 UNSCHEDULED: Final = "nobody"  # a scheduler that does not exist: a pod described without a node stays without one
 

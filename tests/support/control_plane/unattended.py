@@ -2,7 +2,7 @@
 
 The test applies what a user applies, and gives no certificate. Only the port of the Service and of its clientConfig
 differs: it is a free one. The programs run with the arguments of their Deployments. The test plays the controllers,
-the kubelets and kube-proxy: it starts pods after the apply, mounts the Secret for each server (`kubelets`), and
+the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server (`kubelets`), and
 forwards the Service's address to the servers that listen (`proxy`).
 """
 

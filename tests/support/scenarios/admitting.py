@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 from support.drivers.serving import Client, Serving
 from support.objects.builders import DECISION, LONGHORN_NAMESPACE, NAMESPACE, virt_launcher_pod
 
