@@ -53,7 +53,7 @@ def dns_name(text: str) -> str:
     return text
 
 
-def names(text: str) -> tuple[str, ...]:
+def dns_names(text: str) -> tuple[str, ...]:
     """DNS names and addresses, with commas between them.
 
     Raises:
@@ -66,12 +66,12 @@ def names(text: str) -> tuple[str, ...]:
 
 
 _DNS: Final = Parsed("NAME", dns_name)
-_NAMES: Final = Parsed("NAMES", names)
+_NAMES: Final = Parsed("NAMES", dns_names)
 _LIFETIME: Final = Parsed("DURATION", duration)
 _SECONDS: Final = Parsed("SECONDS", lambda text: timedelta(seconds=seconds(text)))
 
 KUBECONFIG: Final = kubeconfig_options(ENVIRONMENT_PREFIX)
-KEPT: Final = (
+OBJECT_NAMES: Final = (
     _option(
         "--namespace", default=_NAME, metavar="NAMESPACE", type=_DNS, help="Namespace of the Service and of the Secret."
     ),
@@ -93,7 +93,7 @@ KEPT: Final = (
     ),
 )
 KEEP: Final = (
-    *KEPT,
+    *OBJECT_NAMES,
     _option("--lifetime", default="30d", type=_LIFETIME, help="How long a certificate is valid: 30d, 12h, 15m or 90s."),
     _option(
         "--renew-at",
@@ -140,7 +140,7 @@ INSPECT: Final = (
         "the Service of a live cluster, where it can be reached from here.",
     ),
     _option("--output", "-o", default="text", type=OneOf("text", "json"), help="Output format."),
-    *KEPT,
+    *OBJECT_NAMES,
     *KUBECONFIG,
 )
 ISSUE: Final = (

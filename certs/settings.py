@@ -42,7 +42,7 @@ class Keeping(Kept, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Say why the times can't work."""
         if not 0 < self.renew_at < 1:
-            when = "at once, for ever" if self.renew_at <= 0 else "after expiry"
+            when = "at once, again and again" if self.renew_at <= 0 else "after expiry"
             raise BadSettings(
                 f"--renew-at: got {self.renew_at:g}, which renews {when}; expected a fraction of the lifetime between "
                 "0 and 1, such as 2/3"

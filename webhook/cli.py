@@ -116,9 +116,10 @@ COMMANDS: Final = (
         "explain",
         short_help="Show what is decided for a VM, pod or Longhorn volume, and why",
         help="""\
-Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance, AdmissionReview or Longhorn volume: how each
-claim leads to its share-manager, or the volume to its VMs, what speaks for and against each node, the decision, and
-the affinity before and after it.
+Show what is decided for a Pod, VirtualMachine, VirtualMachineInstance, AdmissionReview or Longhorn volume, and why.
+
+The explanation shows how each claim leads to its share-manager, or the volume to its VMs. It shows what speaks for
+and against each node, the decision, and the affinity before and after the decision.
 
 For a VM the program derives the pod that the VM would become; for a volume, the share-manager pod of its next start.
 
@@ -145,7 +146,7 @@ no kubectl; with --manifests it reads files instead.""",
 kubectl get -A -o yaml node,csinode,pv,pvc,pod,sharemanagers.longhorn.io,nodes.longhorn.io,\\
 volumeattachments.longhorn.io > cluster.yaml
 kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o json""",
-        exit_codes="0 when every object gets an affinity (required or preferred), 1 when one is left unchanged, 2 for "
+        exit_codes="0 when every object gets an affinity (required or preferred), 1 when one is left unchanged. 2 for "
         "bad input, for an object that does not exist, and for a cluster that can't be reached.",
         params=[
             Argument(

@@ -207,7 +207,7 @@ async def connect(kubeconfig: Kubeconfig, places: Places) -> AsyncIterator[Clust
     Raises:
         BadKubeconfig: there is no way to an API server.
     """
-    configuration, _ = await api_client.load(kubeconfig)
+    configuration, _ = await api_client.load_kubeconfig(kubeconfig)
     client = api_client.open_client(configuration, "kubevirt-coschedule-certs")
     try:
         yield Cluster(client, places)

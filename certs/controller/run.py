@@ -18,7 +18,7 @@ from certs.controller.reconciler import Controller
 from certs.settings import Keeping
 from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.component_base.log_line import places as error_places
+from webhook.component_base.log_line import raised_at
 
 
 def run(keeping: Keeping, *, listen: Address, kubeconfig: Kubeconfig) -> int:
@@ -74,7 +74,7 @@ def _why(ended: asyncio.Task[None]) -> dict[str, object]:
     error = ended.exception()
     if error is None:
         return {"because": "it returned"}
-    return {"because": f"{type(error).__name__}: {error}", "at": error_places(error)}
+    return {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)}
 
 
 def _now() -> datetime:

@@ -25,7 +25,7 @@ _NAMES: Final = ["serve", "explain", "status", "demo", "version", "help", "compl
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
+    """Remove the settings of the user who runs the tests."""
     for option in (*SERVE_OPTIONS, *EXPLAIN):
         monkeypatch.delenv(option.envvar, raising=False)
 
@@ -151,7 +151,7 @@ TYPED: Final = {
 
 
 @pytest.mark.parametrize(("words", "problems"), TYPED.values(), ids=TYPED.keys())
-def test_what_is_typed_wrongly_is_told_at_once(
+def test_what_is_typed_wrongly_is_reported_at_once(
     words: str, problems: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every problem in a sentence of its own, where to read on, exit code 2, and nothing on standard output."""

@@ -81,7 +81,7 @@ SERVE: Final = (
         default="on",
         type=OnOrOff(),
         help="Whether the health address (--health-listen) also has the page with the VMs and the last decisions: on "
-        "or off. The page shows the names of VMs and nodes to whoever can connect.",
+        "or off. The page shows the names of VMs and nodes to everybody who can connect.",
     ),
     option(
         "--drain-seconds",

@@ -24,7 +24,7 @@ from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 _SHOWN_CHARS: Final = 200  # of what a library says
 
 
-async def load(kubeconfig: Kubeconfig) -> tuple[Configuration, Context]:
+async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Context]:
     """The configuration for a client, and where it leads.
 
     The service account is taken where this process runs as a pod and nobody names a kubeconfig; otherwise kubectl's
@@ -44,7 +44,7 @@ async def load(kubeconfig: Kubeconfig) -> tuple[Configuration, Context]:
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
         where = kubeconfig.file or os.environ.get("KUBECONFIG") or "~/.kube/config"
         raise BadKubeconfig(
-            f"{where}: {shown(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
+            f"{where}: {one_line(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
         ) from None
     # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
     # clusters' certificates do not have them.
@@ -64,7 +64,7 @@ def open_client(configuration: Configuration, user_agent: str) -> ApiClient:
         client = ApiClient(configuration)
     except (ssl.SSLError, OSError) as error:
         raise BadKubeconfig(
-            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {shown(error)}; expected PEM certificates"
+            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {one_line(error)}; expected PEM certificates"
         ) from None
     client.user_agent = user_agent
     return client
@@ -73,12 +73,12 @@ def open_client(configuration: Configuration, user_agent: str) -> ApiClient:
 def sentence(error: Exception) -> str:
     """Why there is no answer from the API server: what went wrong with the connection."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"the API server's certificate is not trusted: {shown(error.certificate_error)}"
+        return f"the API server's certificate is not trusted: {one_line(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientSSLError):
-        return f"no TLS with {error.host}:{error.port}: {shown(error.os_error)}"
+        return f"no TLS with {error.host}:{error.port}: {one_line(error.os_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
-        why = os.strerror(number) if number > 0 else shown(error.os_error.strerror or error.os_error)
+        why = os.strerror(number) if number > 0 else one_line(error.os_error.strerror or error.os_error)
         return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, TimeoutError):
         return "no answer in time"
@@ -86,10 +86,10 @@ def sentence(error: Exception) -> str:
         return "the API server's answer broke off"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the API server closed the connection"
-    return shown(error)
+    return one_line(error)
 
 
-def shown(error: object) -> str:
+def one_line(error: object) -> str:
     """What a library says, on one line of printable ASCII."""
     text = " ".join(str(error).split()) or type(error).__name__
     return ascii(text[:_SHOWN_CHARS])[1:-1]

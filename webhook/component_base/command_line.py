@@ -1,6 +1,6 @@
 """The command line of both programs: click's, with examples and exit codes in the help, and one failure scope.
 
-What a user can mend is a sentence on standard error and exit code 2. A reader that goes away (`| head`) is no error.
+What a user can repair is a sentence on standard error and exit code 2. A reader that goes away (`| head`) is no error.
 Invariant: nothing that is typed ends in a traceback.
 """
 
@@ -45,7 +45,7 @@ class _HelpFormatter(click.HelpFormatter):
         return super().getvalue().replace(_UNBROKEN_HYPHEN, "-")
 
 
-class Context(click.Context):
+class HelpContext(click.Context):
     """click's, with that help."""
 
     formatter_class = _HelpFormatter
@@ -61,7 +61,7 @@ class Command(click.Command):
         more: click's own arguments.
     """
 
-    context_class = Context
+    context_class = HelpContext
 
     def __init__(
         self, name: str, *, examples: str, exit_codes: str = "0 when all went well, 2 for bad input.", **more: Any
@@ -104,7 +104,7 @@ class Program(click.Group):
         more: click's own arguments.
     """
 
-    context_class = Context
+    context_class = HelpContext
 
     def __init__(self, name: str, *, executable: str, **more: Any) -> None:
         super().__init__(name, context_settings=_SETTINGS, **more)
@@ -132,7 +132,7 @@ def main(program: Program, argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.ENOSPC:
             return _refuse([f"can't write standard output: {error.strerror}"])
-        return 0  # whoever reads (head, less) has read enough
+        return 0  # the program that reads (head, less) has read enough
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     return code
@@ -151,7 +151,7 @@ def _open_streams() -> None:
 def _run(program: Program, words: list[str]) -> int:
     asked = os.environ.get(completion.variable(program.executable))
     if asked:
-        click.echo(completion.answer(program, program.executable, asked))
+        click.echo(completion.completions(program, program.executable, asked))
         return 0
     see = " ".join([program.title, *(word for word in words[:1] if word in program.commands)])
     try:

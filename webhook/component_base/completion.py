@@ -48,7 +48,7 @@ def script(program: click.Group, executable: str, shell: str) -> str:
     return _SHELLS[shell](program, {}, executable, variable(executable)).source()
 
 
-def answer(program: click.Group, executable: str, asked: str) -> str:
-    """What the program says to a shell that asks; nothing to one that is not of SHELLS."""
+def completions(program: click.Group, executable: str, asked: str) -> str:
+    """The completions of the command line that a shell asks about; none for a shell that is not one of SHELLS."""
     shell = _SHELLS.get(asked.removesuffix("_complete"))
     return shell(program, {}, executable, variable(executable)).complete() if shell else ""

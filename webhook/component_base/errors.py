@@ -1,4 +1,4 @@
-"""Errors that a user can mend: the command line prints the sentences of these errors only, and exits with 2."""
+"""Errors that a user can repair: the command line prints the sentences of these errors only, and exits with 2."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ def head(record: logging.LogRecord) -> dict[str, Any]:
         "message": record.getMessage(),
     }
     if record.exc_info and (error := record.exc_info[1]):
-        line |= {"error": f"{type(error).__name__}: {error}", "at": places(error)}
+        line |= {"error": f"{type(error).__name__}: {error}", "at": raised_at(error)}
     return line
 
 
-def places(error: BaseException) -> list[str]:
+def raised_at(error: BaseException) -> list[str]:
     """Where an error was raised and passed through, as FILE:LINE, outermost first."""
     return [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]

@@ -76,7 +76,7 @@ class _TrueOrFalse(click.types.BoolParamType):
         return value in (True, "true")
 
 
-def name(text: str) -> str:
+def any_name(text: str) -> str:
     """Any text but an empty one.
 
     Raises:
@@ -111,10 +111,10 @@ def count(text: str) -> int:
 
 ADDRESS: Final = Parsed("ADDRESS", address)
 COUNT: Final = Parsed("NUMBER", count)
-NAME: Final = Parsed("NAME", name)
-NAMESPACE: Final = Parsed("NAMESPACE", name)
+NAME: Final = Parsed("NAME", any_name)
+NAMESPACE: Final = Parsed("NAMESPACE", any_name)
 SECONDS: Final = Parsed("SECONDS", seconds)
-FILE: Final = click.Path(path_type=Path, readable=False)  # whoever opens the file says what is wrong with it
+FILE: Final = click.Path(path_type=Path, readable=False)  # the code that opens the file says what is wrong with it
 FILE.name = "FILE"
 
 

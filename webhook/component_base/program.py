@@ -8,7 +8,7 @@ import click
 
 from webhook import __version__
 from webhook.component_base import completion
-from webhook.component_base.command_line import Command, Context, Program
+from webhook.component_base.command_line import Command, HelpContext, Program
 from webhook.component_base.options import Argument, OneOf
 
 
@@ -39,7 +39,7 @@ def _help(program: Program) -> Command:
     def show(words: tuple[str, ...]) -> None:
         root = click.get_current_context().find_root()
         command = program.commands.get("".join(words[:1]))
-        context = Context(command, info_name=command.name, parent=root) if command else root
+        context = HelpContext(command, info_name=command.name, parent=root) if command else root
         click.echo(context.get_help())
 
     def names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

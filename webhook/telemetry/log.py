@@ -130,7 +130,7 @@ class Log:
 
 def failure(error: BaseException) -> dict[str, Any]:
     """Fields that tell an error without its words, which may quote what a caller sent: its type and its places."""
-    return {"error": type(error).__name__, "at": log_line.places(error)}
+    return {"error": type(error).__name__, "at": log_line.raised_at(error)}
 
 
 class TextFormatter(logging.Formatter):

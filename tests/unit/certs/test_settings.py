@@ -62,7 +62,7 @@ def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float
         *((options.duration, text) for text in ("", "30", "d", "0d", "-1d", "1.5d", "1w", "30 d", "1d12h")),
         *((options.fraction, text) for text in ("", "2", "1/0", "half", "-0.5", "3.1")),
         *((options.dns_name, text) for text in ("", "Web", "web/x", "-web", "web.", "a_b")),
-        *((options.names, text) for text in ("", ",", "a,,b", "a b", "A")),
+        *((options.dns_names, text) for text in ("", ",", "a,,b", "a b", "A")),
     ],
 )
 def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text: str) -> None:
@@ -87,7 +87,7 @@ def test_every_problem_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"renew_at": "1"}, "--renew-at: got 1, which renews after expiry; expected a fraction"),
         ({"renew_at": "7/3"}, "--renew-at: got 2.33333, which renews after expiry; expected a fraction"),
-        ({"renew_at": "0"}, "--renew-at: got 0, which renews at once, for ever; expected a fraction"),
+        ({"renew_at": "0"}, "--renew-at: got 0, which renews at once, again and again; expected a fraction"),
         (
             {"lifetime": "90s"},
             "--lifetime: got 90s, of which 30s are left when it is renewed; expected more than the 62m",

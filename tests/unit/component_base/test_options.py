@@ -1,4 +1,4 @@
-"""Options of both programs: where a value comes from, how it is read, and what a user is told of one that is wrong."""
+"""Options of both programs: where a value comes from, how it is read, and what is wrong with one that can't be used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.drivers.command_lines import values
 
 from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, NAME, Argument, OneOf, OnOrOff, Option, count, name, seconds
+from webhook.component_base.options import ADDRESS, NAME, Argument, OneOf, OnOrOff, Option, any_name, count, seconds
 from webhook.component_base.options import SECONDS as SECONDS_TYPE
 
 SECONDS: Final = {
@@ -60,9 +60,9 @@ def test_a_count_is_a_plain_number(text: str, expected: int | None) -> None:
 
 def test_a_name_is_any_text_but_none() -> None:
     """As it was typed."""
-    assert name(" a/b ") == " a/b "
+    assert any_name(" a/b ") == " a/b "
     with pytest.raises(ValueError, match=r"^expected a name$"):
-        name("")
+        any_name("")
 
 
 COMMAND: Final = Command(
@@ -177,7 +177,7 @@ WRONG: Final = {
 
 
 @pytest.mark.parametrize(("words", "environment", "problems"), WRONG.values(), ids=WRONG.keys())
-def test_every_value_that_can_not_be_used_is_told_at_once(
+def test_every_value_that_can_not_be_used_is_reported_at_once(
     words: str, environment: dict[str, str], problems: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What, got, expected; by the flag or the variable that it came from."""
@@ -188,7 +188,7 @@ def test_every_value_that_can_not_be_used_is_told_at_once(
     assert list(caught.value.problems) == problems
 
 
-def test_a_word_that_can_not_be_used_is_told_as_an_option_is() -> None:
+def test_a_word_that_can_not_be_used_is_reported_as_an_option_is() -> None:
     """By the name that the help gives it."""
     command = Command("fill", examples="fill", params=[Argument(["shape"], type=OneOf("round", "square"))])
     for words, problem in (

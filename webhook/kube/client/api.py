@@ -56,7 +56,7 @@ class Api:
         Raises:
             BadKubeconfig: there is none that can be used.
         """
-        configuration, context = await api_client.load(kubeconfig)
+        configuration, context = await api_client.load_kubeconfig(kubeconfig)
         return cls(kubeconfig, _client(configuration), context)
 
     @property
@@ -146,7 +146,7 @@ class Api:
         Raises:
             BadKubeconfig: they can't be read now.
         """
-        fresh, _ = await api_client.load(self._kubeconfig)
+        fresh, _ = await api_client.load_kubeconfig(self._kubeconfig)
         trust = _trust(fresh)
         if trust == self._trust:
             configuration = self._client.configuration
