@@ -57,6 +57,21 @@ def test_help_of_a_command_says_all_of_it(command: Command, words: str, capsys: 
     assert max(map(len, out.splitlines())) <= 120
 
 
+@pytest.mark.parametrize("columns", [50, 80, 200])
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_help_breaks_no_name_at_a_hyphen(
+    command: Command, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user copies names from the help. Its text is as wide as the terminal, and no wider than people read."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert cli.main([command.name, "--help"]) == 0
+    text = capsys.readouterr().out
+    described, _, options = text.partition("Examples:")[0], *text.partition("Options:")[1:]
+    lines = (described + options).splitlines()
+    assert [line for line in lines if re.search(r"\w-$", line)] == []
+    assert max(len(line) for line in lines if len(line.split()) > 1) <= min(columns, 100)
+
+
 @pytest.mark.parametrize("words", [["version"], ["--version"], ["-v"]], ids=" ".join)
 def test_version(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """The program's name and version on one line."""

@@ -125,14 +125,12 @@ def main(program: Program, argv: Sequence[str] | None = None) -> int:
     try:
         code = _run(program, list(sys.argv[1:] if argv is None else argv) or ["--help"])
         sys.stdout.flush()
-    except OSError as error:
-        if error.errno not in (errno.EPIPE, errno.ENOSPC):
-            raise
-        # Standard output takes no more, so that the interpreter must not try to write the rest as it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if error.errno == errno.ENOSPC:
-            return _refuse([f"can't write standard output: {error.strerror}"])
+    except BrokenPipeError:
         return 0  # the program that reads (head, less) has read enough
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return _refuse([f"can't write standard output: {error.strerror}"])
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
     return code
