@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
-
-from msgspec import Struct
 
 from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, MANIFESTS, option, two_clusters
 from webhook.component_base.errors import BadSettings
@@ -52,7 +51,8 @@ STATUS: Final = (
 )
 
 
-class StatusSettings(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class StatusSettings:
     """What `status` runs with: `names` of VMs, none for all of them.
 
     Raises:

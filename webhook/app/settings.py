@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
-
-from msgspec import Struct
 
 from webhook.cluster_options import (
     CONTEXT,
@@ -127,7 +126,8 @@ SERVE: Final = (
 )
 
 
-class ServeSettings(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class ServeSettings:
     """What `serve` runs with; with `manifests` nothing of a live cluster is read.
 
     Raises:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import click
-from msgspec import Struct
 
 from webhook.cluster_options import (
     CONTEXT,
@@ -56,7 +56,8 @@ EXPLAIN: Final = (
 )
 
 
-class ExplainSettings(Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class ExplainSettings:
     """What `explain` runs with: `names` of objects in the live cluster, or else a file of them.
 
     Raises:
