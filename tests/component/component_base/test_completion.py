@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.drivers.command_line_programs import CERTS, WEBHOOK, Program, ended
+from support.drivers.serving import ROOT
 
 each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda program: program.executable)
 COMPLETED: Final = {
@@ -77,3 +79,9 @@ def test_zsh_and_fish_replace_a_whole_word(program: Program, shell: str) -> None
     }
     told = program.run(**asking)
     assert (told.returncode, told.stdout, told.stderr) == (0, expected, "")
+
+
+def test_what_shells_complete_is_what_the_package_installs() -> None:
+    """A completion for a name that is no command would never be asked for."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert scripts == {program.executable: f"{program.module}.cli:main" for program in (WEBHOOK, CERTS)}
