@@ -82,6 +82,6 @@ def test_zsh_and_fish_replace_a_whole_word(program: Program, shell: str) -> None
 
 
 def test_what_shells_complete_is_what_the_package_installs() -> None:
-    """A completion for a name that is no command would never be asked for."""
+    """A shell never asks for the completions of a command that does not exist."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert scripts == {program.executable: f"{program.module}.cli:main" for program in (WEBHOOK, CERTS)}
