@@ -1,1 +1,3 @@
-"""The pod that a VM or a volume would become."""
+"""The pod that KubeVirt would create for a VM, or Longhorn for a volume. Every rule here cites KubeVirt's or
+Longhorn's source.
+"""

@@ -1,1 +1,1 @@
-"""Where the objects come from: a live cluster or files."""
+"""Where explain gets its objects: a live cluster or files. Nothing here decides or prints."""
