@@ -16,6 +16,8 @@ from typing import Final
 import grimp
 import pytest
 
+from webhook.core.reasons import Reason
+
 ROOT: Final = Path(__file__).parents[2]
 ARCHITECTURE: Final = ROOT / "docs/architecture.md"
 PLUGINS: Final = ROOT / "webhook/core/scheduler/plugins"
@@ -87,13 +89,23 @@ def rooms(package: str) -> str:
     return "\n".join(["| Room | What it is |", "|---|---|", *rows])
 
 
+def _reasons(path: Path) -> str:
+    """The codes of the reasons that a module gives, in the order of the table of reasons."""
+    names = {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Reason"
+    }
+    return ", ".join(f"`{reason.code}`" for reason in Reason if reason.name in names) or "-"
+
+
 def plugins() -> str:
-    """The table of the scheduler's plugins: upstream name, file, and what the file's docstring says."""
+    """The table of the scheduler's plugins: upstream name, file, and the reasons that the file gives."""
     rows = [
-        f"| {path.stem.title().replace('_', '')} | `{path.relative_to(ROOT)}` | {_summary(path)} |"
+        f"| {path.stem.title().replace('_', '')} | `{path.relative_to(ROOT)}` | {_reasons(path)} |"
         for path in sorted(PLUGINS.glob("[a-z]*.py"))
     ]
-    return "\n".join(["| Plugin of kube-scheduler | File | What it is |", "|---|---|---|", *rows])
+    return "\n".join(["| Plugin of kube-scheduler | File | Reasons |", "|---|---|---|", *rows])
 
 
 def render(text: str) -> str:
