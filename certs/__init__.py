@@ -1,6 +1,5 @@
-"""The certificate controller: issues the webhook's serving certificate, renews it, and publishes its authority to the
-API servers.
+"""The keeper of the serving certificate: issues it, renews it, and publishes its authority to the API servers.
 
-`rotation` decides on one step from what the cluster shows, `controller` takes the step, and `x509` makes the
-certificates. The two programs meet at mounted files.
+`plan` tells the story: what the cluster shows -> one step with its reason. `keep` takes the steps, `cluster` reads and
+writes, `pki` makes certificates. Nothing here knows `webhook`, nor the other way round: the two meet at mounted files.
 """

@@ -1,5 +1,5 @@
-"""The pure core: an AdmissionReview and a view of a cluster go in, an AdmissionReview with a patch comes out. No
-asyncio, sockets, clock, environment or logging may be here; import-linter checks it.
+"""The pure core: an AdmissionReview and a view of a cluster go in, an AdmissionReview with a patch comes out.
 
-The caller passes the cluster, the time and the policy in as arguments.
+No asyncio, no sockets, no clock, no environment and no logging may live below here; import-linter holds it.
+Whoever calls core passes the cluster and the policy in as arguments.
 """

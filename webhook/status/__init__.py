@@ -1,6 +1,7 @@
-"""The status subcommand: which VMs are with their share-manager, which are not, since when and why. It only reads.
+"""The status subcommand: which VMs are with their share-manager, which are not, since when and why.
 
-The state of a VM is the matter of `webhook.core.observe.vm_status`.
+What a VM's row says is core's (webhook.core.observe.vm_status); where the rows come from is `live`'s or
+`described`'s, how they look `text`'s, and what would bring a VM together again `plan`'s.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ EXIT_UNKNOWN: Final = 2
 
 
 def exit_code(rows: Sequence[VMStatus], missing: Sequence[str]) -> int:
-    """For scripts: 2 if one does not exist, 1 if one is apart or stuck, 2 if the state of one is unknown, else 0."""
+    """For scripts: 2 where one is not there, 1 where one is apart or stuck, 2 where one could not be told, else 0."""
     if missing:
         return EXIT_UNKNOWN
     if any(row.state in (State.APART, State.STUCK) for row in rows):

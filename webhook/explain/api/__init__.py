@@ -1,3 +1,1 @@
-"""The objects of KubeVirt and Longhorn that only explain reads, and how a user names objects. Objects that core reads
-are in `webhook.core.api`.
-"""
+"""KubeVirt's and Longhorn's objects as explain reads them, and how they are named."""

@@ -1,3 +1,1 @@
-"""The way from a claim to its share-manager, and from a volume to its VMs, step by step, for people. Core has decided
-before; nothing here decides.
-"""
+"""The way from claim to share-manager, and from volume to VMs, step by step."""

@@ -1,3 +1,1 @@
-"""The pod that KubeVirt would create for a VM, or Longhorn for a volume. Every rule here cites KubeVirt's or
-Longhorn's source.
-"""
+"""The pod that a VM or a volume would become."""

@@ -1,1 +1,1 @@
-"""An explanation as text. It reads an explanation and nothing of a cluster."""
+"""An explanation as text."""

@@ -1,1 +1,1 @@
-"""Where explain gets its objects: a live cluster or files. Nothing here decides or prints."""
+"""Where the objects come from: a live cluster or files."""
