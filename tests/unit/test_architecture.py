@@ -9,6 +9,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -34,9 +35,14 @@ _MAKE: Final = re.compile(r"`make ([a-z-]+)")
 _CODE_BLOCK: Final = re.compile(r"```.*?```", re.DOTALL)
 
 
+@cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph("webhook", "certs", cache_dir=None)
+
+
 def _arrows(package: str) -> dict[str, set[str]]:
     """Room of `package` -> the rooms of `package` that it imports. A room is a folder or module directly below."""
-    graph = grimp.build_graph("webhook", "certs", cache_dir=None)
+    graph = _graph()
 
     def room(module: str) -> str:
         return ".".join(module.split(".")[: package.count(".") + 2])
