@@ -12,6 +12,8 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
 7. The pod can run on that node (`placement.fit`).
 8. A virt-launcher pod must run on the node if the mode is required, the evidence is firm and the pod can run there.
    Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference.
+9. What an earlier answer wrote into the pod is removed first. A pod that already carries the result gets no patch
+   (`patch.unpatch`).
 
 An admission has three results: BadReview for a body that is not an AdmissionReview, the pod unchanged, or the pod with
 a patch. The webhook never rejects a pod.

@@ -1,1 +1,3 @@
-"""What users see of the VMs: the Events on them, their status, and how to restart them."""
+"""What users and operators see of VMs and decisions: the state of a VM, the command that restarts it, the content of
+Events. Nothing here changes a decision.
+"""
