@@ -129,23 +129,23 @@ def vm_pod(
 
 
 def claim_volume(name: str, claim: str) -> Object:
-    """A pod's volume that stands for a PersistentVolumeClaim."""
+    """Return a pod's volume for a PersistentVolumeClaim."""
     return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
 
 
 def ephemeral_volume(name: str) -> Object:
-    """A generic ephemeral volume: its claim is made after the pod, and named for it."""
+    """Return a generic ephemeral volume: its claim is created after the pod, and has a name from the pod's."""
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     return {"name": name, "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
 
 
 def on_node(name: str) -> Object:
-    """A NodeSelectorTerm that holds for exactly this node."""
+    """Return a NodeSelectorTerm that only this node matches."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
 
 
 def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, int] | None = None) -> Object:
-    """A spec.affinity that requires any of some terms and prefers nodes by name and weight."""
+    """Return a spec.affinity that requires any of some terms, and prefers nodes by name and weight."""
     inner: Object = {}
     if terms := list(required):
         inner["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
@@ -157,7 +157,7 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
 
 
 def written(name: str) -> Mapping[str, str]:
-    """The annotations that the webhook leaves on a pod that it pins to a node, and that had no affinity."""
+    """Return the annotations that the webhook writes on a pod without an affinity that it pins to a node."""
     term = NodeSelectorTerm(match_fields=[pin(name)])
     record = AppliedPatch(nodes=(name,), terms=((0, fingerprint(term)),), preferred=((name, 100, 1),))
     return {DECISION: f"required on {name}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
@@ -172,7 +172,7 @@ def review(
     namespace: str | None = NAMESPACE,
     **request: Any,
 ) -> Object:
-    """The AdmissionReview v1 that kube-apiserver sends about a pod; `request` takes fields of AdmissionRequest."""
+    """Return the AdmissionReview v1 that kube-apiserver sends for a pod; `request` takes fields of AdmissionRequest."""
     kind = {"group": "", "version": "v1", "kind": "Pod"} if kind is None else dict(kind)
     resource = {**kind, "resource": f"{kind.get('kind', '').lower()}s"}
     resource.pop("kind", None)

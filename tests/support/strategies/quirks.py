@@ -12,7 +12,7 @@ GONE = object()
 
 
 def disk(index: int) -> Object:
-    """The pod's volume of the claim `c<index>`."""
+    """Return the pod's volume of the claim `c<index>`."""
     return {"name": f"disk{index}", "persistentVolumeClaim": {"claimName": f"c{index}"}}
 
 
@@ -82,7 +82,7 @@ POD_QUIRKS: dict[str, list[Any]] = {
 
 
 def evenly(quirks: dict[str, list[Any]]) -> list[tuple[str, Any]]:
-    """(path, value) for each value, as many for each path: none is rare for being short of values."""
+    """Return (path, value) pairs, equally many for each path: a path with few values is as frequent as any other."""
     return [(path, value) for path, values in quirks.items() for value in (values * _EACH)[:_EACH]]
 
 

@@ -1,6 +1,6 @@
-"""Admissions as plain JSON: a healthy cluster and a plain pod, bent by a handful of quirks.
+"""Admissions as plain JSON: a healthy cluster and a plain pod, changed by a few quirks.
 
-Starting from what works keeps the deep cases common and shrinks to the one quirk that matters.
+Each example starts from a working one: deep cases are frequent, and a failure shrinks to the quirk that causes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NODE_LABELS = (
 
 @dataclass(frozen=True)
 class Scenario:
-    """One admission: the pod, the cluster, the operator's mode, and by which entry the API server asks where."""
+    """One admission: the pod, the cluster, the operator's mode, and the entry and namespace of the call."""
 
     pod: Object
     objects: tuple[Object, ...]
@@ -65,14 +65,14 @@ def _longhorn(kind: str, name: str, status: Object) -> Object:
 
 
 def node(index: int) -> Object:
-    """A healthy node."""
+    """Return a healthy node."""
     made = _object("v1", "Node", NODES[index], spec={}, status=copy.deepcopy(READY))
     made["metadata"]["labels"] = dict(NODE_LABELS[index])
     return made
 
 
 def chain(index: int, home: str) -> dict[str, Object]:
-    """What leads from claim `c<index>` to a share-manager whose pod runs on `home`."""
+    """Return the objects from claim `c<index>` to a share-manager whose pod runs on `home`."""
     claim = {"accessModes": ["ReadWriteMany"], "volumeName": f"pv{index}"}
     csi = {"driver": "driver.longhorn.io", "volumeHandle": f"h{index}", "volumeAttributes": {"share": "true"}}
     pod = _object("v1", "Pod", f"share-manager-h{index}", LONGHORN_NAMESPACE, spec={"nodeName": home})
@@ -87,8 +87,8 @@ def chain(index: int, home: str) -> dict[str, Object]:
     }
 
 
-def launcher(claim_count: int) -> Object:
-    """A launcher pod that opted in, with that many claims."""
+def opted_in_pod(claim_count: int) -> Object:
+    """Return a virt-launcher pod that opts in, with that many claims."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -130,7 +130,7 @@ _POD_QUIRKS = some(*evenly(POD_QUIRKS))
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
-    """A pod with up to four claims, on a cluster of up to four nodes."""
+    """Return a pod with up to four claims, on a cluster of up to four nodes."""
     homes = draw(st.lists(some(*NODES * 4, "ghost", "Bad_Name"), min_size=0 if draw(odds(20)) else 1, max_size=4))
     parts = {("node", i): node(i) for i in range(len(NODES))}
     if draw(st.booleans()):
@@ -156,7 +156,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 @st.composite
 def _pods(draw: st.DrawFn, claim_count: int) -> Object:
-    pod = launcher(claim_count)
+    pod = opted_in_pod(claim_count)
     if not draw(odds(3)):
         pod["spec"]["affinity"] = draw(AFFINITIES)
     if draw(odds(3)):

@@ -21,7 +21,7 @@ from support.models.outcomes import (
     node_affinity,
     outcome,
     places,
-    without_ours,
+    without_webhook_parts,
 )
 from support.strategies.affinity_shapes import NODES
 from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
@@ -69,7 +69,7 @@ def test_a_share_manager_pod_is_always_admitted_with_a_patch_that_applies(scenar
 def test_only_preferences_the_short_list_and_annotations_change(scenario: Scenario) -> None:
     """Longhorn's own fields stay, unknown ones included. Preferences are appended, terms are only added to."""
     before, after = scenario.pod, outcome(scenario.pod, scenario).pod
-    rests = [without_ours(pod) for pod in (before, after)]
+    rests = [without_webhook_parts(pod) for pod in (before, after)]
     pod_affinities = [rest["affinity"].pop("podAffinity", None) or {} for rest in rests]
     assert rests[1] == rests[0]
     assert {**pod_affinities[1], PREFERRED: 0} == {**pod_affinities[0], PREFERRED: 0}
