@@ -104,7 +104,7 @@ CHAIN_ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
         a_pod("fast"),
         [
             "    ->  Longhorn volume        vol-fast\n",
-            "    =   no node                ClaimNotReadWriteMany: its access modes are ReadWriteOnce, ",
+            "    =   no node                ClaimNotReadWriteMany: its access modes are ReadWriteOnce; ",
         ],
     ),
     "a claim without anything": (a_pod("bare"), ["  bare\n    =   no node                ClaimNotBound: "]),
