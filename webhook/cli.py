@@ -21,7 +21,7 @@ from webhook.errors import UserError
 from webhook.options import BadSettings, Option
 
 if TYPE_CHECKING:
-    from webhook.explain.sources.cluster import Cluster
+    from webhook.explain.sources.cluster_reader import Cluster
 
 PROGRAM: Final = "kubevirt-coschedule"
 EXIT_BAD_INPUT: Final = 2
@@ -81,14 +81,14 @@ def _status(values: Mapping[str, Any]) -> int:
 def _cluster(chosen: settings.ExplainSettings) -> Iterator[Cluster]:
     """What explain asks: the cluster that files describe, or a live one."""
     if chosen.manifests is None:
-        from webhook.explain.sources.live import connect  # noqa: PLC0415 - the API client takes a second to import
+        from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes a second to import
         from webhook.kube.client.api import Target  # noqa: PLC0415 - as connect
 
         target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
         with connect(target, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:
             yield cluster
         return
-    from webhook.explain.sources.described import Described  # noqa: PLC0415 - see the module
+    from webhook.explain.sources.manifests_reader import Described  # noqa: PLC0415 - see the module
     from webhook.files.manifests import Manifests  # noqa: PLC0415 - see the module
 
     namespace = chosen.longhorn_namespace

@@ -26,7 +26,7 @@ from webhook.app.handler import entries
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.explain.explanation import entry_of
+from webhook.explain.evaluate import entry_of
 from webhook.files.documents import BadDocument, read_file
 from webhook.files.manifests import Manifests
 from webhook.options import Address

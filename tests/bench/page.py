@@ -25,7 +25,7 @@ from support.drivers.browser import WIDE, Tab, browsing  # noqa: E402 - a script
 from support.drivers.paging import Object, Paged, paged, vm  # noqa: E402
 from support.objects.fleets import LATEST, served  # noqa: E402
 
-from webhook.page.news import Cursor  # noqa: E402
+from webhook.page.feed import Cursor  # noqa: E402
 
 
 class Plan(NamedTuple):

@@ -15,7 +15,7 @@ from webhook.core.observe import restart
 from webhook.core.patch.written import decode
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
 from webhook.explain.api import names
-from webhook.explain.sources.cluster import Cluster
+from webhook.explain.sources.cluster_reader import Cluster
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:

@@ -16,12 +16,14 @@ import msgspec
 
 from webhook.core.opt_in import Policy
 from webhook.errors import UserError
-from webhook.explain import explanation, question
+from webhook.explain import explain_request
 from webhook.explain.api import kubevirt, names
 from webhook.explain.api.names import Named
-from webhook.explain.explanation import Explanation, Question
+from webhook.explain.evaluate import explain
+from webhook.explain.explain_request import Question
+from webhook.explain.explanation import Explanation
 from webhook.explain.render import text
-from webhook.explain.sources.cluster import Cluster
+from webhook.explain.sources.cluster_reader import Cluster
 from webhook.files import documents
 from webhook.files.documents import BadDocument, Document
 from webhook.terminal import to_yaml
@@ -32,12 +34,12 @@ EXIT_PLACED: Final = 0
 EXIT_UNCHANGED: Final = 1
 _STDIN: Final = "-"
 _EXPLAINED: Final = frozenset(
-    {question.POD_KIND, question.REVIEW_KIND}
+    {explain_request.POD_KIND, explain_request.REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
 _EXPECTED: Final = (
     f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(kubevirt.API_VERSIONS)}) "
-    f"or AdmissionReview ({question.REVIEW_KIND[0]})"
+    f"or AdmissionReview ({explain_request.REVIEW_KIND[0]})"
 )
 
 __all__ = ["EXIT_PLACED", "EXIT_UNCHANGED", "names", "run"]
@@ -75,11 +77,11 @@ def run(  # noqa: PLR0913 - the flags of the subcommand, by name
     passed_over = ""
     if isinstance(asked, str):
         chosen, passed_over = _select(_read(asked, stdin), asked)
-        questions = [partial(question.of, document, cluster, within) for document in chosen]
+        questions = [partial(explain_request.of, document, cluster, within) for document in chosen]
     else:
         longhorn = policy.longhorn_namespace  # all of its volumes are there, whatever --namespace says
         questions = [
-            partial(question.by_name, named, cluster, longhorn if named.type is names.VOLUME else within)
+            partial(explain_request.by_name, named, cluster, longhorn if named.type is names.VOLUME else within)
             for named in asked
         ]
     explanations = _explain(questions, cluster, policy)
@@ -128,7 +130,7 @@ def _explain(questions: Iterable[Callable[[], Question]], cluster: Cluster, poli
     problems: list[str] = []
     for ask in questions:
         try:
-            explanations.append(explanation.explain(ask(), cluster, policy))
+            explanations.append(explain(ask(), cluster, policy))
         except UserError as error:
             problems += error.problems
     if problems:

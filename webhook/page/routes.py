@@ -12,7 +12,7 @@ from aiohttp import web
 
 from webhook.page import assets
 from webhook.page.assets import Asset
-from webhook.page.news import Cursor, Feed
+from webhook.page.feed import Cursor, Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"

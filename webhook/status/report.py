@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
+from typing import Final
 
 from msgspec import Struct
 
@@ -125,3 +126,19 @@ def _volume(volume: VolumeStatus) -> VolumeItem:
         reason=volume.why.reason.code,
         because=volume.why.sentence,
     )
+
+
+EXIT_TOGETHER: Final = 0
+EXIT_APART: Final = 1
+EXIT_UNKNOWN: Final = 2
+
+
+def exit_code(rows: Sequence[VMStatus], missing: Sequence[str]) -> int:
+    """For scripts: 2 where one is not there, 1 where one is apart or stuck, 2 where one could not be told, else 0."""
+    if missing:
+        return EXIT_UNKNOWN
+    if any(row.state in (State.APART, State.STUCK) for row in rows):
+        return EXIT_APART
+    if any(row.state is State.UNKNOWN for row in rows):
+        return EXIT_UNKNOWN
+    return EXIT_TOGETHER

@@ -14,7 +14,7 @@ from webhook.status.report import Asked
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import VMStatuses
-    from webhook.status.live import Live
+    from webhook.status.live_rows import Live
 
 _TYPES: Final = ("vm/", "vmi/")
 
@@ -29,7 +29,7 @@ def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: boo
     if chosen.manifests:
         return _described(chosen, out)
     from webhook.kube.client.api import Target  # noqa: PLC0415 - the API client takes a second to import
-    from webhook.status.live import connect  # noqa: PLC0415 - as Target
+    from webhook.status.live_rows import connect  # noqa: PLC0415 - as Target
 
     target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
     with connect(
@@ -48,11 +48,11 @@ def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: boo
 
 
 def _described(chosen: StatusSettings, out: Output) -> int:
-    from webhook.status import described  # noqa: PLC0415 - only here
+    from webhook.status import manifest_rows  # noqa: PLC0415 - only here
 
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has asked
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = described.rows(manifests, chosen.longhorn_namespace)
+    rows = manifest_rows.rows(manifests, chosen.longhorn_namespace)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
     return out.show(asked, rows, origin=str(chosen.manifests), at=now(), problems=())
 
@@ -77,12 +77,12 @@ def _watch(live: Live, asked: Asked, out: Output) -> None:
 
 
 def _plan(live: Live, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
-    from webhook.status import planning  # noqa: PLC0415 - as connect
+    from webhook.status import planner  # noqa: PLC0415 - as connect
 
     chosen = asked.rows(snapshot.rows)
     troubled = [row for row in chosen if row.state in report.TROUBLED]
     steps, version = live.plan(troubled) if troubled else ([], "")
     if steps:
-        out.write(planning.render(steps, live.origin, snapshot.at, version))
-    out.tell(planning.summary(steps))
+        out.write(planner.render(steps, live.origin, snapshot.at, version))
+    out.tell(planner.summary(steps))
     return out.conclude(asked, chosen, problems)

@@ -17,7 +17,7 @@ from support.objects.fleets import LATEST, served
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import KEPT, Decisions
-from webhook.page.news import Cursor, Feed
+from webhook.page.feed import Cursor, Feed
 from webhook.page.routes import WATCHERS
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from webhook.core.opt_in import Mode, Policy
 from webhook.explain import run as explain
-from webhook.explain.sources.described import Described
+from webhook.explain.sources.manifests_reader import Described
 from webhook.files import documents
 from webhook.files.manifests import Manifests
 

@@ -25,7 +25,7 @@ from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.options import Address
 from webhook.page.decisions import Decisions
-from webhook.page.news import Feed
+from webhook.page.feed import Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
 from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from webhook.explain.derive.virt_launcher import Derived, derive
-from webhook.explain.sources.described import Described
+from webhook.explain.sources.manifests_reader import Described
 from webhook.files import documents
 from webhook.files.manifests import Manifests
 

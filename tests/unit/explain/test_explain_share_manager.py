@@ -13,7 +13,7 @@ from support.scenarios.cold_start import PASSPHRASE, VOLUME, created, encrypted,
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
-from webhook.explain import explanation
+from webhook.explain.evaluate import _RUNNING_HINTS
 from webhook.files.documents import BadDocument
 
 COLD_START_TEXT = """\
@@ -171,7 +171,7 @@ def test_a_pod_that_has_its_node_is_told_to_ask_about_the_volume() -> None:
     found = explained(created(nodeName="node-a"), cold_start.cluster())
     assert (found["reason"], found["hints"]) == (
         "NodeAlreadySet",
-        [explanation._RUNNING_HINTS[Entry.SHARE_MANAGER]],
+        [_RUNNING_HINTS[Entry.SHARE_MANAGER]],
     )
     assert [consumer["node"] for consumer in found["volume"]["consumers"]] == ["node-b"]
 

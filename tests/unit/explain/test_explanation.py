@@ -16,8 +16,10 @@ from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind, NeedObjects, Ref
 from webhook.explain import explanation
 from webhook.explain.api import names
-from webhook.explain.sources import cluster
-from webhook.explain.sources.described import Described
+from webhook.explain.evaluate import _RUNNING_HINTS, explain
+from webhook.explain.explain_request import Question
+from webhook.explain.sources import cluster_reader
+from webhook.explain.sources.manifests_reader import Described
 from webhook.files.documents import BadDocument
 
 KEYS = [
@@ -98,9 +100,9 @@ def test_a_deeply_nested_object_is_bad_input() -> None:
     for _ in range(200_000):
         value = [value]
     subject = explanation.Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
-    question = explanation.Question(subject=subject, review={"request": value})
+    question = Question(subject=subject, review={"request": value})
     with pytest.raises(BadDocument, match=r"^stdin:1: Pod: nested too deeply$"):
-        explanation.explain(question, the_cluster(), Policy())
+        explain(question, the_cluster(), Policy())
 
 
 MODE_ROWS = {
@@ -167,7 +169,7 @@ def test_a_pod_that_has_its_node_is_told_to_ask_about_the_vm() -> None:
     """A running pod is left alone; the hint says what to explain instead."""
     found = explained(a_pod("root", nodeName="node-a"))
     assert found["reason"] == "NodeAlreadySet"
-    assert found["hints"] == [explanation._RUNNING_HINTS[Entry.VIRT_LAUNCHER]]
+    assert found["hints"] == [_RUNNING_HINTS[Entry.VIRT_LAUNCHER]]
     assert explained(a_pod("root"))["hints"] == []
 
 
@@ -202,7 +204,7 @@ def test_manifests_leave_nothing_unread() -> None:
     """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
     needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
-        cluster.settled(the_cluster(), lambda _: needs)
+        cluster_reader.settled(the_cluster(), lambda _: needs)
 
 
 class _Endless(Described):
@@ -216,7 +218,7 @@ def test_what_is_never_settled_is_given_up() -> None:
     """A core that goes on asking would be a bug, and no endless loop."""
     needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
-        cluster.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
+        cluster_reader.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 
 
 def test_the_facts_have_an_origin() -> None:

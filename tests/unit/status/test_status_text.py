@@ -4,8 +4,8 @@ import pytest
 from support.objects.fleets import LATER, disk, launcher, served, the_row
 
 from webhook.core.observe.vm_status import State
-from webhook.status import exit_code, text
-from webhook.status.report import Asked
+from webhook.status import text
+from webhook.status.report import Asked, exit_code
 
 NOW = "2026-01-02T06:30:00Z"
 

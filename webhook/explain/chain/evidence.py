@@ -22,7 +22,7 @@ from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
-from webhook.explain.sources.cluster import Cluster, settled
+from webhook.explain.sources.cluster_reader import Cluster, settled
 
 _ONLY: Final = {
     Entry.VIRT_LAUNCHER: "only nodes that a claim leads to are shown",

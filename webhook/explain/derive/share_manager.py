@@ -21,7 +21,7 @@ from webhook.core.api.longhorn import (
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import PersistentVolume, Setting, StorageClass, Volume
 from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster import Cluster
+from webhook.explain.sources.cluster_reader import Cluster
 from webhook.files.documents import Document
 
 _SHARED: Final = "rwx"

@@ -20,7 +20,7 @@ from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.explain.api.kubevirt import Instance, InstanceSpec, InstanceStatus, Status, VirtualMachine
 from webhook.explain.derive import notes as derive_notes
 from webhook.explain.derive import requests
-from webhook.explain.sources.cluster import Cluster
+from webhook.explain.sources.cluster_reader import Cluster
 from webhook.files.documents import BadDocument, Document
 
 _VIRTUAL_MACHINE: Final = "VirtualMachine"

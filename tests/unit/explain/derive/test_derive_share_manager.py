@@ -11,8 +11,8 @@ from support.drivers.explaining import the_cluster
 from webhook.explain.api.names import Type
 from webhook.explain.derive import share_manager
 from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster import Listed
-from webhook.explain.sources.described import Described
+from webhook.explain.sources.cluster_reader import Listed
+from webhook.explain.sources.manifests_reader import Described
 from webhook.files.documents import BadDocument, Document
 
 NAMESPACE: Final = "longhorn-system"

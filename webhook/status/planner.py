@@ -18,11 +18,11 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.patch.unpatch import taken_out
 from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, NeedObjects
-from webhook.explain.created import as_created
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
@@ -154,7 +154,8 @@ def _pod(value: Mapping[str, Any], instance: Mapping[str, Any]) -> Pod:
 
     Nor what an earlier migration added to its node selector, such as one of ours: the next starts from the VM itself.
     """
-    pod = msgspec.convert(as_created(dict(value)), Pod)
+    pod, _ = taken_out(msgspec.convert(value, Pod))
+    pod = replace(pod, spec=replace(pod.spec, node_name=None))
     own = (instance.get("spec") or {}).get("nodeSelector") or {}
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or plan.HOSTNAME in own:
         return pod

@@ -32,7 +32,7 @@ from webhook.kube.reader import ANSWER_SECONDS, reach
 from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.status.plan import Step
-from webhook.status.planning import Planner
+from webhook.status.planner import Planner
 
 _PASS_SECONDS: Final = 1.0  # between two looks at the caches, of which a look costs 6 us a VM
 _AGE_SECONDS: Final = 10.0  # after that what is shown is shown anew: the ages have gone on
@@ -59,7 +59,7 @@ def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, e
         everywhere: VMs of all namespaces instead.
 
     Raises:
-        UserError: as webhook.explain.sources.live.reach.
+        UserError: as webhook.explain.sources.live_reader.reach.
     """
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
     with reach(target) as (runner, api, origin):

@@ -6,6 +6,7 @@ taken back to what it was when it was created.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,9 +22,9 @@ from webhook.explain.api.names import Named
 from webhook.explain.created import as_created
 from webhook.explain.derive import share_manager
 from webhook.explain.derive.virt_launcher import derive
-from webhook.explain.explanation import Question, RunningPod, Subject
+from webhook.explain.explanation import RunningPod, Subject
 from webhook.explain.pods_now import stuck
-from webhook.explain.sources.cluster import Cluster
+from webhook.explain.sources.cluster_reader import Cluster
 from webhook.files.documents import Document
 
 POD_KIND: Final = ("v1", "Pod")
@@ -167,3 +168,13 @@ def _of_review(document: Document, namespace: str) -> Question:
         asked = {**asked, "request": {**asked["request"], "namespace": where}}
     name = meta.name or request.name or meta.generate_name
     return Question(subject=_subject(document, where, name), review=asked)
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What to explain: the AdmissionReview that the API server would send for `subject`."""
+
+    subject: Subject
+    review: dict[str, Any]
+    notes: Sequence[str] = ()
+    hints: Sequence[str] = ()
+    running: Sequence[RunningPod] = ()

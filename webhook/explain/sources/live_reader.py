@@ -27,7 +27,7 @@ from webhook.errors import UserError
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
-from webhook.explain.sources.cluster import Listed
+from webhook.explain.sources.cluster_reader import Listed
 from webhook.explain.sources.live_view import Listings, LiveView
 from webhook.files.documents import Document
 from webhook.kube import reader

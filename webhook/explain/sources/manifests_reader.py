@@ -8,7 +8,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.view import Ref
 from webhook.explain.api.names import Named, Type
-from webhook.explain.sources.cluster import Listed
+from webhook.explain.sources.cluster_reader import Listed
 from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
 
