@@ -8,20 +8,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
 from webhook import __version__, options, settings
-from webhook.core.opt_in import Policy
 from webhook.errors import UserError
 from webhook.options import BadSettings, Option
-
-if TYPE_CHECKING:
-    from webhook.explain.sources.cluster_reader import Cluster
 
 PROGRAM: Final = "kubevirt-coschedule"
 EXIT_BAD_INPUT: Final = 2
@@ -52,51 +47,21 @@ def _serve(values: Mapping[str, Any]) -> int:
 
 def _explain(values: Mapping[str, Any]) -> int:
     chosen = settings.ExplainSettings(**values)
-    from webhook.explain import run as explain  # noqa: PLC0415 - see the module
+    from webhook.explain import run  # noqa: PLC0415 - see the module
 
-    asked = explain.names.parse(chosen.names) or chosen.filename or ""
-    with _cluster(chosen) as cluster:
-        return explain.run(
-            asked,
-            cluster,
-            Policy(chosen.mode, chosen.longhorn_namespace),
-            output=chosen.output,
-            namespace=chosen.namespace,
-            stdin=sys.stdin,
-            stdout=sys.stdout,
-            stderr=sys.stderr,
-            color=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
-        )
+    return run.run(chosen, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 def _status(values: Mapping[str, Any]) -> int:
     chosen = settings.StatusSettings(**values)
     from webhook.status import run  # noqa: PLC0415 - see the module
 
-    color = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    return run.status(chosen, stdout=sys.stdout, stderr=sys.stderr, color=color)
+    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
-@contextmanager
-def _cluster(chosen: settings.ExplainSettings) -> Iterator[Cluster]:
-    """What explain asks: the cluster that files describe, or a live one."""
-    if chosen.manifests is None:
-        from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes a second to import
-        from webhook.kube.client.api import Target  # noqa: PLC0415 - as connect
-
-        target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
-        with connect(target, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:
-            yield cluster
-        return
-    from webhook.explain.sources.manifests_reader import Described  # noqa: PLC0415 - see the module
-    from webhook.files.manifests import Manifests  # noqa: PLC0415 - see the module
-
-    namespace = chosen.longhorn_namespace
-    described = Manifests.load(chosen.manifests, longhorn_namespace=namespace, headroom=chosen.guard)
-    if described.ignored:
-        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(described.ignored.items()))
-        _print(f"{chosen.manifests}: ignored what no rule reads: {counted}", sys.stderr)
-    yield Described(described, str(chosen.manifests))
+def _color() -> bool:
+    """Whether standard output takes ANSI colors."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def _demo(_: Mapping[str, Any]) -> int:

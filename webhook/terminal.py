@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 import yaml
 
 _NEVER_FOLDED: Final = 1 << 20  # characters: a sentence stays one line, to be found by grep
@@ -29,6 +30,11 @@ def to_yaml(*values: object) -> str:
         width=_NEVER_FOLDED,
     )
     return text
+
+
+def to_json(value: object) -> str:
+    """The value as indented JSON, with a line break at the end."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
 def affinity_diff(before: object, after: object) -> list[str]:

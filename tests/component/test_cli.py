@@ -273,4 +273,4 @@ def test_explain_counts_what_no_rule_reads(tmp_path: Path, capsys: pytest.Captur
     assert cli.main(["explain", "-f", str(pod), "--manifests", str(manifests), "-n", "vms"]) == 0
     out, err = capsys.readouterr()
     assert "required on node-a" in out
-    assert err == f"{manifests}: ignored what no rule reads: 2 v1 Secret\n"
+    assert err == f"{manifests}: ignored objects that no rule reads: 2 v1 Secret\n"

@@ -23,10 +23,10 @@ from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Re
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
-from webhook.explain.explain_request import Question
+from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.explanation import AffinityChange, Explanation, OptIn
 from webhook.explain.pods_now import gone_before
-from webhook.explain.sources.cluster_reader import Cluster, settled
+from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.files.documents import BadDocument
 
 _LOST: Final = frozenset(
@@ -52,23 +52,23 @@ _RUNNING_HINTS: Final = {
 }
 
 
-def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation:
+def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> Explanation:
     """Ask core, and tell all of it.
 
     Raises:
         BadDocument: core can't read the review.
     """
-    subject, entry = question.subject, entry_of(question.review)
-    unknown = _prepared(question.review, cluster) if entry is Entry.SHARE_MANAGER else []
+    subject, entry = request.subject, entry_of(request.review)
+    unknown = _prepared(request.review, cluster) if entry is Entry.SHARE_MANAGER else []
     try:
-        body = json.dumps(question.review, default=str).encode()
+        body = json.dumps(request.review, default=str).encode()
         answer = _answer(body, entry, subject.namespace, cluster, policy)
     except (BadReview, ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else error
         raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
     decision = answer.decision
-    found = evidence.of(answer, entry, subject.namespace, cluster, policy)
-    drawn = None if isinstance(decision, Leave) else decision
+    found = evidence.collect_evidence(answer, entry, subject.namespace, cluster, policy)
+    placed = None if isinstance(decision, Leave) else decision
     before, after = _before_and_after(answer, body)
     running = [_RUNNING_HINTS[entry]] if decision.why.reason is Reason.NODE_ALREADY_SET else []
     lost = [_READ_BY_YOU] if _LOST & {decision.why.reason.code, *found.reasons} else []
@@ -76,9 +76,9 @@ def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation
         object=subject,
         cluster=cluster.origin,
         entry=entry.title,
-        notes=[*question.notes, *unknown, *found.problem, *lost],
-        hints=[*question.hints, *running],
-        running=question.running,
+        notes=[*request.notes, *unknown, *found.problem, *lost],
+        hints=[*request.hints, *running],
+        running=request.running,
         opt_in=_opt_in(answer.pod, decision, policy),
         claims=found.claims,
         volume=found.volume,
@@ -86,9 +86,9 @@ def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation
         decision=answer.audit_annotations["decision"],
         reason=decision.why.reason.code,
         sentence=decision.why.sentence,
-        required=drawn.required if drawn else (),
-        preferred=drawn.preferred if drawn else (),
-        shortlist=drawn.shortlist if drawn else (),
+        required=placed.required if placed else (),
+        preferred=placed.preferred if placed else (),
+        shortlist=placed.shortlist if placed else (),
         followers=_followers(found, decision),
         annotation=_dig(after, "metadata", "annotations", ANNOTATION_DECISION),
         patch=answer.operations,
@@ -96,7 +96,7 @@ def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation
     )
 
 
-def _answer(body: bytes, entry: Entry, namespace: str, cluster: Cluster, policy: Policy) -> Answer:
+def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Answer:
     """What core answers. Pods are counted for one that asked for us alone: a large cluster has many.
 
     Raises as admit does.
@@ -105,11 +105,11 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: Cluster, policy:
     def ask(view: ClusterView) -> Answer | NeedObjects:
         return admit.admit(body, view, policy, entry)
 
-    first = settled(cluster, ask)
+    first = answer_when_read(cluster, ask)
     if first.pod is None:
         return first
-    cluster.know_room(gone_before(first.pod, namespace), needed=_opted_in(first.decision))
-    return settled(cluster, ask)
+    cluster.prepare_snapshot(gone_before(first.pod, namespace), needed=_opted_in(first.decision))
+    return answer_when_read(cluster, ask)
 
 
 def entry_of(review: Any) -> Entry:
@@ -118,14 +118,14 @@ def entry_of(review: Any) -> Entry:
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
 
 
-def _prepared(review: Any, cluster: Cluster) -> list[str]:
+def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
     """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
     try:
         volume = share_manager.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
     except msgspec.ValidationError:
         return []  # core says what is wrong with it
     cluster.node_names()
-    return list(cluster.know_volume(volume))
+    return list(cluster.prepare_volume(volume))
 
 
 def _followers(found: Evidence, decision: Decision) -> list[str]:

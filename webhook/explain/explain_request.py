@@ -20,11 +20,11 @@ from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named
 from webhook.explain.created import as_created
-from webhook.explain.derive import share_manager
-from webhook.explain.derive.virt_launcher import derive
+from webhook.explain.derive.share_manager import derive_share_manager
+from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.explain.explanation import RunningPod, Subject
-from webhook.explain.pods_now import stuck
-from webhook.explain.sources.cluster_reader import Cluster
+from webhook.explain.pods_now import stuck_hint
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.files.documents import Document
 
 POD_KIND: Final = ("v1", "Pod")
@@ -35,7 +35,7 @@ _AS_CREATED: Final = (
 )
 
 
-def of(document: Document, cluster: Cluster, namespace: str) -> Question:
+def request_for_document(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
     """What to ask about an object of a file.
 
     Args:
@@ -48,13 +48,13 @@ def of(document: Document, cluster: Cluster, namespace: str) -> Question:
     """
     match (document.api_version, document.kind):
         case kind if kind == REVIEW_KIND:
-            return _of_review(document, namespace)
+            return _request_for_review(document, namespace)
         case kind if kind == POD_KIND:
-            return _of_pod(document, document.value, namespace)
-    return _of_machine(document, cluster, namespace)
+            return _request_for_pod(document, document.value, namespace)
+    return _request_for_vm(document, cluster, namespace)
 
 
-def by_name(named: Named, cluster: Cluster, namespace: str) -> Question:
+def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> ExplainRequest:
     """What to ask about an object that the cluster has.
 
     Args:
@@ -67,41 +67,43 @@ def by_name(named: Named, cluster: Cluster, namespace: str) -> Question:
     """
     document = cluster.find(named, namespace)
     if named.type is names.VOLUME:
-        return _of_volume(document, cluster, namespace)
+        return _request_for_volume(document, cluster, namespace)
     if (document.api_version, document.kind) != POD_KIND:
-        return _of_machine(document, cluster, namespace)
-    question = _of_pod(document, as_created(document.value), namespace)
+        return _request_for_vm(document, cluster, namespace)
+    request = _request_for_pod(document, as_created(document.value), namespace)
     pod = document.read(Pod)
-    return msgspec.structs.replace(question, notes=[_AS_CREATED], hints=_stuck(cluster, pod), running=[_running(pod)])
-
-
-def _of_pod(document: Document, pod: dict[str, Any], namespace: str) -> Question:
-    meta = document.read(Pod).metadata
-    subject = _subject(document, meta.namespace or namespace, meta.name or meta.generate_name)
-    return Question(subject=subject, review=_review(pod, subject.namespace))
-
-
-def _of_machine(document: Document, cluster: Cluster, namespace: str) -> Question:
-    derived = derive(document, cluster, namespace)
-    subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
-    launchers = cluster.launchers(subject.name, subject.namespace)
-    unknown = [f"whether it runs now is not known: {launchers.problem}"] if launchers.problem else []
-    return Question(
-        subject=subject,
-        review=_review(derived.pod, subject.namespace),
-        notes=[*derived.notes, *unknown],
-        hints=[*derived.hints, *_stuck(cluster, *launchers.items)],
-        running=[_running(pod) for pod in launchers.items],
+    return msgspec.structs.replace(
+        request, notes=[_AS_CREATED], hints=_stuck_hints(cluster, pod), running=[_running(pod)]
     )
 
 
-def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question:
+def _request_for_pod(document: Document, pod: dict[str, Any], namespace: str) -> ExplainRequest:
+    meta = document.read(Pod).metadata
+    subject = _subject(document, meta.namespace or namespace, meta.name or meta.generate_name)
+    return ExplainRequest(subject=subject, review=_review(pod, subject.namespace))
+
+
+def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
+    derived = derive_virt_launcher(document, cluster, namespace)
+    subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
+    listed = cluster.pods_of_vmi(subject.name, subject.namespace)
+    unknown = [f"whether it runs now is not known: {listed.problem}"] if listed.problem else []
+    return ExplainRequest(
+        subject=subject,
+        review=_review(derived.pod, subject.namespace),
+        notes=[*derived.notes, *unknown],
+        hints=[*derived.hints, *_stuck_hints(cluster, *listed.items)],
+        running=[_running(pod) for pod in listed.items],
+    )
+
+
+def _request_for_volume(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
     """The next start of a volume's share-manager; beside it its pod that is there now."""
-    derived = share_manager.derive(document, cluster, namespace)
+    derived = derive_share_manager(document, cluster, namespace)
     subject = _subject(document, namespace, document.read(Volume).metadata.name)
     listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
     unknown = [f"whether it runs now is not known: {listed.problem}"] if listed.problem else []
-    return Question(
+    return ExplainRequest(
         subject=subject,
         review=_review(derived.pod, namespace),
         notes=[*derived.notes, *unknown],
@@ -110,8 +112,8 @@ def _of_volume(document: Document, cluster: Cluster, namespace: str) -> Question
     )
 
 
-def _stuck(cluster: Cluster, *pods: Pod) -> list[str]:
-    return [told for pod in pods if (told := stuck(pod, cluster))]
+def _stuck_hints(cluster: ClusterReader, *pods: Pod) -> list[str]:
+    return [told for pod in pods if (told := stuck_hint(pod, cluster))]
 
 
 def _running(pod: Pod) -> RunningPod:
@@ -158,7 +160,7 @@ class _Review(Struct):
     request: _ReviewRequest | None = None
 
 
-def _of_review(document: Document, namespace: str) -> Question:
+def _request_for_review(document: Document, namespace: str) -> ExplainRequest:
     """The review as it is. The API server always states the namespace of a pod; one written by hand may not."""
     request = document.read(_Review).request or _ReviewRequest()
     meta = (request.object or _ReviewObject()).metadata
@@ -167,10 +169,10 @@ def _of_review(document: Document, namespace: str) -> Question:
     if asked.get("request") and not request.namespace:
         asked = {**asked, "request": {**asked["request"], "namespace": where}}
     name = meta.name or request.name or meta.generate_name
-    return Question(subject=_subject(document, where, name), review=asked)
+    return ExplainRequest(subject=_subject(document, where, name), review=asked)
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class ExplainRequest(Struct, frozen=True, kw_only=True):
     """What to explain: the AdmissionReview that the API server would send for `subject`."""
 
     subject: Subject

@@ -15,7 +15,7 @@ from webhook.core.observe import restart
 from webhook.core.patch.written import decode
 from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
 from webhook.explain.api import names
-from webhook.explain.sources.cluster_reader import Cluster
+from webhook.explain.sources.cluster_reader import ClusterReader
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -33,7 +33,7 @@ def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
     return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.name(pod) == vm
 
 
-def stuck(pod: Pod, cluster: Cluster) -> str | None:
+def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
     """What to do about a pod that we have pinned, and that kube-scheduler finds no node for; None for any other."""
     told = pod.status.scheduled if pod.status else None
     written = decode(pod.metadata.annotation(ANNOTATION_WRITTEN))
@@ -44,7 +44,7 @@ def stuck(pod: Pod, cluster: Cluster) -> str | None:
     return f"{why.sentence}; a new pod is decided on by what is there then: {free}"
 
 
-def _restart(vm: str, namespace: str, cluster: Cluster) -> str:
+def _restart(vm: str, namespace: str, cluster: ClusterReader) -> str:
     found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
     if found.items:
         return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))

@@ -90,10 +90,10 @@ class Manifests:
         self._longhorn_nodes = within(LonghornNode, longhorn_namespace)
         self._attachments = within(VolumeAttachment, longhorn_namespace)
         every: list[Pod] = [pod for pod, _ in taken[Pod].values()]
-        self._launchers = [pod for pod in every if _is_launcher(pod)]
+        self._virt_launchers = [pod for pod in every if _is_virt_launcher(pod)]
         limits_of = {name: limits(node.spec) for name, node in within(CSINode, "").items()}
-        told = headroom is not None and _tells_room(self._nodes.values())
-        self._crowd = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if told else None
+        counts_pods = headroom is not None and _has_allocatable(self._nodes.values())
+        self._snapshot = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if counts_pods else None
 
     @classmethod
     def load(
@@ -142,9 +142,9 @@ class Manifests:
         """Every claim of a namespace, by name."""
         return [claim for key, claim in sorted(self._claims.items()) if key.namespace == namespace]
 
-    def launchers(self) -> Sequence[Pod]:
+    def all_virt_launchers(self) -> Sequence[Pod]:
         """Every virt-launcher pod."""
-        return self._launchers
+        return self._virt_launchers
 
     def usable_nodes(self) -> int:
         """How many of them are Ready and not cordoned."""
@@ -195,7 +195,7 @@ class Manifests:
 
     def snapshot(self) -> ListedSnapshot | None:
         """What the pods leave of the nodes; None where no node tells what it has."""
-        return self._crowd
+        return self._snapshot
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
         """Files are as they were written: a pod that is admitted does not come into them."""
@@ -209,11 +209,13 @@ class Manifests:
 
     def virt_launchers(self, claim: NamespacedName) -> list[Pod]:
         """Every virt-launcher pod that uses this claim."""
-        return [pod for pod in self._launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
+        return [
+            pod for pod in self._virt_launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)
+        ]
 
     def virt_launchers_on(self, namespace: str, node: str) -> list[Pod]:
         """The virt-launcher pods of a namespace that are on a node."""
-        return [p for p in self._launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
+        return [p for p in self._virt_launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
         """Longhorn's VolumeAttachment of a volume."""
@@ -234,9 +236,9 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _tells_room(nodes: Iterable[Node]) -> bool:
+def _has_allocatable(nodes: Iterable[Node]) -> bool:
     return any(node.status and node.status.allocatable for node in nodes)
 
 
-def _is_launcher(pod: Pod) -> bool:
+def _is_virt_launcher(pod: Pod) -> bool:
     return pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER

@@ -28,7 +28,7 @@ class Asset(Struct, frozen=True, kw_only=True):
     packed: bytes
 
 
-def load() -> Mapping[str, Asset]:
+def load_assets() -> Mapping[str, Asset]:
     """Path of the URL -> file; `/` is the page itself."""
     found: dict[str, Asset] = {}
     for file in resources.files(__package__).joinpath("static").iterdir():

@@ -19,14 +19,14 @@ class Decisions:
     def __init__(self) -> None:
         self.total = 0
         self._records: deque[AdmissionRecord] = deque(maxlen=KEPT)
-        self._news = asyncio.Event()
+        self._added = asyncio.Event()
 
     def note(self, record: AdmissionRecord) -> None:
         """Keep the record of a call."""
         self._records.append(record)
         self.total += 1
-        if not self._news.is_set():
-            self._news.set()
+        if not self._added.is_set():
+            self._added.set()
 
     def after(self, number: int) -> Sequence[AdmissionRecord]:
         """Those after this number that are still kept, oldest first; all where the number is not one of ours."""
@@ -36,5 +36,5 @@ class Decisions:
     async def until_after(self, number: int) -> None:
         """Wait for one after this number."""
         while self.total <= number:
-            self._news.clear()
-            await self._news.wait()
+            self._added.clear()
+            await self._added.wait()

@@ -1,4 +1,4 @@
-"""The page's paths: its files, and /api/state, which waits until there is news. GET and HEAD, and nothing is changed.
+"""The page's paths: its files, and /api/state, which waits until there is feed. GET and HEAD, and nothing is changed.
 
 What is shown comes from memory, and it is bounded how many wait for it: whoever looks takes nothing from the calls.
 """
@@ -35,9 +35,9 @@ HEADERS: Final = {
 }
 
 
-def page_handler(news: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
+def page_handler(feed: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
     """The page beside what else this address answers."""
-    files = assets.load()
+    files = assets.load_assets()
     watchers = 0
 
     async def handle(request: web.BaseRequest) -> web.Response:
@@ -53,7 +53,7 @@ def page_handler(news: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_S
             return refuse(503, f"{WATCHERS} pages are open on this replica; close one", {"Retry-After": "5"})
         watchers += 1
         try:
-            return await _sent(await _state(news, request, wait_seconds), request)
+            return await _sent(await _state(feed, request, wait_seconds), request)
         finally:
             watchers -= 1
 
@@ -70,13 +70,13 @@ def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
     return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
 
 
-async def _state(news: Feed, request: web.BaseRequest, wait_seconds: float) -> web.Response:
+async def _state(feed: Feed, request: web.BaseRequest, wait_seconds: float) -> web.Response:
     """Always gzipped: an eighth of a megabyte instead of several."""
     cursor = Cursor.parse(request.query.get("after", ""))
     if cursor is not None and request.method == "GET":
-        await news.wait(cursor, wait_seconds)
+        await feed.wait(cursor, wait_seconds)
     headers = {**HEADERS, "Cache-Control": "no-store", "Content-Type": "application/json", "Content-Encoding": "gzip"}
-    return web.Response(body=await news.body(cursor), headers=headers)
+    return web.Response(body=await feed.body(cursor), headers=headers)
 
 
 async def _sent(response: web.Response, request: web.BaseRequest) -> web.Response:

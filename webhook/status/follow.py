@@ -72,8 +72,8 @@ class Lines:
             self._out.tell(*(f"{self._origin}: not up to date: {problem}" for problem in snapshot.late))
         for row in self._asked.rows(changes.rows):
             self._tell(row, snapshot.at)
-        there = {(row.namespace, row.name) for row in changes.rows} if changes.whole else self._known.keys()
-        for key in sorted(self._known.keys() & set(changes.gone) | self._known.keys() - there):
+        existing = {(row.namespace, row.name) for row in changes.rows} if changes.whole else self._known.keys()
+        for key in sorted(self._known.keys() & set(changes.gone) | self._known.keys() - existing):
             del self._known[key]
             self._out.gone(*key, snapshot.at)
 

@@ -28,7 +28,7 @@ from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.reader import ANSWER_SECONDS, reach
+from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
 from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.status.plan import Step
@@ -49,7 +49,7 @@ class NotReadable(UserError):
 
 
 @contextmanager
-def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, everywhere: bool) -> Iterator[Live]:
+def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, everywhere: bool) -> Iterator[LiveRows]:
     """The live cluster, for as long as the block lasts.
 
     Args:
@@ -62,12 +62,12 @@ def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, e
         UserError: as webhook.explain.sources.live_reader.reach.
     """
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
-    with reach(target) as (runner, api, origin):
+    with connect_for_terminal(target) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
-        yield Live(runner, api, origin, longhorn_namespace, within)
+        yield LiveRows(runner, api, origin, longhorn_namespace, within)
 
 
-class Live:
+class LiveRows:
     """The rows behind one Api. `namespace` is empty for all."""
 
     def __init__(self, runner: asyncio.Runner, api: Api, origin: str, longhorn_namespace: str, namespace: str) -> None:

@@ -13,10 +13,10 @@ from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
 
 
-def rows(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
+def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
     """One for each VM that asked for co-scheduling; pods that state no namespace are in `default`."""
     groups: dict[NamespacedName, list[Pod]] = {}
-    for pod in manifests.launchers():
+    for pod in manifests.all_virt_launchers():
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.name(pod)), []).append(placed)

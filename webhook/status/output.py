@@ -13,6 +13,7 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.settings import StatusSettings
 from webhook.status import report, text
 from webhook.status.report import Asked, exit_code
+from webhook.terminal import to_json, to_yaml
 
 _TABLES: Final = ("table", "wide")
 
@@ -40,7 +41,7 @@ class Output:
         """Print what was asked for of all rows. Returns the exit code."""
         chosen = asked.rows(rows)
         if self._format not in _TABLES:
-            self._print(report.of(asked, chosen, cluster=origin, at=at, problems=problems))
+            self._print(report.build_report(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
         self.tell(text.summary(vm_status.counts(chosen)))
@@ -57,11 +58,9 @@ class Output:
 
     def _print(self, value: object) -> None:
         if self._format == "yaml":
-            from webhook.terminal import to_yaml  # noqa: PLC0415 - PyYAML, for this alone
-
             self.write(to_yaml(msgspec.to_builtins(value)))
         else:
-            self.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+            self.write(to_json(value))
 
     def change(self, row: VMStatus, at: str) -> None:
         """One row that has changed, as a line."""

@@ -26,7 +26,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 _CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
-class Machine(Struct, frozen=True, kw_only=True):
+class VMDetails(Struct, frozen=True, kw_only=True):
     """What is known of a VM beside its row.
 
     Attributes:
@@ -45,7 +45,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     notes: Sequence[str] = ()
 
 
-class Room:
+class TargetNode:
     """What a node has for pods, and what those take that are there or planned to come; or why that is not known."""
 
     def __init__(self, has: Mapping[str, int], load: NodeLoad, problem: str = "") -> None:
@@ -89,7 +89,7 @@ def targets(row: VMStatus) -> tuple[str, ...]:
 
 
 def step(
-    row: VMStatus, machine: Machine, known: ClusterView, nodes: ClusterView, there: Room | None
+    row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, target: TargetNode | None
 ) -> Step | NeedObjects:
     """What to do about a VM that is apart or stuck, or what must be read of `nodes` first.
 
@@ -98,9 +98,9 @@ def step(
         machine: what else is known of it.
         known: has its claims and volumes.
         nodes: has the nodes.
-        there: the room on the one node of its share-managers; a migration that is offered takes its part of it.
+        target: the room on the one node of its share-managers; a migration that is offered takes its part of it.
     """
-    anew = _anew(row, machine)
+    anew = _anew(row, vm)
     if row.state is State.STUCK:
         return Step(row=row, sentences=[f"a new pod is decided on by what is there then: {anew}"])
     places = targets(row)
@@ -108,41 +108,41 @@ def step(
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: no one migration can bring it to all of them"
         return Step(row=row, sentences=[many, start])
-    refusal = _refusal(row, machine)
+    refusal = _refusal(row, vm)
     if refusal:
         return Step(row=row, sentences=[f"not without downtime: {refusal}", start])
-    assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
-    found = share_managers.resolve(machine.pod, row.namespace, known)
+    assert vm.pod  # noqa: S101 - for the type checker: without one it is refused
+    found = share_managers.resolve(vm.pod, row.namespace, known)
     volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
-    verdict = feasibility.judge(places[0], machine.pod, volumes, nodes)
+    verdict = feasibility.judge(places[0], vm.pod, volumes, nodes)
     if isinstance(verdict, NeedObjects):
         return verdict
     node = nodes.node(places[0])
     hostname = None if isinstance(node, Gap) else node.metadata.label(HOSTNAME)
-    full = there.refusal(places[0], machine.pod) if there else None
+    full = target.refusal(places[0], vm.pod) if target else None
     if full or not verdict.feasible:
         return Step(row=row, sentences=[f"not without downtime: {(full or verdict.why).sentence}", start])
     if not hostname:
         return Step(row=row, sentences=[f"not without downtime: node {places[0]} has no label {HOSTNAME}", start])
-    unjudged = _unjudged(machine.pod)
-    if there:
-        unjudged += [f"whether there is room was not read: {there.problem}"] if there.problem else []
-        there.take(machine.pod)
-    sentences = [start, f"without downtime: to {places[0]}, by this live migration", *unjudged, *machine.notes]
+    unjudged = _unjudged(vm.pod)
+    if target:
+        unjudged += [f"whether there is room was not read: {target.problem}"] if target.problem else []
+        target.take(vm.pod)
+    sentences = [start, f"without downtime: to {places[0]}, by this live migration", *unjudged, *vm.notes]
     return Step(row=row, sentences=sentences, migration=_migration(row, hostname))
 
 
-def _anew(row: VMStatus, machine: Machine) -> str:
-    if machine.owner:
-        return restart.command(machine.owner, row.namespace, machine.run_strategy)
+def _anew(row: VMStatus, vm: VMDetails) -> str:
+    if vm.owner:
+        return restart.command(vm.owner, row.namespace, vm.run_strategy)
     return restart.unowned(row.name)
 
 
-def _refusal(row: VMStatus, machine: Machine) -> str:
+def _refusal(row: VMStatus, vm: VMDetails) -> str:
     """Why there is no migration to think of, whatever the node."""
     if row.migrating:
         return "it is being migrated now; look again when that is over"
-    return machine.unmigratable or machine.problem
+    return vm.unmigratable or vm.problem
 
 
 def _unjudged(pod: Pod) -> list[str]:

@@ -77,14 +77,16 @@ class Asked(Struct, frozen=True, kw_only=True):
 
     def missing(self, rows: Iterable[VMStatus]) -> list[str]:
         """The names that none of those rows has."""
-        there = {row.name for row in rows}
-        return [name for name in self.names if name not in there]
+        existing = {row.name for row in rows}
+        return [name for name in self.names if name not in existing]
 
     def _is_of(self, row: VMStatus) -> bool:
         return self.namespace in ("", row.namespace) and (not self.names or row.name in self.names)
 
 
-def of(asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, problems: Sequence[str]) -> Report:
+def build_report(
+    asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, problems: Sequence[str]
+) -> Report:
     """The report on the rows that were asked for."""
     return Report(
         cluster=cluster,

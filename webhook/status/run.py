@@ -14,12 +14,12 @@ from webhook.status.report import Asked
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import VMStatuses
-    from webhook.status.live_rows import Live
+    from webhook.status.live_rows import LiveRows
 
 _TYPES: Final = ("vm/", "vmi/")
 
 
-def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
+def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
     """Run with these settings; `color` says whether `stdout` takes ANSI colours. Returns the exit code.
 
     Raises:
@@ -52,7 +52,7 @@ def _described(chosen: StatusSettings, out: Output) -> int:
 
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has asked
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = manifest_rows.rows(manifests, chosen.longhorn_namespace)
+    rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
     return out.show(asked, rows, origin=str(chosen.manifests), at=now(), problems=())
 
@@ -67,7 +67,7 @@ def _name(word: str) -> str:
     return next((word.removeprefix(type_) for type_ in _TYPES if word.startswith(type_)), word)
 
 
-def _watch(live: Live, asked: Asked, out: Output) -> None:
+def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
     """Until whoever asked has seen enough: that is a KeyboardInterrupt, and the command line's."""
     if not out.is_screen:
         live.watch(Lines(out, asked, live.origin).show)
@@ -76,13 +76,13 @@ def _watch(live: Live, asked: Asked, out: Output) -> None:
         live.watch(screen.show)
 
 
-def _plan(live: Live, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
+def _plan(live: LiveRows, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
     from webhook.status import planner  # noqa: PLC0415 - as connect
 
     chosen = asked.rows(snapshot.rows)
     troubled = [row for row in chosen if row.state in report.TROUBLED]
     steps, version = live.plan(troubled) if troubled else ([], "")
     if steps:
-        out.write(planner.render(steps, live.origin, snapshot.at, version))
-    out.tell(planner.summary(steps))
+        out.write(planner.render_plan(steps, live.origin, snapshot.at, version))
+    out.tell(planner.plan_summary(steps))
     return out.conclude(asked, chosen, problems)

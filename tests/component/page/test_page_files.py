@@ -53,7 +53,7 @@ async def test_each_file_is_served_with_its_type_and_is_kept_by_its_etag(
 
 def test_no_file_is_left_out() -> None:
     """What is there is what the table above has."""
-    assert {path: each.content_type for path, each in assets.load().items()} == PATHS
+    assert {path: each.content_type for path, each in assets.load_assets().items()} == PATHS
 
 
 @pytest.mark.parametrize("path", ["/", "/page.js", "/api/state"])

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from webhook.core.opt_in import Mode, Policy
-from webhook.explain import run as explain
-from webhook.explain.sources.manifests_reader import Described
+from webhook.core.opt_in import Mode
+from webhook.explain.run import explain_in
+from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.manifests import Manifests
+from webhook.settings import ExplainSettings
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---
@@ -91,25 +92,40 @@ class Ran(NamedTuple):
     err: str
 
 
-def the_cluster(text: str = CLUSTER) -> Described:
+def the_cluster(text: str = CLUSTER) -> ManifestsReader:
     """The cluster that a text describes."""
     manifests = Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
-    return Described(manifests, "cluster.yaml")
+    return ManifestsReader(manifests, "cluster.yaml")
 
 
-def run(text: str, *, source: str = "-", mode: Mode = Mode.REQUIRED, cluster: str = CLUSTER, **flags: Any) -> Ran:
+def settings(source: str, **flags: Any) -> ExplainSettings:
+    """Settings of explain for one file, in the namespace `vms`; `flags` replaces single ones."""
+    defaults = {
+        "names": (),
+        "filename": source,
+        "manifests": None,
+        "kubeconfig": None,
+        "context": None,
+        "namespace": "vms",
+        "output": "text",
+        "mode": Mode.REQUIRED,
+        "watch_pods": "all",
+        "headroom": {},
+        "longhorn_namespace": "longhorn-system",
+    }
+    return ExplainSettings(**{**defaults, **flags})
+
+
+def run(text: str, *, source: str = "-", cluster: str = CLUSTER, color: bool = False, **flags: Any) -> Ran:
     """A run over stdin, or over the file `source`."""
     out, err = io.StringIO(), io.StringIO()
-    code = explain.run(
-        source,
+    code = explain_in(
         the_cluster(cluster),
-        Policy(mode),
-        output=flags.get("output", "text"),
-        namespace=flags.get("namespace", "vms"),
+        settings(source, **flags),
         stdin=io.StringIO(text),
         stdout=out,
         stderr=err,
-        color=flags.get("color", False),
+        color=color,
     )
     return Ran(code, out.getvalue(), err.getvalue())
 

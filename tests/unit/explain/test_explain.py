@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from support.drivers.explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, the_cluster
+from support.drivers.explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, settings, the_cluster
 
-from webhook.core.opt_in import Policy
-from webhook.explain import run as explain
+from webhook.explain.run import explain_in
 from webhook.files.documents import BadDocument
 
 KIND_ROWS = {
@@ -125,7 +124,7 @@ def test_other_kinds_are_passed_over_and_counted() -> None:
     text = as_yaml(service, a_pod("root"), service, {"apiVersion": "kubevirt.io/v1beta1", "kind": "VirtualMachine"})
     ran = run(text, output="json")
     assert ran.code == 0
-    assert ran.err.startswith("passed over 2 Service (v1), 1 VirtualMachine (kubevirt.io/v1beta1): expected a Pod (v1)")
+    assert ran.err.startswith("left out 2 Service (v1), 1 VirtualMachine (kubevirt.io/v1beta1): expected a Pod (v1)")
     assert ran.err.count("\n") == 1
     assert json.loads(ran.out)["object"]["source"] == "stdin:4"
 
@@ -200,17 +199,7 @@ def test_what_is_no_text_is_bad_input(source: str, what: str, tmp_path: Path) ->
     file.write_bytes(b"\xff")
     path = source if source == "-" else str(file)
     with file.open(encoding="utf-8") as stdin, pytest.raises(BadDocument, match=f"{what}: not UTF-8 text"):
-        explain.run(
-            path,
-            the_cluster(),
-            Policy(),
-            output="text",
-            namespace="vms",
-            stdin=stdin,
-            stdout=io.StringIO(),
-            stderr=io.StringIO(),
-            color=False,
-        )
+        explain_in(the_cluster(), settings(path), stdin=stdin, stdout=io.StringIO(), stderr=io.StringIO(), color=False)
 
 
 def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:

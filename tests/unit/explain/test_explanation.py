@@ -17,9 +17,9 @@ from webhook.core.view import Kind, NeedObjects, Ref
 from webhook.explain import explanation
 from webhook.explain.api import names
 from webhook.explain.evaluate import _RUNNING_HINTS, explain
-from webhook.explain.explain_request import Question
+from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.sources import cluster_reader
-from webhook.explain.sources.manifests_reader import Described
+from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files.documents import BadDocument
 
 KEYS = [
@@ -100,7 +100,7 @@ def test_a_deeply_nested_object_is_bad_input() -> None:
     for _ in range(200_000):
         value = [value]
     subject = explanation.Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
-    question = Question(subject=subject, review={"request": value})
+    question = ExplainRequest(subject=subject, review={"request": value})
     with pytest.raises(BadDocument, match=r"^stdin:1: Pod: nested too deeply$"):
         explain(question, the_cluster(), Policy())
 
@@ -204,10 +204,10 @@ def test_manifests_leave_nothing_unread() -> None:
     """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
     needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
-        cluster_reader.settled(the_cluster(), lambda _: needs)
+        cluster_reader.answer_when_read(the_cluster(), lambda _: needs)
 
 
-class _Endless(Described):
+class _Endless(ManifestsReader):
     """Reads whatever it is told to, to no avail."""
 
     def read(self, refs: Sequence[Ref]) -> None:
@@ -218,7 +218,7 @@ def test_what_is_never_settled_is_given_up() -> None:
     """A core that goes on asking would be a bug, and no endless loop."""
     needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
-        cluster_reader.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
+        cluster_reader.answer_when_read(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 
 
 def test_the_facts_have_an_origin() -> None:

@@ -116,7 +116,7 @@ class Domain(Struct, rename="camel", frozen=True, kw_only=True):
         return bool((tpm and tpm.enabled is not False and tpm.persistent) or (efi and efi.persistent))
 
 
-class InstanceSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceSpec."""
 
     domain: Domain | None = None
@@ -149,36 +149,36 @@ class Status(Struct, rename="camel", frozen=True, kw_only=True):
     changed_block_tracking: ChangedBlockTracking | None = None
 
 
-class InstanceStatus(Status, rename="camel", frozen=True, kw_only=True):
+class VMIStatus(Status, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceStatus."""
 
     volume_status: list[VolumeStatus] | None = None
 
 
-class Instance(Struct, rename="camel", frozen=True, kw_only=True):
+class VMI(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstance."""
 
     metadata: ObjectMeta
-    spec: InstanceSpec
-    status: InstanceStatus | None = None
+    spec: VMISpec
+    status: VMIStatus | None = None
 
 
-class Template(Struct, rename="camel", frozen=True, kw_only=True):
+class VMITemplateSpec(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceTemplateSpec."""
 
     metadata: ObjectMeta | None = None
-    spec: InstanceSpec
+    spec: VMISpec
 
 
-class MachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
+class VirtualMachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineSpec."""
 
-    template: Template
+    template: VMITemplateSpec
 
 
 class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
     """VirtualMachine."""
 
     metadata: ObjectMeta
-    spec: MachineSpec
+    spec: VirtualMachineSpec
     status: Status | None = None

@@ -1,7 +1,7 @@
 """ClaimChain: the objects between a claim and its share-manager, and what core found at their end.
 
 Looked up to be shown, by the names that core's finding gives: core has had them all read. Which of them counts was
-decided there.
+decided existing.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
     firm: bool
 
 
-def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
+def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    pvc = Gap.ABSENT if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
-    there = None if isinstance(pvc, Gap) else pvc
+    claim = Gap.ABSENT if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
+    existing = None if isinstance(claim, Gap) else claim
     handle = finding.volume_handle
     return ClaimChain(
         claim=finding.claim,
-        phase=there.status.phase if there and there.status else None,
-        access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
-        persistent_volume=there.spec.volume_name if there and there.spec else None,
+        phase=existing.status.phase if existing and existing.status else None,
+        access_modes=list((existing.spec.access_modes if existing and existing.spec else None) or ()),
+        persistent_volume=existing.spec.volume_name if existing and existing.spec else None,
         volume_handle=handle,
         share_manager=share_manager(handle, view) if handle else None,
         pod=share_manager_pod(handle, view) if handle else None,
@@ -79,10 +79,10 @@ def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
 
 def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
     """The ShareManager of a volume, where there is one."""
-    manager = view.share_manager(handle)
-    if isinstance(manager, Gap):
+    found = view.share_manager(handle)
+    if isinstance(found, Gap):
         return None
-    status = manager.status
+    status = found.status
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
 
 
@@ -93,7 +93,7 @@ def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
 
 
 def pod_link(pod: Pod) -> PodLink:
-    """What is shown of a pod that is there."""
+    """What is shown of a pod that is existing."""
     return PodLink(
         name=pod.metadata.name or "",
         phase=pod.status.phase if pod.status else None,

@@ -22,7 +22,7 @@ from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
-from webhook.explain.sources.cluster_reader import Cluster, settled
+from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 
 _ONLY: Final = {
     Entry.VIRT_LAUNCHER: "only nodes that a claim leads to are shown",
@@ -58,32 +58,32 @@ class Evidence(Struct, frozen=True, kw_only=True):
         yield from (consumer.reason for consumer in (self.volume.consumers if self.volume else ()))
 
 
-def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: Policy) -> Evidence:
+def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
     """The evidence for an answer; none at all for what is no new pod."""
     pod = answer.pod
     if pod is None:
         return Evidence()
     if entry is Entry.SHARE_MANAGER:
-        return _of_volume(pod, namespace, cluster, policy)
-    findings = settled(cluster, lambda view: share_managers.resolve(pod, namespace, view))
+        return _volume_evidence(pod, namespace, cluster, policy)
+    findings = answer_when_read(cluster, lambda view: share_managers.resolve(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
-    who = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    nodes, problem = _nodes(lambda name, view: fit.judge(name, who, view), candidates, cluster)
+    incoming = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
+    nodes, problem = _nodes(lambda name, view: fit.judge(name, incoming, view), candidates, cluster)
     return Evidence(
-        claims=[claim_chain.of(finding, namespace, cluster.view) for finding in findings],
+        claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
         problem=[f"{_ONLY[entry]}: {problem}"] if problem else [],
     )
 
 
-def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Evidence:
+def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
     """The evidence for a share-manager pod: it has no claim, and verdicts of its own."""
     volume = share_manager.volume_of(pod)
-    findings = settled(cluster, lambda view: consumers.resolve(volume, view, policy))
-    chain = settled(cluster, lambda view: volume_chain.of(volume, findings, view, policy))
+    findings = answer_when_read(cluster, lambda view: consumers.resolve(volume, view, policy))
+    chain = answer_when_read(cluster, lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
-    who = fit.applicant(pod, namespace)
-    nodes, problem = _nodes(lambda name, view: share_manager.judge(name, who, view), candidates, cluster)
+    incoming = fit.applicant(pod, namespace)
+    nodes, problem = _nodes(lambda name, view: share_manager.judge(name, incoming, view), candidates, cluster)
     notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
     view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is Gap.UNAVAILABLE:
@@ -92,19 +92,19 @@ def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Ev
 
 
 def _nodes(
-    judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: Cluster
+    judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: ClusterReader
 ) -> tuple[list[NodeVerdict], str]:
     """Every candidate and every node of the cluster, the candidates first; and what kept the others from us."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    judged = settled(cluster, lambda view: _all(judge(name, view) for name in names))
-    return [_verdict(verdict, candidates) for verdict in judged], listed.problem
+    results = answer_when_read(cluster, lambda view: _all(judge(name, view) for name in names))
+    return [_verdict(verdict, candidates) for verdict in results], listed.problem
 
 
-def _all(judged: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
+def _all(results: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
     verdicts: list[Verdict] = []
     unread: list[Ref] = []
-    for each in judged:
+    for each in results:
         if isinstance(each, NeedObjects):
             unread += each.refs
         else:

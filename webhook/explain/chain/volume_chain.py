@@ -69,7 +69,9 @@ class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
     consumers: Sequence[Consumer]
 
 
-def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy) -> VolumeChain | NeedObjects:
+def build_volume_chain(
+    volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy
+) -> VolumeChain | NeedObjects:
     """The objects between a volume and its findings, or what must be read to show them."""
     keys = view.volume_claims(volume)
     claims = () if isinstance(keys, Gap) else tuple(keys)
@@ -98,13 +100,13 @@ def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Poli
 
 
 def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
-    pvc, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
-    there = None if isinstance(pvc, Gap) else pvc
+    claim, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
+    existing = None if isinstance(claim, Gap) else claim
     return ClaimLink(
         claim=f"{key.namespace}/{key.name}",
-        persistent_volume=there.spec.volume_name if there and there.spec else None,
-        phase=there.status.phase if there and there.status else None,
-        access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
+        persistent_volume=existing.spec.volume_name if existing and existing.spec else None,
+        phase=existing.status.phase if existing and existing.status else None,
+        access_modes=list((existing.spec.access_modes if existing and existing.spec else None) or ()),
         vms=None if isinstance(pods, Gap) else [_vm(pod, policy) for pod in pods if not kubevirt.is_finished(pod)],
     )
 

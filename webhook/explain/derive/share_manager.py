@@ -21,7 +21,7 @@ from webhook.core.api.longhorn import (
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import PersistentVolume, Setting, StorageClass, Volume
 from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster_reader import Cluster
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.files.documents import Document
 
 _SHARED: Final = "rwx"
@@ -56,7 +56,7 @@ class _Parts:
             self.notes.append(f"{what} can't be read ({error}), so Longhorn does without it")
 
 
-def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
+def derive_share_manager(document: Document, cluster: ClusterReader, namespace: str) -> Derived:
     """The pod of a volume of Longhorn's.
 
     Args:
@@ -103,7 +103,7 @@ def _hints(volume: Volume) -> Iterator[str]:
         yield "the volume has no PersistentVolume: Longhorn makes no share-manager pod before it has one"
 
 
-def _add_settings(parts: _Parts, cluster: Cluster, namespace: str) -> None:
+def _add_settings(parts: _Parts, cluster: ClusterReader, namespace: str) -> None:
     """What Longhorn adds to every component that it manages."""
     settings = {"taint-toleration": parts.tolerate, "system-managed-components-node-selector": parts.select}
     for name, take in settings.items():
@@ -114,7 +114,7 @@ def _add_settings(parts: _Parts, cluster: Cluster, namespace: str) -> None:
             take(f"Longhorn's setting {name}", found.read(Setting).value or "")
 
 
-def _storage_class(volume: Volume, cluster: Cluster, parts: _Parts) -> StorageClass | None:
+def _storage_class(volume: Volume, cluster: ClusterReader, parts: _Parts) -> StorageClass | None:
     """The class of the volume's PersistentVolume. Longhorn goes on without one that is not there."""
     if not volume.persistent_volume:
         return None

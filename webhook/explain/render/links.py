@@ -10,7 +10,7 @@ from webhook.explain.chain.volume_chain import ClaimLink, VMLink, VolumeChain
 Link = tuple[str, str]
 
 
-def of_claim(chain: ClaimChain) -> Iterator[Link]:
+def claim_links(chain: ClaimChain) -> Iterator[Link]:
     """From the claim towards its share-manager's pod, as far as it goes."""
     if chain.phase or chain.access_modes:
         yield "PersistentVolumeClaim", _claim_state(chain.phase, chain.access_modes)
@@ -21,7 +21,7 @@ def of_claim(chain: ClaimChain) -> Iterator[Link]:
     yield from _share_manager(chain.share_manager, chain.pod)
 
 
-def of_volume(chain: VolumeChain) -> Iterator[Link]:
+def volume_links(chain: VolumeChain) -> Iterator[Link]:
     """The share-manager, then each claim with its VMs, then Longhorn's tickets."""
     yield from _share_manager(chain.share_manager, chain.pod)
     for claim in chain.claims:

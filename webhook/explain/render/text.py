@@ -31,14 +31,14 @@ _LINK_WIDTH: Final = len("PersistentVolumeClaim")  # so that the claims stand in
 _OUTCOME: Final = "Outcome:"
 
 
-def render(explained: Explanation, *, color: bool) -> str:
+def render_explanation(explained: Explanation, *, color: bool) -> str:
     """The whole text of one explanation, ending in a newline."""
     outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
     diff = _DIFF_COLOR if color else {}
     lines = [
         *map(_printable, _header(explained)),
         *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
-        *(_section("Opt-in", _opt_in(explained)) if _is_launcher(explained) else ()),
+        *(_section("Opt-in", _opt_in(explained)) if _is_virt_launcher(explained) else ()),
         *(_evidence_sections(explained) if _looked_at(explained) else ()),
         *_section("Decision", _decision(explained), outcome),
         *_section("Affinity", _affinity(explained), diff),
@@ -77,7 +77,7 @@ def _counted(title: str, items: Sequence[object]) -> str:
     return f"{title} ({len(items)})" if items else title
 
 
-def _is_launcher(explained: Explanation) -> bool:
+def _is_virt_launcher(explained: Explanation) -> bool:
     """A share-manager pod has no opt-in of its own: its VMs have."""
     return explained.entry == Entry.VIRT_LAUNCHER.title
 
@@ -109,14 +109,14 @@ def _claims(explained: Explanation) -> Iterator[str]:
     for chain in explained.claims:
         yield chain.claim
         found = f"{chain.reason}: {chain.sentence.removeprefix(f'claim {chain.claim}: ')}"
-        rows = [("->", what, value) for what, value in links.of_claim(chain)]
+        rows = [("->", what, value) for what, value in links.claim_links(chain)]
         yield from (f"{_INDENT}{line}" for line in columns([*rows, ("= ", _evidence(chain).ljust(_LINK_WIDTH), found)]))
 
 
 def _volume(chain: VolumeChain) -> Iterator[str]:
     """What stands behind a volume, and what core found."""
     yield chain.volume
-    rows = [("->", what, value) for what, value in links.of_volume(chain)]
+    rows = [("->", what, value) for what, value in links.volume_links(chain)]
     for found in chain.consumers:
         node = f"node {found.node}" if found.node else "no node"
         rows.append(("= ", node.ljust(_LINK_WIDTH), f"{found.reason}: {found.sentence}"))
@@ -153,7 +153,7 @@ def _node_row(node: NodeVerdict) -> tuple[str, str, str, str]:
 def _decision(explained: Explanation) -> list[str]:
     nodes = explained.required or [wish.node for wish in explained.preferred]
     where = f" on {', '.join(nodes)}" if nodes else ""
-    is_wish = explained.preferred and not explained.required and _is_launcher(explained)
+    is_wish = explained.preferred and not explained.required and _is_virt_launcher(explained)
     because = "Not required:" if is_wish else "Because:"
     rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
     if explained.preferred:

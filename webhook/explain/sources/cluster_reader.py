@@ -16,18 +16,18 @@ from webhook.core.view import ClusterView, NeedObjects, Ref
 from webhook.explain.api.names import Named, Type
 from webhook.files.documents import Document
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _ROUNDS_MAX: Final = 16  # from a claim to a node and Longhorn's word on it are five
 
 
-class Listed(Struct, Generic[T], frozen=True):
+class Listed(Struct, Generic[_T], frozen=True):
     """Every object of a question, or none of them, and then the `problem` that kept them from us."""
 
-    items: Sequence[T] = ()
+    items: Sequence[_T] = ()
     problem: str = ""
 
 
-class Cluster(Protocol):
+class ClusterReader(Protocol):
     """What can be asked."""
 
     @property
@@ -57,11 +57,11 @@ class Cluster(Protocol):
         """Every claim of a namespace."""
         ...
 
-    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
+    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
         """Have the next `view` know what the pods but these leave of the nodes, where that is `needed` or known."""
         ...
 
-    def know_volume(self, volume: str) -> Sequence[str]:
+    def prepare_volume(self, volume: str) -> Sequence[str]:
         """Have the next `view` know which claims and VMs use a Longhorn volume; what of that can't be known."""
         ...
 
@@ -77,12 +77,12 @@ class Cluster(Protocol):
         """The object of that name where there is one."""
         ...
 
-    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """The virt-launcher pods that a VirtualMachineInstance has now."""
         ...
 
 
-def settled(cluster: Cluster, ask: Callable[[ClusterView], T | NeedObjects]) -> T:
+def answer_when_read(cluster: ClusterReader, ask: Callable[[ClusterView], _T | NeedObjects]) -> _T:
     """The answer of core once everything that it needs was read."""
     for _ in range(_ROUNDS_MAX):
         answer = ask(cluster.view)

@@ -36,7 +36,7 @@ from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.api import Api, Target
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
-from webhook.kube.reader import reach
+from webhook.kube.reader import connect_for_terminal
 from webhook.kube.records.pods import REPLICA_LABELS
 
 _FINISHED: Final = ("Succeeded", "Failed")
@@ -52,16 +52,16 @@ class NotFound(UserError):
 @contextmanager
 def connect(
     target: Target, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
-) -> Iterator[Live]:
+) -> Iterator[LiveReader]:
     """The live cluster, for as long as the block lasts; without `headroom` its room is not asked about.
 
-    Raises as `reach` does.
+    Raises as `connect_for_terminal` does.
     """
-    with reach(target) as (runner, api, origin):
-        yield Live(runner, api, origin, longhorn_namespace, headroom)
+    with connect_for_terminal(target) as (runner, api, origin):
+        yield LiveReader(runner, api, origin, longhorn_namespace, headroom)
 
 
-class Live:
+class LiveReader:
     """The cluster behind one Api."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Live:
             found[Ref(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
         return found
 
-    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
+    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
         """List the pods and what nodes can attach, once; where that is refused, room is not known, and why."""
         if needed and self._listings.snapshot is None and self._headroom is not None:
             snapshot = self.node_names().problem or self._run(self._count(self._headroom))
@@ -150,7 +150,7 @@ class Live:
         replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
         return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
 
-    def know_volume(self, volume: str) -> Sequence[str]:
+    def prepare_volume(self, volume: str) -> Sequence[str]:
         """Look for its PersistentVolume by two names, and list the VMs' pods of the namespace that its claim is in."""
         self.read([Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
         claims = self.view.volume_claims(volume)
@@ -159,8 +159,8 @@ class Live:
             notes += self._find_other(volume)
             claims = self.view.volume_claims(volume)
         if not isinstance(claims, Gap):
-            for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.launchers)):
-                notes += self._run(self._list_launchers(namespace))
+            for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.virt_launchers)):
+                notes += self._run(self._list_virt_launchers(namespace))
         return notes
 
     def _find_other(self, volume: str) -> list[str]:
@@ -174,7 +174,7 @@ class Live:
             self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
         return []
 
-    async def _list_launchers(self, namespace: str) -> list[str]:
+    async def _list_virt_launchers(self, namespace: str) -> list[str]:
         resource = replace(self._store.caches[Kind.VIRT_LAUNCHER_POD].resource, namespace=namespace)
         selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the cache may hold pods of all kinds
         try:
@@ -182,7 +182,7 @@ class Live:
         except ApiError as problem:
             return [f"VMs in namespace {namespace} are known by attachment tickets alone: {problem}"]
         pods = [resource.build(resource.key_of(item.metadata), resource.keep(item)) for item in items]
-        self._listings = replace(self._listings, launchers={**self._listings.launchers, namespace: pods})
+        self._listings = replace(self._listings, virt_launchers={**self._listings.virt_launchers, namespace: pods})
         return []
 
     def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
@@ -229,16 +229,16 @@ class Live:
             ) from None
         return Document(str(named), {"apiVersion": type_.api_version, "kind": type_.kind, **value})
 
-    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """The pods that virt-controller has made for the instance, those that have ended left out."""
-        listed: Listed[Pod] = self._run(self._launchers(instance, namespace))
-        there = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
-        return Listed(there, listed.problem)
+        listed: Listed[Pod] = self._run(self._pods_of_vmi_now(vmi, namespace))
+        unfinished = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
+        return Listed(unfinished, listed.problem)
 
-    async def _launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+    async def _pods_of_vmi_now(self, vmi: str, namespace: str) -> Listed[Pod]:
         type_ = names.VIRTUAL_MACHINE_INSTANCE
         try:
-            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(instance)))
+            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(vmi)))
         except reader.Missing:
             return Listed()
         except ApiError as problem:

@@ -26,14 +26,14 @@ class Listings(Struct, frozen=True, kw_only=True):
         nodes: every node by name; None where they were not listed.
         longhorn_nodes: whether there are any nodes.longhorn.io; None where they were not listed.
         volumes: Longhorn volume -> its PersistentVolume, where that is called otherwise.
-        launchers: namespace -> its virt-launcher pods.
-        crowd: every pod, counted; why they could not be; None where they were not asked for.
+        virt_launchers: namespace -> its virt-launcher pods.
+        snapshot: every pod, counted; why they could not be; None where they were not asked for.
     """
 
     nodes: Sequence[str] | None = None
     longhorn_nodes: bool | None = None
     volumes: Mapping[str, str] = {}
-    launchers: Mapping[str, Sequence[Pod]] = {}
+    virt_launchers: Mapping[str, Sequence[Pod]] = {}
     snapshot: ListedSnapshot | str | None = None
 
 
@@ -46,8 +46,8 @@ class LiveView(CallView):
 
     def has_longhorn_nodes(self) -> bool:
         """Whether any were listed; where they were not, as the Store says."""
-        there = self._listings.longhorn_nodes
-        return super().has_longhorn_nodes() if there is None else there
+        listed = self._listings.longhorn_nodes
+        return super().has_longhorn_nodes() if listed is None else listed
 
     def node_names(self) -> Sequence[str]:
         """The nodes, where they were listed."""
@@ -74,5 +74,5 @@ class LiveView(CallView):
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
         """The pods that use this claim, where those of its namespace were listed."""
-        pods = self._listings.launchers.get(claim.namespace)
+        pods = self._listings.virt_launchers.get(claim.namespace)
         return Gap.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]

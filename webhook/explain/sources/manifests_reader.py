@@ -13,7 +13,7 @@ from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
 
 
-class Described:
+class ManifestsReader:
     """The cluster that files describe; a Cluster."""
 
     namespace = "default"
@@ -35,13 +35,13 @@ class Described:
         """Every claim of a namespace, by name."""
         return Listed(self.view.claims(namespace))
 
-    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - as below
+    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - as below
         """The files tell every pod."""
         snapshot = self.view.snapshot()
         if snapshot is not None:
             snapshot.leave_out(is_gone)
 
-    def know_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the Cluster's question
+    def prepare_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the Cluster's question
         """The files tell all that there is."""
         return ()
 
@@ -56,6 +56,6 @@ class Described:
             "expected it in a file of its own: --filename FILE"
         )
 
-    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the Cluster's question
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the Cluster's question
         """Files describe no virt-launcher pods."""
         return Listed()

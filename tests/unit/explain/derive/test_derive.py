@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.objects.deriving import a_claim, a_cluster, a_vm, a_vmi, claims_of, derived
 
-from webhook.explain.derive.virt_launcher import derive
+from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.files import documents
 from webhook.files.documents import BadDocument
 
@@ -170,5 +170,5 @@ def test_a_bad_machine_is_refused_with_its_line(text: str, problem: str) -> None
         f"apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {{}}\n{text}\n", "vm.yaml"
     )
     with pytest.raises(BadDocument) as refused:
-        derive(document, a_cluster(), "vms")
+        derive_virt_launcher(document, a_cluster(), "vms")
     assert refused.value.problems == (problem,)

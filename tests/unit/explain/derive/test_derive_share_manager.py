@@ -12,7 +12,7 @@ from webhook.explain.api.names import Type
 from webhook.explain.derive import share_manager
 from webhook.explain.derive.virt_launcher import Derived
 from webhook.explain.sources.cluster_reader import Listed
-from webhook.explain.sources.manifests_reader import Described
+from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files.documents import BadDocument, Document
 
 NAMESPACE: Final = "longhorn-system"
@@ -21,7 +21,7 @@ SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--d
 PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
 
 
-class Shelf(Described):
+class Shelf(ManifestsReader):
     """A cluster in which objects are looked up: by PLURAL/NAME, an object or the trouble."""
 
     def __init__(self, objects: Mapping[str, Object | str]) -> None:
@@ -59,7 +59,7 @@ def storage_class(**parameters: str) -> dict[str, Object]:
 
 def derived(objects: Mapping[str, Object | str], document: Document | None = None) -> Derived:
     """What is made of the volume."""
-    return share_manager.derive(document or volume(), Shelf(objects), NAMESPACE)
+    return share_manager.derive_share_manager(document or volume(), Shelf(objects), NAMESPACE)
 
 
 def test_the_pod_is_the_one_that_longhorn_makes() -> None:
@@ -85,7 +85,7 @@ def test_the_pod_says_which_data_engine_its_volume_has() -> None:
 def test_each_object_is_looked_up_where_it_is() -> None:
     """Settings in Longhorn's namespace; PersistentVolume and StorageClass in none."""
     shelf = Shelf(storage_class())
-    share_manager.derive(volume(), shelf, NAMESPACE)
+    share_manager.derive_share_manager(volume(), shelf, NAMESPACE)
     assert shelf.asked == [
         "longhorn-system/settings/taint-toleration",
         "longhorn-system/settings/system-managed-components-node-selector",
@@ -257,5 +257,5 @@ def test_a_field_of_the_wrong_type_is_refused() -> None:
 
 def test_files_have_no_such_objects() -> None:
     """A cluster in files holds what core reads; what a pod is derived from is noted as not known."""
-    found = share_manager.derive(volume(), the_cluster(), NAMESPACE)
+    found = share_manager.derive_share_manager(volume(), the_cluster(), NAMESPACE)
     assert found.notes[-1].endswith("cluster.yaml is not looked through for a PersistentVolume")
