@@ -21,9 +21,9 @@ from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
 from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, Gap, NeedObjects
+from webhook.terminal import printable
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
 class VMDetails(Struct, frozen=True, kw_only=True):
@@ -78,9 +78,9 @@ class Step(Struct, frozen=True, kw_only=True):
         row = self.row
         head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
         since = f" since {row.since}" if row.since else ""
-        yield f"# {head}{since}: {row.why.sentence}".translate(_CONTROL)
+        yield printable(f"# {head}{since}: {row.why.sentence}")
         for sentence in self.sentences:
-            yield f"#   {sentence}".translate(_CONTROL)
+            yield printable(f"#   {sentence}")
 
 
 def targets(row: VMStatus) -> tuple[str, ...]:

@@ -11,17 +11,16 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.core.observe.vm_status import State, VMStatus, VolumeStatus
+from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable
 
 _GAP: Final = "   "  # kubectl's
-_RESET: Final = "\x1b[0m"
 _COLOR: Final = {
-    State.TOGETHER: "\x1b[32m",
-    State.APART: "\x1b[31m",
-    State.STUCK: "\x1b[31m",
-    State.PENDING: "\x1b[33m",
-    State.UNKNOWN: "\x1b[33m",
+    State.TOGETHER: GREEN,
+    State.APART: RED,
+    State.STUCK: RED,
+    State.PENDING: YELLOW,
+    State.UNKNOWN: YELLOW,
 }
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _STATE_WIDTH: Final = max(len(state) for state in State)
 _DAY_SECONDS: Final = 86_400
 _HOUR_SECONDS: Final = 3_600
@@ -68,14 +67,12 @@ class Table:
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
         """Cells in columns; the state's is painted after it was measured."""
-        shown = [[cell if cell.isprintable() else cell.translate(_CONTROL) for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        shown = padded([[printable(cell) for cell in row] for row in rows])
         place = 4 if self._namespaces else 3
         lines = []
-        for row, state in zip(shown, states, strict=True):
-            cells = [*(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]
+        for cells, state in zip(shown, states, strict=True):
             if self._color and state in _COLOR:
-                cells[place] = f"{_COLOR[state]}{cells[place]}{_RESET}"
+                cells[place] = f"{_COLOR[state]}{cells[place]}{RESET}"
             lines.append(_GAP.join(cells))
         return lines
 
@@ -86,12 +83,12 @@ def change(row: VMStatus, at: str) -> str:
         f"{at}  {row.state.value:{_STATE_WIDTH}}  {row.namespace}/{row.name} on {row.node or 'no node'} "
         f"({_share_managers(row)}): {row.why.reason.code}: {row.why.sentence}"
     )
-    return line.translate(_CONTROL)
+    return printable(line)
 
 
 def gone(namespace: str, name: str, at: str) -> str:
     """The line of a VM that runs no more, or does not ask any more."""
-    return f"{at}  {GONE:{_STATE_WIDTH}}  {namespace}/{name}".translate(_CONTROL)
+    return printable(f"{at}  {GONE:{_STATE_WIDTH}}  {namespace}/{name}")
 
 
 def summary(counts: Mapping[State, int]) -> str:
@@ -139,4 +136,4 @@ def cut(line: str, columns: int) -> str:
         room -= line[place] != "\x1b"
         shown += line[place:end]
         place = end
-    return shown + (_RESET if "\x1b" in shown and place < len(line) else "")
+    return shown + (RESET if "\x1b" in shown and place < len(line) else "")

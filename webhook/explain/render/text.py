@@ -19,14 +19,13 @@ from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.explanation import Explanation
 from webhook.explain.render import links
 from webhook.explain.render.folded import folded
-from webhook.terminal import _DIFF_COLOR, _GREEN, _RESET, _printable, affinity_diff, columns
+from webhook.terminal import DIFF_COLOR, GREEN, RESET, YELLOW, affinity_diff, columns, printable
 
 MAX_NODES_LISTED: Final = 40
 """More are counted by reason: a screen holds about this many lines, and the candidates are what matters."""
 
 _INDENT: Final = "  "
-_YELLOW: Final = "\x1b[33m"
-_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: _GREEN, Mode.PREFERRED.value: _YELLOW}
+_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: GREEN, Mode.PREFERRED.value: YELLOW}
 _LINK_WIDTH: Final = len("PersistentVolumeClaim")  # so that the claims stand in line, however far each leads
 _OUTCOME: Final = "Outcome:"
 
@@ -34,9 +33,9 @@ _OUTCOME: Final = "Outcome:"
 def render_explanation(explained: Explanation, *, color: bool) -> str:
     """The whole text of one explanation, ending in a newline."""
     outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
-    diff = _DIFF_COLOR if color else {}
+    diff = DIFF_COLOR if color else {}
     lines = [
-        *map(_printable, _header(explained)),
+        *map(printable, _header(explained)),
         *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
         *(_section("Opt-in", _opt_in(explained)) if _is_virt_launcher(explained) else ()),
         *(_evidence_sections(explained) if _looked_at(explained) else ()),
@@ -60,9 +59,9 @@ def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None 
     """A title and its lines; a line that starts with a key of `colors` is painted."""
     yield ""
     yield f"{title}:"
-    for line in map(_printable, lines):
+    for line in map(printable, lines):
         color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
-        yield f"{_INDENT}{color}{line}{_RESET if color else ''}"
+        yield f"{_INDENT}{color}{line}{RESET if color else ''}"
 
 
 def _running(explained: Explanation) -> list[str]:
