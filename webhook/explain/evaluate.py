@@ -21,6 +21,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, NeedObjects
+from webhook.explain.api.fields import field_at
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
@@ -90,9 +91,9 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
         preferred=placed.preferred if placed else (),
         shortlist=placed.shortlist if placed else (),
         followers=_followers(found, decision),
-        annotation=_dig(after, "metadata", "annotations", ANNOTATION_DECISION),
+        annotation=field_at(after, "metadata", "annotations", ANNOTATION_DECISION),
         patch=answer.operations,
-        affinity=AffinityChange(before=_dig(before, "spec", "affinity"), after=_dig(after, "spec", "affinity")),
+        affinity=AffinityChange(before=field_at(before, "spec", "affinity"), after=field_at(after, "spec", "affinity")),
     )
 
 
@@ -114,14 +115,14 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, p
 
 def entry_of(review: Any) -> Entry:
     """The entry of the webhook configuration by which the API server sends this pod: its objectSelector tells."""
-    component = _dig(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
+    component = field_at(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
 
 
 def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
     """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
     try:
-        volume = share_manager.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
+        volume = share_manager.volume_of(msgspec.convert(field_at(review, "request", "object"), Pod))
     except msgspec.ValidationError:
         return []  # core says what is wrong with it
     cluster.node_names()
@@ -160,10 +161,3 @@ def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
 
 def _opted_in(decision: Decision) -> bool:
     return not isinstance(decision, Leave) or decision.opted_in
-
-
-def _dig(value: Any, *path: str) -> Any:
-    """The field at `path`, None where any step of it is absent or null."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from webhook.explain.api.fields import field_at
+
 _CPU_SHARE_MILLI: Final = 100  # for each vCPU: the default cpuAllocationRatio is 10
 _WHOLE_CPU_MILLI: Final = 1000
 _SCRATCH: Final = "50M"
@@ -20,9 +22,9 @@ def containers(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     Args:
         spec: the VirtualMachineInstanceSpec as it was written.
     """
-    own = _amounts(_dig(spec, "domain", "resources", "requests"))
-    limits = _amounts(_dig(spec, "domain", "resources", "limits"))
-    cpu = f"{_cpu_milli(_dig(spec, 'domain', 'cpu'))}m"
+    own = _amounts(field_at(spec, "domain", "resources", "requests"))
+    limits = _amounts(field_at(spec, "domain", "resources", "limits"))
+    cpu = f"{_cpu_milli(field_at(spec, 'domain', 'cpu'))}m"
     asked = {"cpu": cpu, "ephemeral-storage": _SCRATCH, **_memory(spec, limits | own)}
     asked |= {name: amount for name, amount in own.items() if name != "memory"}
     return [{"name": "compute", "resources": {"requests": asked}}]
@@ -40,19 +42,13 @@ def _cpu_milli(cpu: Any) -> int:
 
 def _memory(spec: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
     """What the domain asks for, else what the guest sees; as huge pages where it is on those."""
-    guest = told.get("memory") or _amounts(_dig(spec, "domain", "memory")).get("guest")
+    guest = told.get("memory") or _amounts(field_at(spec, "domain", "memory")).get("guest")
     if not guest:
         return {}
-    size = _dig(spec, "domain", "memory", "hugepages", "pageSize")
+    size = field_at(spec, "domain", "memory", "hugepages", "pageSize")
     return {f"hugepages-{size}" if isinstance(size, str) else "memory": guest}
 
 
 def _amounts(value: Any) -> dict[str, Any]:
     """The quantities of a mapping; what is none, or no mapping, an API server would refuse."""
     return {key: told for key, told in value.items() if isinstance(told, str | int)} if isinstance(value, dict) else {}
-
-
-def _dig(value: Any, *path: str) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
