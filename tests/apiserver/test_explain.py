@@ -135,8 +135,8 @@ def test_whoever_may_see_a_part_gets_what_can_be_said(explain: Run, viewer: User
     assert (code, found["decision"], found["reason"]) == (1, "unchanged", "ClaimLookupFailed")
     assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in found["sentence"]
     assert [note[:52] for note in found["notes"][-2:]] == [
-        "only nodes that a claim leads to are shown: 403 Forb",
-        "not everything could be read with your own permissio",
+        "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: 403 Forb",
+        "you may not read every object that explain needs",
     ]
 
 

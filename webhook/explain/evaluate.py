@@ -30,7 +30,7 @@ from webhook.explain.pods_now import gone_before
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.files.documents import BadDocument
 
-_LOST: Final = frozenset(
+_UNREAD: Final = frozenset(
     reason.code
     for reason in (
         Reason.CLAIM_LOOKUP_FAILED,
@@ -40,24 +40,30 @@ _LOST: Final = frozenset(
         Reason.PODS_UNKNOWN,
     )
 )
-_READ_BY_YOU: Final = (
-    "not everything could be read with your own permissions; the webhook has its service account's, and may see more"
+_YOUR_PERMISSIONS: Final = (
+    "you may not read every object that explain needs; the webhook reads as its service account, and can decide "
+    "otherwise"
 )
 _RUNNING_HINTS: Final = {
     Entry.VIRT_LAUNCHER: (
-        "this pod has its node already; explain its VirtualMachine instead to see what the next start would get"
+        "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
     ),
     Entry.SHARE_MANAGER: (
-        "this pod has its node already; explain volume/NAME of its volume instead to see what the next start would get"
+        "this pod has its node already; explain volume/NAME of its volume to see the decision for the next start"
     ),
 }
 
 
 def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> Explanation:
-    """Ask core, and tell all of it.
+    """Return the decision of core for a request, with the evidence for it.
+
+    Args:
+        request: the AdmissionReview to decide on, and its object.
+        cluster: has the objects that core needs.
+        policy: the settings of the webhook.
 
     Raises:
-        BadDocument: core can't read the review.
+        BadDocument: core can't read the AdmissionReview.
     """
     subject, entry = request.subject, entry_of(request.review)
     unknown = _prepared(request.review, cluster) if entry is Entry.SHARE_MANAGER else []
@@ -72,7 +78,7 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
     placed = None if isinstance(decision, Leave) else decision
     before, after = _before_and_after(answer, body)
     running = [_RUNNING_HINTS[entry]] if decision.why.reason is Reason.NODE_ALREADY_SET else []
-    lost = [_READ_BY_YOU] if _LOST & {decision.why.reason.code, *found.reasons} else []
+    lost = [_YOUR_PERMISSIONS] if _UNREAD & {decision.why.reason.code, *found.reasons} else []
     return Explanation(
         object=subject,
         cluster=cluster.origin,
@@ -98,7 +104,7 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
 
 
 def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Answer:
-    """What core answers. Pods are counted for one that asked for us alone: a large cluster has many.
+    """Return the answer of core. Only for a pod that opted in are the pods of the cluster listed: there can be many.
 
     Raises as admit does.
     """
@@ -114,23 +120,26 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, p
 
 
 def entry_of(review: Any) -> Entry:
-    """The entry of the webhook configuration by which the API server sends this pod: its objectSelector tells."""
+    """Return the entry of the webhook configuration whose objectSelector selects the pod of this review."""
     component = field_at(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
 
 
 def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
-    """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
+    """Have the cluster list the objects that a webhook has in its caches, because core never asks to read them.
+
+    Returns a sentence for each part that could not be read.
+    """
     try:
         volume = share_manager.volume_of(msgspec.convert(field_at(review, "request", "object"), Pod))
     except msgspec.ValidationError:
-        return []  # core says what is wrong with it
+        return []  # core reports what is wrong with the pod
     cluster.node_names()
     return list(cluster.prepare_volume(volume))
 
 
 def _followers(found: Evidence, decision: Decision) -> list[str]:
-    """The volumes whose share-manager is on no node and has no pod: it is made after this pod has its node."""
+    """The volumes whose share-manager has no node and no pod: Longhorn creates it after this pod has its node."""
     if not _opted_in(decision):
         return []
     stopped = Reason.SHARE_MANAGER_NO_NODE.code
@@ -139,7 +148,7 @@ def _followers(found: Evidence, decision: Decision) -> list[str]:
 
 
 def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
-    """The pod that was sent and the pod that the API server makes of it; nothing at all for what is no new pod."""
+    """The pod of the request, and the pod after the patch; None and None if the request creates no pod."""
     if answer.pod is None:
         return None, None
     pod = json.loads(body)["request"]["object"]
@@ -147,7 +156,7 @@ def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
 
 
 def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
-    """A pod that core took for opted in asked for its annotation's mode, true standing for the cluster's."""
+    """What the pod asks for. The value `true` stands for the mode of the cluster."""
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) if pod else None
     opted_in = _opted_in(decision)
     asked = policy.mode.value if annotation == "true" else annotation

@@ -1,7 +1,7 @@
-"""An object -> the Question that explain puts to core: the AdmissionReview which the API server would send for it.
+"""An object -> an ExplainRequest: the AdmissionReview that the API server would send to the webhook.
 
-The pod of a VirtualMachine, or of the share-manager of a Longhorn Volume, is derived; a pod that is there already is
-taken back to what it was when it was created.
+`derive` makes the pod of a VirtualMachine, or of the share-manager of a Longhorn volume. `created` makes an existing
+pod what it was at its creation.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ POD_KIND: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
 _REQUEST_UID: Final = "explain"
 _AS_CREATED: Final = (
-    "judged as if it were created now: without the node and the decision that it has got since, on the cluster as it is"
+    "explained as if the pod were created now: in the cluster as it is, without the pod's node and earlier decision"
 )
 
 
 def request_for_document(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
-    """What to ask about an object of a file.
+    """Return the request for an object of a file.
 
     Args:
         document: the object.
-        cluster: where a machine's backend storage claim and its pods are looked up.
-        namespace: the object's, where it states none.
+        cluster: has the backend storage claim and the pods of a VM.
+        namespace: of an object that names none.
 
     Raises:
         BadDocument: the object can't be read.
@@ -55,15 +55,15 @@ def request_for_document(document: Document, cluster: ClusterReader, namespace: 
 
 
 def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> ExplainRequest:
-    """What to ask about an object that the cluster has.
+    """Return the request for an object of the cluster.
 
     Args:
         named: the object.
-        cluster: has it.
-        namespace: in this namespace; Longhorn's for a volume.
+        cluster: has the object.
+        namespace: of the object; Longhorn's namespace for a volume.
 
     Raises:
-        UserError: it can't be had, or can't be read.
+        UserError: the object does not exist or can't be read.
     """
     document = cluster.find(named, namespace)
     if named.type is names.VOLUME:
@@ -87,7 +87,7 @@ def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) 
     derived = derive_virt_launcher(document, cluster, namespace)
     subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
     listed = cluster.pods_of_vmi(subject.name, subject.namespace)
-    unknown = [f"whether it runs now is not known: {listed.problem}"] if listed.problem else []
+    unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
     return ExplainRequest(
         subject=subject,
         review=_review(derived.pod, subject.namespace),
@@ -98,11 +98,11 @@ def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) 
 
 
 def _request_for_volume(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
-    """The next start of a volume's share-manager; beside it its pod that is there now."""
+    """The next pod of a volume's share-manager, and its current pod."""
     derived = derive_share_manager(document, cluster, namespace)
     subject = _subject(document, namespace, document.read(Volume).metadata.name)
     listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
-    unknown = [f"whether it runs now is not known: {listed.problem}"] if listed.problem else []
+    unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
     return ExplainRequest(
         subject=subject,
         review=_review(derived.pod, namespace),
@@ -113,7 +113,7 @@ def _request_for_volume(document: Document, cluster: ClusterReader, namespace: s
 
 
 def _stuck_hints(cluster: ClusterReader, *pods: Pod) -> list[str]:
-    return [told for pod in pods if (told := stuck_hint(pod, cluster))]
+    return [hint for pod in pods if (hint := stuck_hint(pod, cluster))]
 
 
 def _running(pod: Pod) -> RunningPod:
@@ -130,7 +130,7 @@ def _subject(document: Document, namespace: str, name: str | None) -> Subject:
 
 
 def _review(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
-    """The AdmissionReview that the API server sends for the creation of `pod`, as far as it is read."""
+    """The AdmissionReview for the creation of `pod`, with the fields that the webhook reads."""
     return {
         "apiVersion": admission_review.API_VERSION,
         "kind": admission_review.KIND,
@@ -155,13 +155,13 @@ class _ReviewRequest(Struct):
 
 
 class _Review(Struct):
-    """Of an AdmissionReview what names its object; core reads the rest."""
+    """The part of an AdmissionReview that names its object. Core reads the rest."""
 
     request: _ReviewRequest | None = None
 
 
 def _request_for_review(document: Document, namespace: str) -> ExplainRequest:
-    """The review as it is. The API server always states the namespace of a pod; one written by hand may not."""
+    """The review as it is. The API server always names the namespace; a review that a user wrote can lack it."""
     request = document.read(_Review).request or _ReviewRequest()
     meta = (request.object or _ReviewObject()).metadata
     where = request.namespace or meta.namespace or namespace
@@ -173,7 +173,7 @@ def _request_for_review(document: Document, namespace: str) -> ExplainRequest:
 
 
 class ExplainRequest(Struct, frozen=True, kw_only=True):
-    """What to explain: the AdmissionReview that the API server would send for `subject`."""
+    """What to explain: the AdmissionReview that the API server would send for `subject`, with notes and hints."""
 
     subject: Subject
     review: dict[str, Any]

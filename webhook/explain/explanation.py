@@ -1,4 +1,4 @@
-"""Explanation: all that was found and decided for one object, as one value.
+"""Explanation: the decision for one object with its evidence, as one value.
 
 `webhook.explain.evaluate` makes it. `-o yaml` and `-o json` print this value as it is: its fields are the format.
 """
@@ -17,7 +17,7 @@ from webhook.explain.chain.volume_chain import VolumeChain
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
-    """The object; `source` is file:line, or TYPE/NAME as it was typed. A pod without a name shows its generateName."""
+    """The object. `source` is file:line, or TYPE/NAME as typed. `name` can be a pod's generateName."""
 
     kind: str
     namespace: str
@@ -26,7 +26,7 @@ class Subject(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
-    """A pod that the object is, or has; `decision` is what its annotation says was decided when it was created."""
+    """A pod that the object is, or has. `decision` is the value of the annotation that the webhook wrote at creation."""
 
     name: str
     phase: str | None
@@ -35,7 +35,7 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
-    """`mode` is what the pod asked for, None where it is left out; `annotation` is the value that says so."""
+    """The mode that the pod asks for, None if it does not opt in; and the annotation's value."""
 
     annotation: str | None
     cluster_mode: str
@@ -44,18 +44,36 @@ class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
-    """The pod's spec.affinity."""
+    """The pod's spec.affinity before and after the patch."""
 
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
 
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
-    """One object explained. Every key is always there; what does not apply is null or empty.
+    """The explanation of one object. Each key is always present; a key that does not apply is null or empty.
 
-    `cluster` says where the facts come from; `entry` is that of the webhook configuration, and says which rules are
-    asked. A virt-launcher pod has `claims`, a share-manager pod a `volume`. `shortlist` are the nodes that a
-    preference lets the scheduler choose from; `followers` the volumes whose share-manager pods will follow this pod.
+    Attributes:
+        object: the object that is explained.
+        cluster: the cluster or the files with the other objects.
+        entry: the entry of the webhook configuration that selects the pod; it decides which rules apply.
+        notes: what could not be read or derived.
+        hints: what the user can do.
+        running: the pods that the object has now.
+        opt_in: what the pod asks for.
+        claims: of a virt-launcher pod, each claim with the objects behind it.
+        volume: of a share-manager pod, its volume with the objects behind it.
+        nodes: whether the pod can run on each node, candidates first.
+        decision: required, preferred or unchanged.
+        reason: the code of the reason.
+        sentence: the reason in words.
+        required: the nodes of the required affinity, best first.
+        preferred: the nodes of the preferred affinity, best first.
+        shortlist: the nodes to which a preference in a large cluster restricts kube-scheduler.
+        followers: the volumes whose share-manager pods Longhorn creates later, and the webhook steers to this pod.
+        annotation: the annotation kubevirt-scheduler/decision that the webhook writes.
+        patch: the JSON patch.
+        affinity: the pod's affinity before and after the patch.
     """
 
     object: Subject
@@ -81,5 +99,5 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def placed(self) -> bool:
-        """Whether the pod is drawn to any node."""
+        """Whether the pod gets an affinity to a node."""
         return bool(self.required or self.preferred)

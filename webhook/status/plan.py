@@ -102,7 +102,7 @@ def step(
     """
     anew = _anew(row, vm)
     if row.state is State.STUCK:
-        return Step(row=row, sentences=[f"a new pod is decided on by what is there then: {anew}"])
+        return Step(row=row, sentences=[f"the webhook decides again for a new pod: {anew}"])
     places = targets(row)
     start = f"with its next start: {anew}"
     if len(places) > 1:

@@ -40,8 +40,13 @@ def test_what_may_not_be_read_counts_as_it_does_for_the_server(  # noqa: PLR0917
     assert (found["decision"], found["reason"]) == (decision, reason)
     assert 'User "alice" cannot get resource "x"' in found["sentence"]
     assert [node["name"] for node in found["nodes"]] == nodes
-    assert any(note.startswith("not everything could be read with your own permissions") for note in found["notes"])
-    shown_less = any(note.startswith("only nodes that a claim leads to are shown: 403 ") for note in found["notes"])
+    assert any(note.startswith("you may not read every object that explain needs") for note in found["notes"])
+    shown_less = any(
+        note.startswith(
+            "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: 403 "
+        )
+        for note in found["notes"]
+    )
     assert shown_less == (len(nodes) == 1)
 
 
@@ -49,13 +54,13 @@ UNSHOWN_ROWS: Final = {
     "the instance": (
         f"{KUBEVIRT}/virtualmachineinstances",
         "vm/db",
-        "whether it runs now is not known: 403 Forbidden: ",
+        "the current pods could not be read: 403 Forbidden: ",
     ),
-    "its pods": ("/api/v1/namespaces/vms/pods", "vm/db", "whether it runs now is not known: 403 Forbidden: "),
+    "its pods": ("/api/v1/namespaces/vms/pods", "vm/db", "the current pods could not be read: 403 Forbidden: "),
     "the claims of backend storage": (
         CLAIMS,
         "vm/tpm",
-        "backend storage: its claim persistent-state-for-tpm-* is taken",
+        "backend storage: claim persistent-state-for-tpm-* counts as absent",
     ),
 }
 
@@ -75,9 +80,8 @@ def test_a_list_that_cant_be_read_is_no_list(body: bytes, explain: Explain, api:
     """Rather no nodes than some of them."""
     api.refuse("/api/v1/nodes", 200, body=body)
     found = explain("vm/tpm").found
-    assert any(
-        note.startswith("only nodes that a claim leads to are shown: /api/v1/nodes: ") for note in found["notes"]
-    )
+    start = "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: "
+    assert any(note.startswith(f"{start}/api/v1/nodes: ") for note in found["notes"])
 
 
 MISSING_ROWS: Final = {

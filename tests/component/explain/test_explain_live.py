@@ -36,7 +36,7 @@ def test_a_vm_that_runs_shows_its_pods(explain: Explain) -> None:
     assert explain("vmi/db").found["running"] == [pod]
     assert explain("vm/tpm").found["running"] == []
     text = explain("vm/db", output="text").out
-    assert "Pods now (1):\n  POD                   PHASE    NODE    DECIDED WHEN IT WAS CREATED\n" in text
+    assert "Pods now (1):\n  POD                   PHASE    NODE    DECISION AT CREATION\n" in text
     assert f"  virt-launcher-db-now  Running  node-b  {decided}\n" in text
 
 
@@ -46,7 +46,7 @@ def test_a_pod_is_judged_as_it_was_created(explain: Explain) -> None:
     assert found["affinity"]["before"] is None
     assert found["running"][0]["node"] == "node-b"
     assert found["running"][0]["decision"].startswith("required on node-b")
-    assert found["notes"][0].startswith("judged as if it were created now")
+    assert found["notes"][0].startswith("explained as if the pod were created now")
     assert found["hints"] == []
 
 

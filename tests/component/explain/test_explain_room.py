@@ -97,7 +97,7 @@ def test_pods_that_may_not_be_listed_are_not_known(refused: str, explain: Explai
     found = explain("vm/db01").found
     assert (found["decision"], found["reason"]) == ("preferred", "PodsUnknown")
     assert 'User "alice" cannot list resource "x"' in found["sentence"]
-    assert any(note.startswith("not everything could be read with your own permissions") for note in found["notes"])
+    assert any(note.startswith("you may not read every object that explain needs") for note in found["notes"])
 
 
 def test_pods_are_listed_once_for_all_that_is_asked(explain: Explain, api: StaticApi) -> None:
@@ -169,7 +169,7 @@ def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
     (told,) = explain(words).found["hints"]
     assert told == (
         "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 "
-        "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: "
+        "nodes are available: 1 Insufficient cpu.; the webhook decides again for a new pod: "
         "virtctl restart db01 -n vms"
     )
     assert "virtctl restart db01 -n vms" in explain(words, output="text").out
@@ -180,7 +180,7 @@ def test_what_frees_it_is_what_kubevirt_takes(words: str, explain: Explain, stuc
     """It refuses to restart a VM with runStrategy Once."""
     stuck["runStrategy"] = "Once"
     (told,) = explain(words).found["hints"]
-    assert " by what is there then: kubectl delete virtualmachineinstance db01 -n vms; " in told
+    assert "; the webhook decides again for a new pod: kubectl delete virtualmachineinstance db01 -n vms; " in told
     assert "virtctl" not in told
 
 

@@ -29,7 +29,7 @@ DENIED_ROWS: Final = {
         PODS,
         "unchanged",
         "VolumeLookupFailed",
-        f"VMs in namespace vms are known by attachment tickets alone: {FORBIDDEN}",
+        f"the VMs in namespace vms are known only from attachment tickets: {FORBIDDEN}",
     ),
     "volumes": (
         "/api/v1/persistentvolumes",
@@ -44,14 +44,14 @@ DENIED_ROWS: Final = {
         f"{LONGHORN}/volumeattachments",
         "preferred",
         "ConsumerOnNode",
-        f"its attachment tickets are not known: {FORBIDDEN}",
+        f"the volume's attachment tickets could not be read: {FORBIDDEN}",
     ),
     "nodes": (
         "/api/v1/nodes",
         "preferred",
         "ConsumerOnNode",
         (
-            "only nodes that a VM leads to are shown, and the short list that a large cluster needs is left out: "
+            "only the nodes of the VMs are shown, and no short list of nodes, because the nodes could not be listed: "
             f"{FORBIDDEN}"
         ),
     ),
@@ -71,7 +71,7 @@ DENIED_ROWS: Final = {
         "/api/v1/namespaces/longhorn-system/pods",
         "preferred",
         "ConsumerOnNode",
-        f"whether it runs now is not known: {FORBIDDEN}",
+        f"the current pods could not be read: {FORBIDDEN}",
     ),
 }
 
@@ -92,7 +92,7 @@ def test_the_webhook_may_see_more(path: str, explain: Explain, api: StaticApi) -
     """Where the decision itself rests on less, that is said, too."""
     api.refuse(path, 403, SAID)
     notes = explain("volume/pvc-disk").found["notes"]
-    assert any(note.startswith("not everything could be read with your own permissions") for note in notes)
+    assert any(note.startswith("you may not read every object that explain needs") for note in notes)
 
 
 def test_vms_that_may_not_be_listed_are_not_known_to_be_none(explain: Explain, api: StaticApi) -> None:
@@ -110,7 +110,7 @@ def test_a_restored_volume_may_stay_unknown(explain: Explain, api: StaticApi) ->
     api.refuse(f"{LONGHORN}/volumes", 403, SAID)
     found = explain(f"pod/share-manager-{VOLUME} -n longhorn-system").found
     assert found["reason"] == "VolumeUnclaimed"
-    assert f"a PersistentVolume that is not called {VOLUME} is not looked for: {FORBIDDEN}" in found["notes"]
+    assert f"a PersistentVolume with another name than {VOLUME} could not be looked for: {FORBIDDEN}" in found["notes"]
 
 
 def test_a_volume_that_may_not_be_read_is_refused(explain: Explain, api: StaticApi) -> None:

@@ -68,7 +68,7 @@ def test_a_stuck_vm_needs_a_new_decision(status: Status) -> None:
     """No migration can move what does not run."""
     ran = status("mail --plan")
     assert (ran.code, migrations(ran)) == (1, [])
-    assert told(ran, "mail") == ["a new pod is decided on by what is there then: virtctl restart mail -n vms"]
+    assert told(ran, "mail") == ["the webhook decides again for a new pod: virtctl restart mail -n vms"]
     assert ran.err == "0 apart, 1 stuck; 0 can be brought together by the live migrations above\n"
 
 
@@ -235,7 +235,7 @@ def test_what_is_offered_is_what_kubevirt_takes(spec: Any, start: str, status: S
     put(api, machine("web", **spec), machine("mail", **spec))
     ran = status("--plan")
     assert told(ran, "web")[0].startswith(f"with its next start: {start.format('web')}")
-    assert told(ran, "mail")[0].startswith(f"a new pod is decided on by what is there then: {start.format('mail')}")
+    assert told(ran, "mail")[0].startswith(f"the webhook decides again for a new pod: {start.format('mail')}")
 
 
 def test_where_the_virtual_machine_may_not_be_read_both_ways_are_told(status: Status, api: StaticApi) -> None:

@@ -156,7 +156,7 @@ def test_a_volume_that_nobody_uses_says_so() -> None:
 def test_a_claim_that_is_gone_is_shown_by_its_name() -> None:
     """The PersistentVolume still names it."""
     objects = [each for each in cold_start.cluster() if each["kind"] != "PersistentVolumeClaim"]
-    assert "PersistentVolumeClaim  vms/disk, which could not be read, or is gone\n" in explain(created(), objects).out
+    assert "PersistentVolumeClaim  vms/disk, could not be read or does not exist\n" in explain(created(), objects).out
 
 
 def test_the_clusters_mode_counts_for_its_vms() -> None:

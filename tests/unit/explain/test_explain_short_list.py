@@ -40,7 +40,7 @@ def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, An
     shortlist = found["shortlist"]
     assert (shortlist[0], len(set(shortlist))) == ("node-b", len(shortlist))
     assert (
-        f"  Short list:  any of {len(shortlist)} nodes, so that the scheduler looks at each (-o json names them;"
+        f"  Short list:  any of {len(shortlist)} nodes, so that kube-scheduler scores each of them (-o json lists them;"
         in text
     )
     terms = found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
@@ -58,7 +58,9 @@ def test_a_wish_that_is_repeated_is_shown_once() -> None:
     wishes = found["affinity"]["after"]["nodeAffinity"][PREFERRED]
     assert len(wishes) > 2
     assert text.count("+    - weight: 100\n") == 1
-    assert f"\n  and {len(wishes) - 2} more preferences that repeat these: " in text
+    assert (
+        f"\n  and {len(wishes) - 2} more copies of these preferences, so that they outweigh the pod's own ones" in text
+    )
 
 
 def test_a_pod_that_repeats_itself_is_shown_whole() -> None:
@@ -89,8 +91,8 @@ def test_a_vm_whose_share_manager_is_stopped_is_followed_by_it() -> None:
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": cold_start.cluster()})
     assert explained_in(a_pod("disk"), cluster=objects)["followers"] == ["pvc-disk"]
     text = run(json.dumps(a_pod("disk")), cluster=objects).out
-    told = "the share-manager pod of pvc-disk is made once this pod has its node, and is steered to it"
-    assert f"  Afterwards:  {told}\n" in text
+    sentence = "when this pod has a node, the webhook steers the share-manager pod of pvc-disk to it"
+    assert f"  Afterwards:  {sentence}\n" in text
 
 
 NOT_FOLLOWED: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {

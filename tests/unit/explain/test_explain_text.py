@@ -11,8 +11,8 @@ from support.drivers.explaining import CLUSTER, a_pod, a_vm, as_yaml, explained,
 REQUIRED_TEXT = """\
 VirtualMachine vms/db (stdin:1)
   Cluster: cluster.yaml
-  Note: derived from the object alone: what the KubeVirt resource sets for all (default CPU model, machine type, \
-architecture, node placement, CPU allocation ratio) is not in it, nor the memory that KubeVirt adds for itself
+  Note: derived from the object alone. The pod lacks the memory that KubeVirt adds for itself, and what the \
+KubeVirt resource sets for all VMs: default CPU model, machine type, architecture, node placement, CPU allocation ratio
 
 Opt-in:
   Annotation:      kubevirt-scheduler/co-schedule: "true"
@@ -127,7 +127,7 @@ def test_hints_stand_at_the_top() -> None:
     vm["metadata"]["annotations"] = vm["spec"]["template"].pop("metadata")["annotations"]
     lines = run(as_yaml(vm)).out.splitlines()
     assert lines[1] == "  Cluster: cluster.yaml"
-    assert lines[2].startswith('  Hint: kubevirt-scheduler/co-schedule: "true" stands in metadata.annotations, ')
+    assert lines[2].startswith('  Hint: kubevirt-scheduler/co-schedule: "true" is in metadata.annotations, ')
     assert lines[3].startswith("  Note: ")
 
 

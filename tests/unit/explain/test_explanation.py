@@ -133,7 +133,10 @@ def test_the_mode_is_what_the_pod_asked_for(
 def test_a_pod_that_stays_out_is_still_told_where_its_claims_are() -> None:
     """Claims and nodes are shown for information, and the text says that they did not count."""
     ran = run(as_yaml(a_pod("root", opt_in=None)))
-    assert "Mode:            none: the rules stop here, so claims and nodes are shown for information only" in ran.out
+    assert (
+        "Mode:            none: the webhook leaves the pod unchanged; claims and nodes are shown for information only"
+        in ran.out
+    )
     assert "=   node node-b            ShareManagerPod" in ran.out
     assert "  Outcome:  unchanged\n  Because:  NotOptedIn: " in ran.out
     assert ran.out.endswith("Affinity:\n  unchanged\n")
@@ -157,7 +160,7 @@ def test_a_review_of_something_else_has_a_reason(request_: dict[str, Any], reaso
     text = run(json.dumps(review)).out
     assert "Claims" not in text
     assert "Nodes" not in text
-    assert "Mode:            none: the rules stop here\n" in text
+    assert "Mode:            none: the webhook leaves the pod unchanged\n" in text
 
 
 def test_a_review_without_an_object_is_named_by_its_request() -> None:
@@ -203,7 +206,7 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
 def test_manifests_leave_nothing_unread() -> None:
     """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
     needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
-    with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
+    with pytest.raises(AssertionError, match="core asked to read Node node-a, although all manifests were read"):
         cluster_reader.answer_when_read(the_cluster(), lambda _: needs)
 
 
@@ -217,7 +220,7 @@ class _Endless(ManifestsReader):
 def test_what_is_never_settled_is_given_up() -> None:
     """A core that goes on asking would be a bug, and no endless loop."""
     needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
-    with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
+    with pytest.raises(AssertionError, match="core still needs objects after 16 rounds of reads"):
         cluster_reader.answer_when_read(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 
 
@@ -236,5 +239,8 @@ def test_files_have_no_pods_to_show() -> None:
 def test_files_hold_nothing_by_name() -> None:
     """The command line refuses names over manifests; so does the cluster itself, with the way that there is."""
     (named,) = names.parse(["vm/db"])
-    with pytest.raises(BadDocument, match=r"^vm/db: cluster\.yaml is not looked through .* --filename FILE$"):
+    with pytest.raises(
+        BadDocument,
+        match=r"^vm/db: explain reads no VirtualMachine of namespace vms from cluster\.yaml; .* --filename FILE$",
+    ):
         the_cluster().find(named, "vms")

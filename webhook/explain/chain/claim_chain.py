@@ -1,7 +1,6 @@
-"""ClaimChain: the objects between a claim and its share-manager, and what core found at their end.
+"""ClaimChain: the objects between a claim and its share-manager pod, and the finding of core.
 
-Looked up to be shown, by the names that core's finding gives: core has had them all read. Which of them counts was
-decided existing.
+Invariant: nothing is decided here. The finding of core names the objects, so the view has all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class ShareManagerLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class PodLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """A pod that is there: a share-manager's, or a VM's."""
+    """An existing pod: of a share-manager, or of a VM."""
 
     name: str
     phase: str | None
@@ -36,12 +35,12 @@ class PodLink(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def live(self) -> bool:
-        """Whether it runs, or will."""
+        """Whether the pod runs, or is pending."""
         return not self.terminating and (self.phase or "Pending") in _LIVE_PHASES
 
 
 class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
-    """One claim as far as it leads, and what core found at the end. `node` is the evidence, if there is any."""
+    """One claim, the objects behind it, and the finding of core. `node` is None if the finding names no node."""
 
     claim: str
     phase: str | None
@@ -57,7 +56,7 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
-    """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
+    """Return the objects behind the claim of a finding. A generic ephemeral volume has no claim that could be read."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
     claim = Gap.ABSENT if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
     existing = None if isinstance(claim, Gap) else claim
@@ -78,7 +77,7 @@ def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> Cl
 
 
 def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
-    """The ShareManager of a volume, where there is one."""
+    """Return the state of a volume's ShareManager; None if it does not exist or could not be read."""
     found = view.share_manager(handle)
     if isinstance(found, Gap):
         return None
@@ -87,13 +86,13 @@ def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
 
 
 def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
-    """The share-manager pod of a volume, where there is one."""
+    """Return the share-manager pod of a volume; None if it does not exist or could not be read."""
     pod = view.share_manager_pod(handle)
     return None if isinstance(pod, Gap) else pod_link(pod)
 
 
 def pod_link(pod: Pod) -> PodLink:
-    """What is shown of a pod that is existing."""
+    """Return the part of a pod that an explanation shows."""
     return PodLink(
         name=pod.metadata.name or "",
         phase=pod.status.phase if pod.status else None,

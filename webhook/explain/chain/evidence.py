@@ -1,7 +1,8 @@
-"""Evidence: what is shown beside a decision, from the same functions of core that it was made with.
+"""Evidence: everything that an explanation shows beside the decision.
 
-The way from each claim to its share-manager, or from a volume to its VMs; and the verdict on every node, not only on
-those that were asked about. It decides nothing.
+For a virt-launcher pod: the objects behind each claim. For a share-manager pod: the objects behind its volume. For
+both: the result of every node of the cluster, while the decision needs the candidates only. Invariant: the functions
+of core that made the decision make the evidence, and nothing is decided here.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 
-_ONLY: Final = {
-    Entry.VIRT_LAUNCHER: "only nodes that a claim leads to are shown",
+_CANDIDATES_ONLY: Final = {
+    Entry.VIRT_LAUNCHER: (
+        "only the nodes of the claims' share-managers are shown, because the nodes could not be listed"
+    ),
     Entry.SHARE_MANAGER: (
-        "only nodes that a VM leads to are shown, and the short list that a large cluster needs is left out"
+        "only the nodes of the VMs are shown, and no short list of nodes, because the nodes could not be listed"
     ),
 }
 
 
 class NodeVerdict(Struct, rename="camel", frozen=True, kw_only=True):
-    """Whether the pod may run on a node. A candidate is one that some claim leads to, or some VM."""
+    """Whether the pod can run on a node. A candidate is the node of a share-manager of the pod's claims, or of a VM."""
 
     name: str
     candidate: bool
@@ -43,7 +46,7 @@ class NodeVerdict(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What was found; `problem` says what could not be."""
+    """The evidence for one pod. `problem` has a sentence for each part that could not be read."""
 
     claims: Sequence[ClaimChain] = ()
     volume: VolumeChain | None = None
@@ -52,14 +55,14 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     @property
     def reasons(self) -> Iterator[str]:
-        """The code of each thing that was found."""
+        """The reason code of each finding and of each node."""
         yield from (chain.reason for chain in self.claims)
         yield from (node.reason for node in self.nodes)
         yield from (consumer.reason for consumer in (self.volume.consumers if self.volume else ()))
 
 
 def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
-    """The evidence for an answer; none at all for what is no new pod."""
+    """Return the evidence for an answer of core; empty if the request does not create a pod."""
     pod = answer.pod
     if pod is None:
         return Evidence()
@@ -72,29 +75,29 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
     return Evidence(
         claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
-        problem=[f"{_ONLY[entry]}: {problem}"] if problem else [],
+        problem=[f"{_CANDIDATES_ONLY[entry]}: {problem}"] if problem else [],
     )
 
 
 def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
-    """The evidence for a share-manager pod: it has no claim, and verdicts of its own."""
+    """The evidence for a share-manager pod. It has no claim, and core evaluates its nodes by rules of their own."""
     volume = share_manager.volume_of(pod)
     findings = answer_when_read(cluster, lambda view: consumers.resolve(volume, view, policy))
     chain = answer_when_read(cluster, lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
     incoming = fit.applicant(pod, namespace)
     nodes, problem = _nodes(lambda name, view: share_manager.judge(name, incoming, view), candidates, cluster)
-    notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
+    notes = [f"{_CANDIDATES_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
     view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is Gap.UNAVAILABLE:
-        notes.append(f"its attachment tickets are not known: {view.problem(tickets)}")
+        notes.append(f"the volume's attachment tickets could not be read: {view.problem(tickets)}")
     return Evidence(volume=chain, nodes=nodes, problem=notes)
 
 
 def _nodes(
     judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: ClusterReader
 ) -> tuple[list[NodeVerdict], str]:
-    """Every candidate and every node of the cluster, the candidates first; and what kept the others from us."""
+    """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
     results = answer_when_read(cluster, lambda view: _all(judge(name, view) for name in names))

@@ -1,7 +1,6 @@
-"""VolumeChain: what stands behind a Longhorn volume, from its share-manager to the VMs that use it.
+"""VolumeChain: the objects behind a Longhorn volume, from its share-manager to the VMs that use it.
 
-The ClaimChain of a share-manager pod, the other way round. Looked up to be shown; which VM counts was decided in
-webhook.core.evidence.consumers.
+Invariant: nothing is decided here. webhook.core.evidence.consumers has decided which VMs count.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from webhook.explain.chain.claim_chain import PodLink, ShareManagerLink
 
 
 class VMLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """A VM that uses a claim, by one of its pods. `mode` is what it asks for, None where it does not count."""
+    """A VM that uses a claim, with one of its pods. `mode` is the mode that it asks for; None if it does not count."""
 
     vm: str
     pod: PodLink
@@ -32,7 +31,7 @@ class VMLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class ClaimLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """A claim of the volume; `vms` is None where they are not known."""
+    """A claim of the volume. `vms` is None if the VMs that use it could not be read."""
 
     claim: str
     persistent_volume: str | None
@@ -42,7 +41,7 @@ class ClaimLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Ticket(Struct, rename="camel", frozen=True, kw_only=True):
-    """Who wants the volume attached, and on which node (volumeattachments.longhorn.io)."""
+    """A request to attach the volume to a node (volumeattachments.longhorn.io, spec.attachmentTickets)."""
 
     id: str
     type: str | None
@@ -50,7 +49,7 @@ class Ticket(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Consumer(Struct, rename="camel", frozen=True, kw_only=True):
-    """What core found: for each VM, or for the volume. `node` is the evidence, if there is any."""
+    """A finding of core, for a VM or for the volume. `node` is None if the finding names no node."""
 
     claim: str
     reason: str
@@ -59,7 +58,7 @@ class Consumer(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
-    """One volume as far as it leads; `pod` is the share-manager pod that there is now."""
+    """One volume and the objects behind it. `pod` is its current share-manager pod."""
 
     volume: str
     share_manager: ShareManagerLink | None
@@ -72,7 +71,7 @@ class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
 def build_volume_chain(
     volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy
 ) -> VolumeChain | NeedObjects:
-    """The objects between a volume and its findings, or what must be read to show them."""
+    """Return the objects behind a volume, or the objects that must be read first."""
     keys = view.volume_claims(volume)
     claims = () if isinstance(keys, Gap) else tuple(keys)
     asked = {

@@ -1,7 +1,7 @@
-"""What the pod of a VirtualMachineInstance asks of a node, as far as the instance tells it.
+"""The resource requests of the pod of a VirtualMachineInstance, as far as they follow from the VMI alone.
 
-As KubeVirt's pkg/virt-controller/services/template.go and renderresources.go have it. The memory that virt-launcher
-needs itself, some 300 MiB and more for large guests, is not in it; nor are devices: a cluster may emulate KVM.
+Rules: kubevirt pkg/virt-controller/services/template.go and renderresources.go. Not included: the memory that
+virt-launcher needs for itself (about 300 MiB, more for large guests), and devices, because a cluster can emulate KVM.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SCRATCH: Final = "50M"
 
 
 def containers(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The containers of the pod: the one that counts, with its requests.
+    """Return the container `compute` with its requests, as JSON.
 
     Args:
-        spec: the VirtualMachineInstanceSpec as it was written.
+        spec: the VirtualMachineInstanceSpec as JSON.
     """
     own = _amounts(field_at(spec, "domain", "resources", "requests"))
     limits = _amounts(field_at(spec, "domain", "resources", "limits"))
@@ -31,18 +31,18 @@ def containers(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _cpu_milli(cpu: Any) -> int:
-    """Sockets, cores and threads; whole CPUs where they are the VM's alone."""
+    """The CPU request in milli-CPU: sockets x cores x threads, as whole CPUs if the VM has dedicated CPUs."""
     cpu = cpu if isinstance(cpu, dict) else {}
     count = 1
     for part in ("sockets", "cores", "threads"):
-        told = cpu.get(part)
-        count *= told if isinstance(told, int) and told > 0 else 1
+        number = cpu.get(part)
+        count *= number if isinstance(number, int) and number > 0 else 1
     return count * (_WHOLE_CPU_MILLI if cpu.get("dedicatedCpuPlacement") is True else _CPU_SHARE_MILLI)
 
 
-def _memory(spec: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """What the domain asks for, else what the guest sees; as huge pages where it is on those."""
-    guest = told.get("memory") or _amounts(field_at(spec, "domain", "memory")).get("guest")
+def _memory(spec: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The memory request of the domain, or else the memory of the guest; as huge pages if the guest uses them."""
+    guest = own.get("memory") or _amounts(field_at(spec, "domain", "memory")).get("guest")
     if not guest:
         return {}
     size = field_at(spec, "domain", "memory", "hugepages", "pageSize")
@@ -50,5 +50,9 @@ def _memory(spec: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _amounts(value: Any) -> dict[str, Any]:
-    """The quantities of a mapping; what is none, or no mapping, an API server would refuse."""
-    return {key: told for key, told in value.items() if isinstance(told, str | int)} if isinstance(value, dict) else {}
+    """The quantities of a mapping. Other values are left out: the API server refuses them."""
+    return (
+        {key: amount for key, amount in value.items() if isinstance(amount, str | int)}
+        if isinstance(value, dict)
+        else {}
+    )

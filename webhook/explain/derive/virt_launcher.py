@@ -1,6 +1,6 @@
 """VirtualMachine or VirtualMachineInstance -> the virt-launcher Pod that virt-controller would create from it.
 
-As much of the pod as core reads, no containers. What the object alone does not tell is named in a note, not guessed.
+The pod has the fields that core reads. A note names what does not follow from the object alone: nothing is guessed.
 Rules: kubevirt pkg/virt-controller/services/{template,nodeselectorrenderer,rendervolumes}.go and
 pkg/storage/backend-storage/backend-storage.go, v1.9.
 """
@@ -33,14 +33,14 @@ _HOST_MODEL: Final = "host-model"
 _HOST_PASSTHROUGH: Final = "host-passthrough"
 _OBSOLETE_HOST_MODEL: Final = "node-labeller.kubevirt.io/obsolete-host-model"
 _CARRIED_OVER: Final = ("tolerations", "topologySpreadConstraints", "resourceClaims")
-_STATE: Final = "persistent-state-for"  # both the label of a backend storage claim and the start of its name
+_STATE: Final = "persistent-state-for"  # the label of a backend storage claim, and the start of its name
 _STATE_VOLUME: Final = "vm-state"
 _GENERATED: Final = r"-[a-z0-9]{5}"  # what the API server appends to a generateName, after KubeVirt's hyphen
 _TRACKING: Final = ("Initializing", "Enabled")  # changed block tracking keeps its bitmaps in the backend storage
 
 
 class Derived(Struct, frozen=True, kw_only=True):
-    """The pod as JSON, what of it is not known (`notes`), and likely mistakes in the object (`hints`)."""
+    """The pod as JSON; `notes` on the parts that are missing; `hints` on likely mistakes in the object."""
 
     pod: dict[str, Any]
     notes: list[str]
@@ -48,7 +48,7 @@ class Derived(Struct, frozen=True, kw_only=True):
 
 
 class _VMI(Struct, frozen=True, kw_only=True):
-    """What a VirtualMachine and a VirtualMachineInstance have in common: `meta` and `spec` are the instance's."""
+    """A VMI, or the VMI that KubeVirt creates for a VirtualMachine."""
 
     name: str
     namespace: str
@@ -59,15 +59,15 @@ class _VMI(Struct, frozen=True, kw_only=True):
 
 
 def derive_virt_launcher(document: Document, cluster: ClusterReader, namespace: str) -> Derived:
-    """The pod that a VirtualMachine or VirtualMachineInstance would become.
+    """Return the next virt-launcher pod of a VirtualMachine or VirtualMachineInstance.
 
     Args:
         document: the object.
-        cluster: where its backend storage claim is looked up.
-        namespace: the object's, where it states none.
+        cluster: has the backend storage claim.
+        namespace: of an object that names none.
 
     Raises:
-        BadDocument: a field of the wrong type, or no name.
+        BadDocument: a field has the wrong type, or the object has no name.
     """
     vmi, notes, hints = (_of_vm if document.kind == _VIRTUAL_MACHINE else _of_vmi)(document, namespace)
     if not vmi.name:
@@ -78,8 +78,8 @@ def derive_virt_launcher(document: Document, cluster: ClusterReader, namespace: 
         claim = _state_claim(vmi, listed.items)
         if claim is None:
             claim = f"{_STATE}-{vmi.name}-*"
-            known = f"no claim {claim} is there; KubeVirt makes one at the first start"
-            unknown = f"its claim {claim} is taken as absent, for claims could not be listed ({listed.problem})"
+            known = f"no claim {claim} exists; KubeVirt creates one at the first start"
+            unknown = f"claim {claim} counts as absent, because the claims could not be listed ({listed.problem})"
             notes = [*notes, f"backend storage: {unknown if listed.problem else known}"]
         volumes.append(_volume(_STATE_VOLUME, claim))
     return Derived(
@@ -90,7 +90,7 @@ def derive_virt_launcher(document: Document, cluster: ClusterReader, namespace: 
 
 
 def _of_vm(document: Document, namespace: str) -> tuple[_VMI, list[str], list[str]]:
-    """The instance that a VirtualMachine stands for, with notes and hints on what stands beside its template."""
+    """The VMI that KubeVirt creates for a VirtualMachine, with notes and hints."""
     owner, raw = document.read(VirtualMachine), document.value["spec"]
     template = owner.spec.template
     vmi = _VMI(
@@ -147,7 +147,7 @@ def _pod(vmi: _VMI, volumes: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _volumes(vmi: _VMI) -> Iterator[dict[str, Any]]:
-    """The volumes with a claim, those apart that were plugged into the running VM."""
+    """The volumes with a claim, except those that were attached to the running VM."""
     status = vmi.status.volume_status if isinstance(vmi.status, VMIStatus) else None
     plugged = {volume.name for volume in status or () if volume.hotplug_volume is not None}
     for volume in vmi.spec.volumes or ():
@@ -165,9 +165,9 @@ def _needs_state(vmi: _VMI) -> bool:
 
 
 def _state_claim(vmi: _VMI, claims: Iterable[PersistentVolumeClaim]) -> str | None:
-    """The backend storage claim: by its label, else by the name that old versions gave it, else by a generated one.
+    """The backend storage claim: found by its label, else by the name of old versions, else by a generated name.
 
-    A bare prefix would take the claim of VM db-two for that of VM db.
+    The generated name is matched as a whole: a mere prefix would find the claim of VM db-two for VM db.
     """
     existing = [claim.metadata for claim in claims if not claim.metadata.deletion_timestamp]
     base = f"{_STATE}-{vmi.name}"
@@ -184,7 +184,7 @@ def _cpu_model(spec: VMISpec) -> str:
 
 
 def _node_selector(vmi: _VMI) -> dict[str, str]:
-    """KubeVirt's defaults, over them the machine's own, over those what its CPU and machine type ask for."""
+    """The node selector: KubeVirt's default, then the VMI's own, then the labels for its CPU model and machine type."""
     spec, model = vmi.spec, _cpu_model(vmi.spec)
     selector = {"kubevirt.io/schedulable": "true"}
     if spec.architecture:
@@ -200,9 +200,9 @@ def _node_selector(vmi: _VMI) -> dict[str, str]:
 
 
 def _affinity(own: dict[str, Any] | None, model: str) -> dict[str, Any] | None:
-    """The machine's affinity; for host-model every required term also refuses nodes whose host model is obsolete.
+    """The VMI's affinity. For host-model, each required term also excludes nodes whose host model is obsolete.
 
-    KubeVirt appends to empty terms too, so here, unlike in core, one that matched nothing comes to match.
+    KubeVirt appends to empty terms, too. An empty term matches no node, but with this requirement it matches nodes.
     """
     if model != _HOST_MODEL:
         return own

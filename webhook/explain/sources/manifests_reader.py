@@ -1,4 +1,4 @@
-"""Described: the cluster that files describe."""
+"""ManifestsReader: a cluster that files describe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.files.manifests import Manifests
 
 
 class ManifestsReader:
-    """The cluster that files describe; a Cluster."""
+    """A cluster that files describe; a ClusterReader."""
 
     namespace = "default"
 
@@ -23,39 +23,39 @@ class ManifestsReader:
         self.view = manifests
 
     def read(self, refs: Sequence[Ref]) -> None:
-        """Nothing is left to read: the files were read whole before anything was asked."""
+        """Raise AssertionError: the files were read completely, so core never needs to read an object."""
         asked = ", ".join(f"{ref.kind} {ref.key.name}" for ref in refs)
-        raise AssertionError(f"core asked to read {asked}, which manifests never leave unread; please report this")
+        raise AssertionError(f"core asked to read {asked}, although all manifests were read; please report this")
 
     def node_names(self) -> Listed[str]:
-        """Every node, by name."""
+        """Return the names of all nodes, sorted."""
         return Listed(self.view.node_names())
 
     def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
-        """Every claim of a namespace, by name."""
+        """Return the claims of a namespace, by name."""
         return Listed(self.view.claims(namespace))
 
-    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - as below
-        """The files tell every pod."""
+    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - the protocol's signature
+        """Leave the pods that `is_gone` selects out of the snapshot. The files describe all pods."""
         snapshot = self.view.snapshot()
         if snapshot is not None:
             snapshot.leave_out(is_gone)
 
-    def prepare_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the Cluster's question
-        """The files tell all that there is."""
+    def prepare_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the protocol's signature
+        """Do nothing: the files describe all claims and pods."""
         return ()
 
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:  # noqa: ARG002 - as above
-        """Of the kinds that are looked up so files describe nothing."""
-        return Listed(problem=f"{self.origin} is not looked through for a {type_.kind}")
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:  # noqa: ARG002 - the protocol's signature
+        """Return a problem: the manifests have none of the kinds that explain looks up."""
+        return Listed(problem=f"explain reads no {type_.kind} from {self.origin}")
 
     def find(self, named: Named, namespace: str) -> Document:
-        """No rule reads the kinds that have names here, so no manifest holds them."""
+        """Raise BadDocument: the manifests have none of the kinds that users ask for by name."""
         raise BadDocument(
-            f"{named}: {self.origin} is not looked through for a {named.type.kind} in namespace {namespace}; "
-            "expected it in a file of its own: --filename FILE"
+            f"{named}: explain reads no {named.type.kind} of namespace {namespace} from {self.origin}; "
+            "expected the object in a file of its own: --filename FILE"
         )
 
-    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the Cluster's question
-        """Files describe no virt-launcher pods."""
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the protocol's signature
+        """Return no pods: for an object of a file, explain shows no current pods."""
         return Listed()

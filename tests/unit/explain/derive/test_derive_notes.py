@@ -22,7 +22,7 @@ def test_an_opt_in_in_the_wrong_place_is_hinted_at(own: Any, meta: Any, where: s
     """The hint says where it stands, where it belongs, and the pod is not opted in."""
     found = derived(a_vm({}, meta, own=own))
     (hint,) = found.hints
-    assert f'{OPT_IN}: "true" stands in {where},' in hint
+    assert f'{OPT_IN}: "true" is in {where},' in hint
     assert "expected in spec.template.metadata.annotations" in hint
     assert OPT_IN not in found.pod["metadata"]["annotations"]
 
@@ -30,7 +30,7 @@ def test_an_opt_in_in_the_wrong_place_is_hinted_at(own: Any, meta: Any, where: s
 def test_a_label_of_an_instance_is_hinted_at() -> None:
     """An instance's own annotations are the right place, its labels are not."""
     (hint,) = derived(a_vmi({}, meta={"labels": {OPT_IN: "true"}})).hints
-    assert "stands in metadata.labels," in hint
+    assert "is in metadata.labels," in hint
     assert "expected in metadata.annotations" in hint
 
 

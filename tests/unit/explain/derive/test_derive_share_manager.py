@@ -179,33 +179,33 @@ NOTE_ROWS: dict[str, tuple[dict[str, Object | str], str]] = {
         {**PV, "storageclasses/fast": "403 Forbidden: no"},
         "not derived: what StorageClass fast adds (topology, node selector, tolerations): 403 Forbidden: no",
     ),
-    "a class that is gone": (PV, "StorageClass fast is not there, so Longhorn does without it"),
+    "a class that is gone": (PV, "StorageClass fast does not exist, so Longhorn does without it"),
     "a toleration that is none": (
         storage_class(shareManagerTolerations="nfs"),
         (
             "shareManagerTolerations of its StorageClass can't be read (got 'nfs', expected key=value:effect or "
-            "key:effect), so Longhorn does without it"
+            "key:effect), so Longhorn ignores it"
         ),
     ),
     "an effect that is none": (
         storage_class(shareManagerTolerations="nfs:Never"),
         (
             "shareManagerTolerations of its StorageClass can't be read (got 'nfs:Never', expected key=value:effect or "
-            "key:effect), so Longhorn does without it"
+            "key:effect), so Longhorn ignores it"
         ),
     ),
     "a selector that is none": (
         storage_class(shareManagerNodeSelector="a:b;a=b"),
         (
             "shareManagerNodeSelector of its StorageClass can't be read (got 'a=b', expected key:value), so Longhorn "
-            "does without it"
+            "ignores it"
         ),
     ),
     "a selector with two colons": (
         storage_class(shareManagerNodeSelector="a:b:c"),
         (
             "shareManagerNodeSelector of its StorageClass can't be read (got 'a:b:c', expected key:value), so Longhorn "
-            "does without it"
+            "ignores it"
         ),
     ),
 }
@@ -221,10 +221,13 @@ def test_what_could_not_be_had_is_noted(objects: dict[str, Object | str], note: 
 
 HINT_ROWS: dict[str, tuple[Document, list[str]]] = {
     "a shared volume": (volume(), []),
-    "ReadWriteOnce": (volume(accessMode="rwo"), ["the volume is rwo, not rwx: Longhorn makes no share-manager for it"]),
+    "ReadWriteOnce": (
+        volume(accessMode="rwo"),
+        ["the volume's access mode is rwo, not rwx: Longhorn makes no share-manager for it"],
+    ),
     "no mode": (
         volume(accessMode=None),
-        ["the volume is of no access mode, not rwx: Longhorn makes no share-manager for it"],
+        ["the volume's access mode is not set, not rwx: Longhorn makes no share-manager for it"],
     ),
     "migratable": (
         volume(migratable=True),
@@ -232,7 +235,7 @@ HINT_ROWS: dict[str, tuple[Document, list[str]]] = {
     ),
     "no PersistentVolume": (
         volume(pv=None),
-        ["the volume has no PersistentVolume: Longhorn makes no share-manager pod before it has one"],
+        ["the volume has no PersistentVolume: Longhorn makes no share-manager pod before that exists"],
     ),
 }
 
@@ -258,4 +261,4 @@ def test_a_field_of_the_wrong_type_is_refused() -> None:
 def test_files_have_no_such_objects() -> None:
     """A cluster in files holds what core reads; what a pod is derived from is noted as not known."""
     found = share_manager.derive_share_manager(volume(), the_cluster(), NAMESPACE)
-    assert found.notes[-1].endswith("cluster.yaml is not looked through for a PersistentVolume")
+    assert found.notes[-1].endswith("explain reads no PersistentVolume from cluster.yaml")
