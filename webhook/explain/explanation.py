@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from webhook.core.decision import WeightedNode
 from webhook.explain.chain.claim_chain import ClaimChain
-from webhook.explain.chain.evidence import NodeVerdict
+from webhook.explain.chain.evidence import NodeEvidence
 from webhook.explain.chain.volume_chain import VolumeChain
 
 
@@ -26,7 +26,7 @@ class Subject(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
-    """A pod that the object is, or has. `decision` is the value of the annotation that the webhook wrote at creation."""
+    """A pod that the object is, or has. `decision` is the annotation that the webhook wrote at the pod's creation."""
 
     name: str
     phase: str | None
@@ -85,7 +85,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     opt_in: OptIn
     claims: Sequence[ClaimChain]
     volume: VolumeChain | None
-    nodes: Sequence[NodeVerdict]
+    nodes: Sequence[NodeEvidence]
     decision: str
     reason: str
     sentence: str

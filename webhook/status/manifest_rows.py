@@ -1,4 +1,4 @@
-"""The rows of the cluster that files describe."""
+"""The rows of a cluster that files describe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.files.manifests import Manifests
 
 
 def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
-    """One for each VM that asked for co-scheduling; pods that state no namespace are in `default`."""
+    """Return a row for each VM that opted in. Pods without a namespace are in `default`."""
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.all_virt_launchers():
         namespace = pod.metadata.namespace or "default"

@@ -1,6 +1,6 @@
-"""status --plan: what a plan takes is read for each VM that is apart or stuck, and the plan is printed.
+"""status --plan: read what a plan needs for each VM that is apart or stuck, and make YAML of the plan.
 
-Standard output is YAML documents and comments, for `kubectl create -f -`; what else is said goes to standard error.
+The YAML has documents and comments, and is for `kubectl create -f -`.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ _FIRST_WITH_ADDED_NODE_SELECTOR: Final = (
 
 
 class Planner:
-    """Reads at one API server; `known` has the VMs' claims and volumes."""
+    """Makes the steps of a plan. It reads at one API server; `known` has the claims and volumes of the VMs."""
 
     def __init__(self, api: Api, known: ClusterView, longhorn_namespace: str) -> None:
         self._api = api
         self._known = known
         self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
-        self._views: dict[tuple[str, ...], CallView] = {}  # of the nodes that were read for a target
+        self._views: dict[tuple[str, ...], CallView] = {}  # by the names of the target nodes
         self._target_nodes: dict[str, TargetNode] = {}
         self._slots = asyncio.Semaphore(_READS_AT_ONCE)
 
     async def steps(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
-        """One for each VM that is apart or stuck; and KubeVirt's version, empty where it is not known."""
+        """Return a step for each of these rows; and the version of KubeVirt, empty if it could not be read."""
         version = await self._version()
         found = _VERSION.match(version)
         old = f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first" if found and _is_old(found) else ""
         vms = await asyncio.gather(*(self._read(row, old) for row in rows))
-        # One after the other: who comes first gets the room that is left.
+        # One after the other: a migration takes resources of its target node from the later ones.
         return [await self._step(row, vm) for row, vm in zip(rows, vms, strict=True)], version
 
     async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
@@ -78,7 +78,7 @@ class Planner:
     async def _read_vm(self, row: VMStatus, old: str) -> VMDetails:
         within = reader.within(row.namespace)
         vmi, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
-        notes = [f"whether it can be migrated was not read: {problem}"] if problem else []
+        notes = [f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else []
         pod, pod_problem = await self._get(f"/api/v1/{within}/pods/{row.pod}")
         owner = _owner(vmi)
         vm: Mapping[str, Any] = {}
@@ -86,7 +86,7 @@ class Planner:
             vm, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
         return VMDetails(
             pod=_pod(pod, vmi) if pod else None,
-            problem=f"pod {row.pod} was not read: {pod_problem}" if pod_problem else "",
+            problem=f"pod {row.pod} could not be read: {pod_problem}" if pod_problem else "",
             owner=owner,
             run_strategy=restart.run_strategy(vm.get("spec") or {}) if vm else None,
             unmigratable=old or _unmigratable(vmi),
@@ -94,7 +94,7 @@ class Planner:
         )
 
     async def _target_node(self, node: str) -> TargetNode:
-        """What is left on a node: read once for all that might go target."""
+        """The target node, read once for all VMs whose share-managers are on it."""
         if node not in self._target_nodes:
             self._target_nodes[node] = await self._read_target_node(node)
         return self._target_nodes[node]
@@ -128,8 +128,8 @@ class Planner:
 
 
 def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
-    """The plan as YAML."""
-    needs = f"this is {version}" if version else "its version was not read"
+    """Return the plan as YAML. `origin`: the cluster in words; `at`: the time of the rows; `version`: of KubeVirt."""
+    needs = f"this is {version}" if version else "its version could not be read"
     parts = [f"# {origin} at {at}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
     for step in steps:
         boundary = "---\n" if step.migration else "\n"
@@ -139,7 +139,7 @@ def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> st
 
 
 def plan_summary(steps: Sequence[Step]) -> str:
-    """How many of what."""
+    """Return how many VMs are apart, how many are stuck, and how many of them a migration brings together."""
     if not steps:
         return "nothing to do: no VM is apart or stuck"
     migrations = sum(step.migration is not None for step in steps)
@@ -153,9 +153,9 @@ def _is_old(version: re.Match[str]) -> bool:
 
 
 def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
-    """As it was created: a migration's target pod has none of what we and the scheduler have written since.
+    """The pod as it was at its creation, which is what KubeVirt makes the target pod of a migration from.
 
-    Nor what an earlier migration added to its node selector, such as one of ours: the next starts from the VM itself.
+    It has no node, nothing that the webhook wrote, and no node selector that an earlier migration added.
     """
     pod, _ = taken_out(msgspec.convert(value, Pod))
     pod = replace(pod, spec=replace(pod.spec, node_name=None))
@@ -172,7 +172,7 @@ def _owner(vmi: Mapping[str, Any]) -> str | None:
 
 
 def _unmigratable(vmi: Mapping[str, Any]) -> str:
-    """The condition LiveMigratable, which virt-handler posts."""
+    """Why KubeVirt can't migrate the VM, by the condition LiveMigratable that virt-handler sets; empty if it can."""
     for condition in (vmi.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "LiveMigratable" and condition.get("status") == "False":
             return f"KubeVirt can't migrate it: {condition.get('reason')}: {condition.get('message')}"

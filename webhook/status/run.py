@@ -1,4 +1,4 @@
-"""Run status: read the rows, or follow them, have them printed, and say by the exit code how it went."""
+"""The command status: read the rows, or watch them; print them, or a plan."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _TYPES: Final = ("vm/", "vmi/")
 
 
 def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
-    """Run with these settings; `color` says whether `stdout` takes ANSI colours. Returns the exit code.
+    """Run the command with these settings. `color`: whether `stdout` takes ANSI colors. Returns the exit code.
 
     Raises:
-        UserError: there is no cluster to ask, or not even its VMs' pods can be read.
+        UserError: no cluster can be reached, or the pods of its VMs can't be read.
     """
     out = Output(chosen, stdout, stderr, color=color)
     if chosen.manifests:
@@ -48,9 +48,9 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
 
 
 def _described(chosen: StatusSettings, out: Output) -> int:
-    from webhook.status import manifest_rows  # noqa: PLC0415 - only here
+    from webhook.status import manifest_rows  # noqa: PLC0415 - only with --manifests
 
-    assert chosen.manifests  # noqa: S101 - for the type checker: the caller has asked
+    assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
     rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
@@ -63,12 +63,12 @@ def _asked(chosen: StatusSettings, namespace: str) -> Asked:
 
 
 def _name(word: str) -> str:
-    """The VM that a word names; `explain` takes it as vm/NAME, so that is taken here too."""
+    """The name of a VM. `vm/NAME` is accepted because `explain` takes this form."""
     return next((word.removeprefix(type_) for type_ in _TYPES if word.startswith(type_)), word)
 
 
 def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
-    """Until whoever asked has seen enough: that is a KeyboardInterrupt, and the command line's."""
+    """Watch until the user interrupts: the command line handles the KeyboardInterrupt."""
     if not out.is_screen:
         live.watch(Lines(out, asked, live.origin).show)
         return

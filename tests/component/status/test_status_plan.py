@@ -87,7 +87,7 @@ def test_share_managers_on_several_nodes_are_not_for_one_migration(status: Statu
     ran = status("web --plan")
     assert migrations(ran) == []
     assert told(ran, "web")[0] == (
-        "its share-managers are on node-a and node-b: no one migration can bring it to all of them"
+        "its share-managers are on node-a and node-b: a migration brings the VM to only one of these nodes"
     )
 
 
@@ -138,7 +138,7 @@ def test_a_node_that_is_full_is_no_place_to_go(status: Status, api: StaticApi) -
     ran = status("--plan")
     assert len(migrations(ran)) == 1
     assert told(ran, "web")[0].startswith(
-        "not without downtime: node node-b has no room: cpu 3000m is asked for, 63000m of 64000m"
+        "not possible without downtime: node node-b has no room: cpu 3000m is asked for, 63000m of 64000m"
     )
     put(api, full("others", cpu="62"))
     assert migrations(status("--plan")) == []
@@ -173,7 +173,7 @@ OBSTACLES: Final = {
     "an old KubeVirt": (kubevirt("v1.4.2"), "KubeVirt v1.4.2 has no addedNodeSelector, 1.5 is the first"),
     "a migration": (
         {**running_pod("web", "page", "node-c", at="2026-01-05T00:00:00Z", pod="bbbbb")},
-        "it is being migrated now; look again when that is over",
+        "a migration of the VM runs now; make a new plan after it has ended",
     ),
 }
 
@@ -186,7 +186,10 @@ def test_where_the_vm_does_not_fit_there_is_no_migration(
     put(api, changed)
     ran = status("web --plan")
     assert migrations(ran) == []
-    assert told(ran, "web") == [f"not without downtime: {why}", "with its next start: virtctl restart web -n vms"]
+    assert told(ran, "web") == [
+        f"not possible without downtime: {why}",
+        "with its next start: virtctl restart web -n vms",
+    ]
 
 
 def test_what_only_the_scheduler_can_judge_is_said(status: Status, api: StaticApi) -> None:
@@ -195,12 +198,12 @@ def test_what_only_the_scheduler_can_judge_is_said(status: Status, api: StaticAp
     put(api, spec(topologySpreadConstraints=spread))
     ran = status("web --plan")
     assert len(migrations(ran)) == 1
-    assert told(ran, "web")[-1].startswith("not judged: the pod has a DoNotSchedule topology spread over zone; if ")
+    assert told(ran, "web")[-1].startswith("not evaluated: the pod has a DoNotSchedule topology spread over zone; if ")
 
 
 def test_a_new_kubevirt_is_named(status: Status, api: StaticApi) -> None:
     """Where it can be read; where not, that is said."""
-    assert "Migrations need KubeVirt 1.5 or newer; its version was not read." in status("web --plan").out
+    assert "Migrations need KubeVirt 1.5 or newer; its version could not be read." in status("web --plan").out
     put(api, kubevirt("v1.9.0"))
     ran = status("web --plan")
     assert "Migrations need KubeVirt 1.5 or newer; this is v1.9.0." in ran.out
@@ -249,18 +252,18 @@ NOT_CACHED: Final = {
     "the instance": (
         f"{KUBEVIRT}/virtualmachineinstances",
         1,
-        "whether it can be migrated was not read: 403 Forbidden: not for you",
+        "the VM's condition LiveMigratable could not be read: 403 Forbidden: not for you",
     ),
     "the pod": (
         f"{PODS}/virt-launcher-web-aaaaa",
         0,
-        "not without downtime: pod virt-launcher-web-aaaaa was not read: 403 Forbidden: not for you",
+        "not possible without downtime: pod virt-launcher-web-aaaaa could not be read: 403 Forbidden: not for you",
     ),
-    "the node's pods": ("/api/v1/pods", 1, "whether there is room was not read: 403 Forbidden: not for you"),
+    "the node's pods": ("/api/v1/pods", 1, "the node's free resources could not be read: 403 Forbidden: not for you"),
     "the node": (
         "/api/v1/nodes",
         0,
-        "not without downtime: node node-b: its Node could not be read (403 Forbidden: not for you)",
+        "not possible without downtime: node node-b: its Node could not be read (403 Forbidden: not for you)",
     ),
 }
 

@@ -173,7 +173,7 @@ async def test_with_apart_a_vm_is_told_until_it_is_well(server: ApiServer, clust
 async def test_a_terminal_has_a_table_that_is_kept(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
     """On its other screen, drawn over and never cleared; at the end the first one is there again."""
     async with watching(server, tmp_path, screen=True) as run:
-        await run.until("6 VMs: 2 together, 1 apart, 1 stuck, 1 pending, 1 free", "Ctrl-C ends")
+        await run.until("6 VMs: 2 together, 1 apart, 1 stuck, 1 pending, 1 free", "end with Ctrl-C")
         put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
         await run.until("6 VMs: 3 together, 1 stuck, 1 pending, 1 free")
         assert run.out.startswith("\x1b[?1049h\x1b[?25l\x1b[H")
@@ -189,7 +189,7 @@ async def test_many_vms_leave_room_for_the_summary(server: ApiServer, cluster: C
     for number in range(30):
         put(cluster, Kind.VIRT_LAUNCHER_POD, running_pod(f"vm-{number:02}", "root"))
     async with watching(server, tmp_path, screen=True) as run:
-        await run.until("36 VMs: ", "... and 29 more: choose with --apart, --namespace or names")
+        await run.until("36 VMs: ", "... and 29 more; to see fewer, add --apart, --namespace or names")
 
 
 async def test_what_may_not_be_read_is_said_while_it_lasts(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:

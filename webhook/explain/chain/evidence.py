@@ -35,7 +35,7 @@ _CANDIDATES_ONLY: Final = {
 }
 
 
-class NodeVerdict(Struct, rename="camel", frozen=True, kw_only=True):
+class NodeEvidence(Struct, rename="camel", frozen=True, kw_only=True):
     """Whether the pod can run on a node. A candidate is the node of a share-manager of the pod's claims, or of a VM."""
 
     name: str
@@ -50,7 +50,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 
     claims: Sequence[ClaimChain] = ()
     volume: VolumeChain | None = None
-    nodes: Sequence[NodeVerdict] = ()
+    nodes: Sequence[NodeEvidence] = ()
     problem: Sequence[str] = ()
 
     @property
@@ -96,27 +96,27 @@ def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: P
 
 def _nodes(
     judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: ClusterReader
-) -> tuple[list[NodeVerdict], str]:
+) -> tuple[list[NodeEvidence], str]:
     """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
     results = answer_when_read(cluster, lambda view: _all(judge(name, view) for name in names))
-    return [_verdict(verdict, candidates) for verdict in results], listed.problem
+    return [_node_evidence(verdict, candidates) for verdict in results], listed.problem
 
 
 def _all(results: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
-    verdicts: list[Verdict] = []
+    fits: list[Verdict] = []
     unread: list[Ref] = []
     for each in results:
         if isinstance(each, NeedObjects):
             unread += each.refs
         else:
-            verdicts.append(each)
-    return NeedObjects(tuple(unread)) if unread else verdicts
+            fits.append(each)
+    return NeedObjects(tuple(unread)) if unread else fits
 
 
-def _verdict(verdict: Verdict, candidates: Container[str]) -> NodeVerdict:
-    return NodeVerdict(
+def _node_evidence(verdict: Verdict, candidates: Container[str]) -> NodeEvidence:
+    return NodeEvidence(
         name=verdict.node,
         candidate=verdict.node in candidates,
         feasible=verdict.feasible,

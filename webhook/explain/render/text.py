@@ -13,7 +13,7 @@ from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.explain.chain.claim_chain import ClaimChain
-from webhook.explain.chain.evidence import NodeVerdict
+from webhook.explain.chain.evidence import NodeEvidence
 from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.explanation import Explanation
 from webhook.explain.render import links
@@ -143,7 +143,7 @@ def _nodes(explained: Explanation) -> Iterator[str]:
         yield from columns([(f"{count:>6}", reason) for reason, count in others.most_common()])
 
 
-def _node_row(node: NodeVerdict) -> tuple[str, str, str, str]:
+def _node_row(node: NodeEvidence) -> tuple[str, str, str, str]:
     candidate, feasible = ("yes" if node.candidate else "-"), ("yes" if node.feasible else "no")
     return node.name, candidate, feasible, node.reason if node.feasible else f"{node.reason}: {node.sentence}"
 
