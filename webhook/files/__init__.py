@@ -1,1 +1,1 @@
-"""YAML files as a cluster."""
+"""Files of YAML or JSON, and the cluster that they describe."""

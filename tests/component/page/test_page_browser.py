@@ -124,7 +124,7 @@ async def test_the_list_can_be_sorted(tab: Tab) -> None:
 async def test_a_lost_connection_is_said_and_then_found_again(page: Paged, tab: Tab) -> None:
     """What is shown stays, marked as old, with the time it is of; the server that comes back is believed again."""
     await page.listener.stop(0)
-    await tab.until_text("#banner", "Connection lost (no connection); trying again. What is shown is as of ")
+    await tab.until_text("#banner", "Connection lost (no connection); trying again. This page shows the state of ")
     assert await tab.value("document.body.classList.contains('stale')")
     assert len(await vms(tab)) == 5
     await page.put(served("db1-root", "node-c", LATEST)[1])
@@ -153,13 +153,13 @@ async def test_rows_that_nobody_looks_after_are_said_to_be_old(page: Paged, tab:
     named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
     page.fleet.snapshot = type(fleet)(**named | {"at": "2026-01-02T03:04:05Z"})
     page.decisions.note(record(1))
-    await tab.until_text("#banner", "What is shown is as of 03:04:05 UTC, and may have changed.")
+    await tab.until_text("#banner", "This page shows the state of 03:04:05 UTC, which can have changed.")
 
 
 async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:
     """What moves can be stopped, it is said since when, and going on catches up."""
     await tab.value("document.getElementById('pause').click()")
-    await tab.until_text("#banner", "Paused: this is as of ")
+    await tab.until_text("#banner", "Paused: the page shows the state of ")
     page.decisions.note(record(1))
     await page.put(served("db1-root", "node-c", LATEST)[1])
     assert await tab.value(LINES) == ["node-a node-b"]
@@ -176,6 +176,6 @@ async def test_a_server_of_files_says_that_it_follows_no_cluster(tmp_path: Path,
     async with paged(tmp_path, follows=False) as page, browser.tab() as tab:
         page.decisions.note(record(1))
         await tab.open(page.url)
-        await tab.until_text("#banner", "This server answers from files (--manifests) and follows no cluster")
-        assert await tab.text("#summary") == "No VMs are followed: this server answers from files"
+        await tab.until_text("#banner", "This server answers from files (--manifests) and watches no cluster")
+        assert await tab.text("#summary") == "No VMs are shown: this server answers from files"
         assert len(await tab.texts("#decisions li")) == 1

@@ -18,7 +18,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import KEPT, Decisions
 from webhook.page.feed import Cursor, Feed
-from webhook.page.routes import WATCHERS
+from webhook.page.routes import WATCHERS_MAX
 
 
 @pytest.fixture
@@ -153,13 +153,13 @@ async def test_more_pages_than_are_allowed_are_told_so(tmp_path: Path) -> None:
     """The next one finds room as soon as one is closed, or answered."""
     async with paged(tmp_path, vm("db", "node-a", "node-a"), wait_seconds=3600) as page:
         cursor = (await state(page))["cursor"]
-        waiting = [asyncio.create_task(state(page, cursor)) for _ in range(WATCHERS)]
+        waiting = [asyncio.create_task(state(page, cursor)) for _ in range(WATCHERS_MAX)]
         refused = None
         while refused is None or refused.status == 200:
             refused = await answer(page, asking("/api/state"))
         assert (refused.status, refused.headers["retry-after"]) == (503, "5")
         page.decisions.note(record(1))
-        assert len(await asyncio.gather(*waiting)) == WATCHERS
+        assert len(await asyncio.gather(*waiting)) == WATCHERS_MAX
         assert (await state(page))["known"]
 
 

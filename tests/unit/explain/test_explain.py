@@ -155,7 +155,7 @@ def test_nothing_to_explain_is_bad_input(text: str, problem: str) -> None:
 NO_UID = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"operation": "CREATE"}}
 BAD_ROWS = {
     "syntax": ("a: [", "stdin:2: "),
-    "no object": ("[]", "stdin:1: no Kubernetes object"),
+    "no object": ("[]", "stdin:1: not a Kubernetes object"),
     "no request": (
         "--- {apiVersion: admission.k8s.io/v1, kind: AdmissionReview}",
         "stdin:1: AdmissionReview: request: got",
