@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+import yaml
 from support.fakes.static_api import StaticApi
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, running_pod, served, unschedulable
@@ -123,3 +124,22 @@ class Status:
         """One run; its words are split at blanks."""
         code = cli.main(["status", *words.split(), "--kubeconfig", str(self._kubeconfig)])
         return Ran(code, *self._capsys.readouterr())
+
+
+def put(api: StaticApi, *objects: dict[str, Any]) -> None:
+    """Add these objects to the API server, or replace those with their names."""
+    with StaticApi(objects) as other:
+        api.objects |= other.objects
+
+
+def migrations(ran: Ran) -> list[Any]:
+    """The documents of a plan, which kubectl would create."""
+    return [document for document in yaml.safe_load_all(ran.out) if document]
+
+
+def sentences(ran: Ran, vm: str) -> list[str]:
+    """The comments of a plan on a VM, without their marks."""
+    lines = ran.out.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith(f"# vms/{vm} is "))
+    rest = [line.removeprefix("#   ") for line in lines[start + 1 :]]
+    return rest[: next((i for i, line in enumerate(rest) if lines[start + 1 + i][:4] != "#   "), len(rest))]

@@ -1,14 +1,13 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.files.documents import BadDocument, Document, read, read_file
+from webhook.files.documents import BadDocument, Document, read
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
@@ -234,53 +233,3 @@ def test_a_mapping_that_is_merged_twice_is_no_duplicate() -> None:
     """Merging reads a mapping that overrides what it merged itself."""
     text = f"{HEAD}x: &x {{k: 1}}\ny: {{z: &y {{<<: *x, k: 2}}}}\nw: {{<<: *y}}\n"
     assert one(text).value["w"] == {"k": 2}
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        pytest.param(b"a: \xff\n", ["not UTF-8", "byte 3"], id="bytes that are no UTF-8"),
-        pytest.param(b"a: [\n", [":2"], id="broken YAML"),
-        pytest.param(None, ["No such file"], id="no file"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, words: list[str]) -> None:
-    """The path comes first."""
-    path = tmp_path / "cluster.yaml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(BadDocument) as caught:
-        list(read_file(path))
-    assert str(caught.value).startswith(str(path))
-    assert all(word in str(caught.value) for word in words)
-
-
-def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    """As any file that can't be opened."""
-    with pytest.raises(BadDocument, match="directory"):
-        list(read_file(tmp_path))
-
-
-def test_a_file_is_read(tmp_path: Path) -> None:
-    """With its path as the source."""
-    path = tmp_path / "cluster.yaml"
-    path.write_text(HEAD, encoding="utf-8")
-    (document,) = read_file(path)
-    assert document.place == f"{path}:1"
-
-
-@pytest.mark.parametrize(
-    ("count", "last"),
-    [
-        pytest.param(1, "problem 0", id="one"),
-        pytest.param(20, "problem 19", id="as many as are shown"),
-        pytest.param(21, "and 1 more", id="one more"),
-        pytest.param(500, "and 480 more", id="many more"),
-    ],
-)
-def test_many_problems_are_cut(count: int, last: str) -> None:
-    """All are kept, and twenty shown."""
-    error = BadDocument(*(f"problem {index}" for index in range(count)))
-    assert len(error.problems) == count
-    assert str(error).splitlines()[-1] == last
-    assert len(str(error).splitlines()) <= 21

@@ -6,7 +6,7 @@ null, as in webhook.core.api.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.core.api.meta import ObjectMeta
 
@@ -22,7 +22,7 @@ class VolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
 class KubernetesStatus(Struct, rename="camel", frozen=True, kw_only=True):
     """KubernetesStatus: the name of the PersistentVolume, which can differ from the volume's name."""
 
-    pv_name: str | None = None
+    persistent_volume: str | None = field(default=None, name="pvName")
 
 
 class VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
     def persistent_volume(self) -> str:
         """The name of its PersistentVolume; empty if it has none."""
         found = self.status.kubernetes_status if self.status else None
-        return (found.pv_name if found else None) or ""
+        return (found.persistent_volume if found else None) or ""
 
 
 class Setting(Struct, rename="camel", frozen=True, kw_only=True):

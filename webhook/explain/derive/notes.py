@@ -1,4 +1,4 @@
-"""Notes on a derived pod: the fields that were not derived, and an opt-in in the wrong place.
+"""Notes on a derived pod: the fields that were not derived, and a misplaced opt-in annotation.
 
 Invariant: nothing here changes the pod.
 """

@@ -209,11 +209,7 @@ class LiveReader:
         return Listed([Document(f"{type_.title}/{name}", stated)])
 
     def find(self, named: Named, namespace: str) -> Document:
-        """Return the object of that name. One GET.
-
-        Raises:
-            NotFound: the object does not exist or can't be read.
-        """
+        """Return the object of that name, by one GET. Raises NotFound if it does not exist or can't be read."""
         type_ = named.type
         try:
             value = self._run(reader.get(self._api, type_.path(reader.within(namespace), named.name)))
@@ -235,11 +231,11 @@ class LiveReader:
 
     def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """Return the pods that virt-controller created for this VMI, except those that have finished."""
-        listed: Listed[Pod] = self._run(self._pods_of_vmi_now(vmi, namespace))
+        listed: Listed[Pod] = self._run(self._all_pods_of_vmi(vmi, namespace))
         unfinished = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
         return Listed(unfinished, listed.problem)
 
-    async def _pods_of_vmi_now(self, vmi: str, namespace: str) -> Listed[Pod]:
+    async def _all_pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         type_ = names.VIRTUAL_MACHINE_INSTANCE
         try:
             found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(vmi)))

@@ -2,64 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from support.drivers.explaining import the_cluster
+from support.objects.deriving_share_manager import (
+    NAMESPACE,
+    PV,
+    ClusterOfObjects,
+    Object,
+    derived,
+    storage_class,
+    volume,
+)
 
-from webhook.explain.api.names import Type
 from webhook.explain.derive import share_manager
-from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster_reader import Listed
-from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files.documents import BadDocument, Document
 
-NAMESPACE: Final = "longhorn-system"
-Object = dict[str, Any]
 SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--data-engine", "v1"]}]
-PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
-
-
-class Shelf(ManifestsReader):
-    """A cluster in which objects are looked up: by PLURAL/NAME, an object or the trouble."""
-
-    def __init__(self, objects: Mapping[str, Object | str]) -> None:
-        super().__init__(the_cluster().view, "a shelf")
-        self._objects = objects
-        self.asked: list[str] = []
-
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
-        """What stands there."""
-        key = f"{type_.plural}/{name}"
-        self.asked.append(f"{namespace}/{key}")
-        found = self._objects.get(key)
-        if isinstance(found, str):
-            return Listed(problem=found)
-        return Listed([] if found is None else [Document(key, {"apiVersion": "x", "kind": type_.kind, **found})])
-
-
-def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Document:
-    """A Volume of Longhorn's."""
-    status = {} if pv is None else {"kubernetesStatus": {"pvName": pv, "namespace": "vms", "pvcName": "disk"}}
-    value = {
-        "apiVersion": "longhorn.io/v1beta2",
-        "kind": "Volume",
-        "metadata": {"name": "pvc-disk", "namespace": NAMESPACE},
-        "spec": {"accessMode": "rwx", **spec},
-        "status": status,
-    }
-    return Document("volume/pvc-disk", value)
-
-
-def storage_class(**parameters: str) -> dict[str, Object]:
-    """The volume's class with these parameters, and what leads there."""
-    return {**PV, "storageclasses/fast": {"parameters": parameters}}
-
-
-def derived(objects: Mapping[str, Object | str], document: Document | None = None) -> Derived:
-    """What is made of the volume."""
-    return share_manager.derive_share_manager(document or volume(), Shelf(objects), NAMESPACE)
 
 
 def test_the_pod_is_the_one_that_longhorn_makes() -> None:
@@ -84,9 +44,9 @@ def test_the_pod_says_which_data_engine_its_volume_has() -> None:
 
 def test_each_object_is_looked_up_where_it_is() -> None:
     """Settings in Longhorn's namespace; PersistentVolume and StorageClass in none."""
-    shelf = Shelf(storage_class())
-    share_manager.derive_share_manager(volume(), shelf, NAMESPACE)
-    assert shelf.asked == [
+    cluster = ClusterOfObjects(storage_class())
+    share_manager.derive_share_manager(volume(), cluster, NAMESPACE)
+    assert cluster.asked == [
         "longhorn-system/settings/taint-toleration",
         "longhorn-system/settings/system-managed-components-node-selector",
         "/persistentvolumes/pv-disk",
