@@ -20,7 +20,7 @@ HEAD = "apiVersion: v1\nkind: Pod\n"
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, words: list[str]) -> None:
-    """The path comes first."""
+    """The message starts with the path."""
     path = tmp_path / "cluster.yaml"
     if content is not None:
         path.write_bytes(content)
@@ -31,13 +31,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    """As any file that can't be opened."""
+    """The error is that of any file that can't be opened."""
     with pytest.raises(BadDocument, match="directory"):
         list(read_file(tmp_path))
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
-    """With its path as the source."""
+    """The path is the source."""
     path = tmp_path / "cluster.yaml"
     path.write_text(HEAD, encoding="utf-8")
     (document,) = read_file(path)
@@ -54,7 +54,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_many_problems_are_cut(count: int, last: str) -> None:
-    """All are kept, and twenty shown."""
+    """An error has all problems, and shows twenty."""
     error = BadDocument(*(f"problem {index}" for index in range(count)))
     assert len(error.problems) == count
     assert str(error).splitlines()[-1] == last

@@ -25,7 +25,7 @@ def one(text: str) -> Document:
 
 
 def problem(text: str) -> str:
-    """What is said of a text that can't be read."""
+    """The message about a text that can't be read."""
     with pytest.raises(BadDocument) as caught:
         list(read(text, "f"))
     return str(caught.value)
@@ -58,12 +58,12 @@ def problem(text: str) -> str:
     ],
 )
 def test_objects_are_read_as_kubectl_reads_them(text: str, kinds: list[str]) -> None:
-    """Documents, Lists and JSON; empty documents are passed over."""
+    """Documents, Lists and JSON; empty documents are left out."""
     assert [document.kind for document in read(text, "f")] == kinds
 
 
-def test_a_document_knows_where_it_stands() -> None:
-    """Its source and the line that it begins on; an item of a List too."""
+def test_a_document_has_its_source_and_line() -> None:
+    """Also for an item of a List."""
     text = f"# first\n{HEAD}---\napiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Node\n"
     pod, node = read(text, "f.yaml")
     assert (pod.place, pod.source, pod.api_version, pod.kind) == ("f.yaml:2", "f.yaml", "v1", "Pod")
@@ -86,7 +86,7 @@ def test_a_document_knows_where_it_stands() -> None:
     ],
 )
 def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) -> None:
-    """No dates, and keys are texts."""
+    """There are no dates, and keys are text."""
     assert one(f"{HEAD}x: {text}\n").value["x"] == value
 
 
@@ -102,7 +102,7 @@ def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) ->
 )
 @pytest.mark.parametrize("ascii_only", [True, False], ids=["escaped", "as it is"])
 def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
-    """What json.dumps writes comes back."""
+    """What json.dumps writes is read back unchanged."""
     text = json.dumps({"apiVersion": "v1", "kind": "Pod", "x": value}, ensure_ascii=ascii_only)
     assert values(text) == [json.loads(text)]
     assert values(text.replace("/", "\\/")) == [json.loads(text)]
@@ -147,8 +147,8 @@ def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
         pytest.param(f"{{{JSON_HEAD}}} x", ["f:1"], id="something after JSON"),
     ],
 )
-def test_what_is_no_kubernetes_object_is_refused_with_file_and_line(text: str, words: list[str]) -> None:
-    """BadDocument and nothing else; one line for each problem."""
+def test_other_values_are_refused_with_file_and_line(text: str, words: list[str]) -> None:
+    """Always with BadDocument, and one line for each problem."""
     message = problem(text)
     assert all(word in message for word in words), message
     assert message.startswith("f:")
@@ -164,8 +164,8 @@ def test_what_is_no_kubernetes_object_is_refused_with_file_and_line(text: str, w
         pytest.param(f'{{{JSON_HEAD}, "x": ', "[", id="JSON"),
     ],
 )
-def test_an_abyss_does_not_crash_the_interpreter(head: str, mark: str) -> None:
-    """A composer that recurses on the C stack would: it is tried in a process of its own."""
+def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: str) -> None:
+    """A composer that recurses on the C stack would crash it; the test therefore runs in a process of its own."""
     program = (
         "import sys; from webhook.files.documents import BadDocument, read\n"
         "try:\n"
@@ -215,7 +215,7 @@ def test_an_abyss_does_not_crash_the_interpreter(head: str, mark: str) -> None:
     ],
 )
 def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[Any], words: list[str]) -> None:
-    """What is there, what was expected, and where it stands."""
+    """The message has the value, the expected type and the line."""
     document = list(read(text, "f"))[-1]
     with pytest.raises(BadDocument) as caught:
         document.read(type_)
@@ -224,12 +224,12 @@ def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[A
 
 
 def test_an_object_is_read_as_its_type() -> None:
-    """Unknown fields are passed over."""
+    """Unknown fields are ignored."""
     pod = one(f"{HEAD}metadata: {{name: a, x: 1}}\nspec: {{nodeName: n1}}\n").read(Pod)
     assert (pod.metadata.name, pod.spec.node_name) == ("a", "n1")
 
 
 def test_a_mapping_that_is_merged_twice_is_no_duplicate() -> None:
-    """Merging reads a mapping that overrides what it merged itself."""
+    """A mapping can override what it merges."""
     text = f"{HEAD}x: &x {{k: 1}}\ny: {{z: &y {{<<: *x, k: 2}}}}\nw: {{<<: *y}}\n"
     assert one(text).value["w"] == {"k": 2}

@@ -27,7 +27,7 @@ AGES = [
 
 @pytest.mark.parametrize(("since", "shown"), AGES)
 def test_an_age_has_two_units_at_most(since: str | None, shown: str) -> None:
-    """As kubectl's."""
+    """As in kubectl."""
     assert text.age(since, NOW) == shown
 
 
@@ -44,13 +44,13 @@ CUTS = [
 
 @pytest.mark.parametrize(("line", "columns", "shown"), CUTS)
 def test_a_line_is_cut_where_the_screen_ends(line: str, columns: int, shown: str) -> None:
-    """Colours take no room, and none goes on into the next line."""
+    """Colors take no space, and none continues on the next line."""
     assert text.cut(line, columns) == shown
 
 
 @dataclass(frozen=True)
 class Counted:
-    """VMs by state, and how that is told."""
+    """VMs by state, and the summary of them."""
 
     counts: dict[State, int]
     told: str
@@ -65,12 +65,12 @@ COUNTED = [
 
 @pytest.mark.parametrize("row", COUNTED, ids=lambda row: row.told)
 def test_a_summary_names_what_there_is(row: Counted) -> None:
-    """And no state that no VM is in."""
+    """A state without VMs is not named."""
     assert text.summary(row.counts) == row.told
 
 
 def test_names_send_nothing_to_the_terminal() -> None:
-    """A control character is shown as what it is."""
+    """A control character is shown as an escape."""
     row = the_row(launcher("ro\x1b[2Jot", nodeName="node-a"))
     table = text.Table(wide=False, namespaces=False, color=True)
     for line in (*table.lines([row], NOW), text.change(row, NOW), text.gone("vms", "d\x07b", NOW)):
@@ -80,7 +80,7 @@ def test_names_send_nothing_to_the_terminal() -> None:
 
 
 def test_states_are_painted_within_their_column() -> None:
-    """Free is nothing to look at."""
+    """The state `free` has no color."""
     objects = [*disk("root"), *served("root", "node-a")]
     rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b")]
     rows.append(the_row(launcher(nodeName="node-a")))
@@ -113,7 +113,7 @@ ALL = Asked(namespace="")
     ],
 )
 def test_the_exit_code_is_for_scripts(states: tuple[str, ...], missing: tuple[str, ...], code: int) -> None:
-    """0 for nothing apart or stuck, 1 for something, 2 for a question that has no answer."""
+    """0 if no VM is apart or stuck, 1 if one is, 2 if a name or a state is not known."""
     objects = [*disk("root"), *served("root", "node-a")]
     rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in states]
     assert exit_code(ALL.rows(rows), missing) == code

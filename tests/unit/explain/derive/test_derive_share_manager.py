@@ -1,4 +1,4 @@
-"""The share-manager pod that Longhorn would make of a volume, and what is said of it."""
+"""derive_share_manager: the share-manager pod that Longhorn would create for a volume, with notes and hints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--d
 
 
 def test_the_pod_is_the_one_that_longhorn_makes() -> None:
-    """Its name, labels and place; without a class nothing says where it may run. Its container says what it serves."""
+    """Name, labels and namespace.
+
+    Without a StorageClass nothing restricts its nodes. The container names the volume.
+    """
     assert derived({}).pod == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -37,13 +40,13 @@ def test_the_pod_is_the_one_that_longhorn_makes() -> None:
 
 
 def test_the_pod_says_which_data_engine_its_volume_has() -> None:
-    """As Longhorn tells its container."""
+    """Longhorn puts the data engine into the container's arguments."""
     (container,) = derived({}, volume(dataEngine="v2")).pod["spec"]["containers"]
     assert container["args"] == ["--volume", "pvc-disk", "--data-engine", "v2"]
 
 
 def test_each_object_is_looked_up_where_it_is() -> None:
-    """Settings in Longhorn's namespace; PersistentVolume and StorageClass in none."""
+    """Settings are in Longhorn's namespace; PersistentVolume and StorageClass are in none."""
     cluster = ClusterOfObjects(storage_class())
     share_manager.derive_share_manager(volume(), cluster, NAMESPACE)
     assert cluster.asked == [
@@ -55,7 +58,7 @@ def test_each_object_is_looked_up_where_it_is() -> None:
 
 
 def toleration(key: str, operator: str, value: str, effect: str) -> Object:
-    """A toleration, whole."""
+    """A toleration with all fields."""
     return {"key": key, "operator": operator, "value": value, "effect": effect}
 
 
@@ -73,7 +76,7 @@ TOLERATION_ROWS: dict[str, tuple[str, list[Object]]] = {
 
 @pytest.mark.parametrize(("text", "expected"), TOLERATION_ROWS.values(), ids=TOLERATION_ROWS)
 def test_tolerations_are_read_as_longhorn_reads_them(text: str, expected: list[Object]) -> None:
-    """Of the StorageClass and of Longhorn's own setting alike."""
+    """The form is the same in the StorageClass and in Longhorn's setting."""
     assert derived(storage_class(shareManagerTolerations=text)).pod["spec"]["tolerations"] == expected
     assert derived({"settings/taint-toleration": {"value": text}}).pod["spec"]["tolerations"] == expected
 
@@ -88,14 +91,14 @@ SELECTOR_ROWS: dict[str, tuple[str, dict[str, str]]] = {
 
 @pytest.mark.parametrize(("text", "expected"), SELECTOR_ROWS.values(), ids=SELECTOR_ROWS)
 def test_node_selectors_are_read_as_longhorn_reads_them(text: str, expected: dict[str, str]) -> None:
-    """Of the StorageClass and of Longhorn's own setting alike."""
+    """The form is the same in the StorageClass and in Longhorn's setting."""
     setting = "settings/system-managed-components-node-selector"
     assert derived(storage_class(shareManagerNodeSelector=text)).pod["spec"]["nodeSelector"] == expected
     assert derived({setting: {"value": text}}).pod["spec"]["nodeSelector"] == expected
 
 
 def test_the_class_comes_after_the_settings() -> None:
-    """Tolerations add up; of a label that both select by, the class's value counts."""
+    """Tolerations add up. If both select by one label, the value of the StorageClass counts."""
     found = derived(
         storage_class(shareManagerTolerations="b:NoSchedule", shareManagerNodeSelector="k:class")
         | {
@@ -108,7 +111,7 @@ def test_the_class_comes_after_the_settings() -> None:
 
 
 def test_all_topologies_are_one_term() -> None:
-    """Longhorn ANDs what Kubernetes means to be ORed; so does the pod that is judged."""
+    """Longhorn puts all topologies into one term, although Kubernetes means them as alternatives."""
     zone, rack = {"key": "zone", "values": ["a", "b"]}, {"key": "rack", "values": ["7"]}
     topologies = [{"matchLabelExpressions": [zone]}, {"matchLabelExpressions": [rack]}]
     found = derived({**PV, "storageclasses/fast": {"allowedTopologies": topologies}}).pod["spec"]["affinity"]
@@ -172,8 +175,8 @@ NOTE_ROWS: dict[str, tuple[dict[str, Object | str], str]] = {
 
 
 @pytest.mark.parametrize(("objects", "note"), NOTE_ROWS.values(), ids=NOTE_ROWS)
-def test_what_could_not_be_had_is_noted(objects: dict[str, Object | str], note: str) -> None:
-    """With the permission that is missing, or the text that Longhorn does not take either; nothing of it counts."""
+def test_what_could_not_be_read_is_noted(objects: dict[str, Object | str], note: str) -> None:
+    """The note has the missing permission, or the text that Longhorn can't read either; nothing is derived from it."""
     found = derived(objects)
     assert found.notes[1:] == [note]
     assert found.pod["spec"] == {"nodeSelector": {}, "tolerations": [], "containers": SERVES}
@@ -202,23 +205,23 @@ HINT_ROWS: dict[str, tuple[Document, list[str]]] = {
 
 @pytest.mark.parametrize(("document", "hints"), HINT_ROWS.values(), ids=HINT_ROWS)
 def test_a_volume_that_gets_no_share_manager_has_a_hint(document: Document, hints: list[str]) -> None:
-    """The decision is told all the same, and so is that nobody will ask for it."""
+    """The decision is still shown, with a hint that Longhorn will not create this pod."""
     assert derived({}, document).hints == hints
 
 
 def test_a_class_without_a_name_is_none() -> None:
-    """A PersistentVolume by hand has no class, and one that is not there none either."""
+    """A PersistentVolume that a user wrote can have no StorageClass, and a missing PersistentVolume has none."""
     assert len(derived({"persistentvolumes/pv-disk": {"spec": {}}}).notes) == 1
     assert len(derived({}).notes) == 1
 
 
 def test_a_field_of_the_wrong_type_is_refused() -> None:
-    """By its name, as of any object."""
+    """The error names the field."""
     with pytest.raises(BadDocument, match=r"volume/pvc-disk: Volume: spec\.accessMode: Expected `str \| null`"):
         derived({}, volume(accessMode=7))
 
 
 def test_files_have_no_such_objects() -> None:
-    """A cluster in files holds what core reads; what a pod is derived from is noted as not known."""
+    """A cluster in files has only objects that core reads; a note says that the others are missing."""
     found = share_manager.derive_share_manager(volume(), the_cluster(), NAMESPACE)
     assert found.notes[-1].endswith("explain reads no PersistentVolume from cluster.yaml")
