@@ -1,7 +1,7 @@
 """What brings a VM to the node of its share-managers again: its next start, or one live migration. Pure.
 
-A share-manager stays on its node while a VM uses its volume, so the VM must move. Invariants: a plan has a migration
-only for a VM whose share-managers are all on one node; and only if the VM's pod can run there, as far as is known.
+A share-manager stays on its node while a VM uses its volume, so the VM must move. Invariant: a plan has a migration
+only if all share-managers of the VM are on one node. As far as is known, the VM's pod can run on this node.
 """
 
 from __future__ import annotations

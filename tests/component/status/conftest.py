@@ -14,7 +14,7 @@ from webhook import settings
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own, and a cluster."""
+    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
     for name in [option.variable for option in settings.STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
         monkeypatch.delenv(name, raising=False)
 

@@ -1,4 +1,4 @@
-"""status --plan: what would bring each VM together, as YAML for kubectl, and what is said where nothing would."""
+"""status --plan: what brings each VM together again, as YAML for kubectl, and the sentences if nothing does."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from support.objects.fleets import disk, running_pod, served
 PODS: Final = "/api/v1/namespaces/vms/pods"
 
 
-def test_a_vm_that_is_apart_is_offered_a_migration(status: Status, api: StaticApi) -> None:
-    """To the share-manager's node, by the label that the node has; standard output is YAML and nothing else."""
+def test_the_plan_has_a_migration_for_a_vm_that_is_apart(status: Status, api: StaticApi) -> None:
+    """To the share-manager's node, by the label of the node. Standard output is YAML only."""
     ran = status("web --plan")
     assert ran.code == 1
     assert migrations(ran) == [
@@ -47,7 +47,7 @@ def test_a_vm_that_is_apart_is_offered_a_migration(status: Status, api: StaticAp
 
 
 def test_nothing_is_written(status: Status, api: StaticApi) -> None:
-    """A plan only reads; what it takes is read once for each VM, and a node once for all."""
+    """A plan only reads: each VM's objects once, and each node once for all VMs."""
     put(api, *disk("more"), *served("more", "node-b"), running_pod("more", "more"), instance("more"))
     assert len(migrations(status("--plan"))) == 2
     assert max(api.asked.count(path) for path in set(api.asked)) == 2  # the node: to be judged, and for its room
@@ -55,7 +55,7 @@ def test_nothing_is_written(status: Status, api: StaticApi) -> None:
 
 
 def test_a_stuck_vm_needs_a_new_decision(status: Status) -> None:
-    """No migration can move what does not run."""
+    """A migration can't move a VM that does not run."""
     ran = status("mail --plan")
     assert (ran.code, migrations(ran)) == (1, [])
     assert sentences(ran, "mail") == ["the webhook decides again for a new pod: virtctl restart mail -n vms"]
@@ -63,14 +63,14 @@ def test_a_stuck_vm_needs_a_new_decision(status: Status) -> None:
 
 
 def test_with_nothing_to_do_nothing_is_printed(status: Status, api: StaticApi) -> None:
-    """And nothing more is asked than a look takes."""
+    """The plan reads only what the rows need."""
     ran = status("db cold --plan")
     assert (ran.code, ran.out, ran.err) == (0, "", "nothing to do: no VM is apart or stuck\n")
     assert not [path for path in api.asked if path.startswith(KUBEVIRT)]
 
 
 def test_share_managers_on_several_nodes_are_not_for_one_migration(status: Status, api: StaticApi) -> None:
-    """It would only change which of them is apart."""
+    """A migration would only change which share-manager is apart."""
     pod = running_pod("web", "page")
     pod["spec"]["volumes"].append(builders.claim_volume("second", "root"))
     put(api, pod)
@@ -81,8 +81,8 @@ def test_share_managers_on_several_nodes_are_not_for_one_migration(status: Statu
     )
 
 
-def test_kubevirts_state_of_a_vm_is_not_for_a_migration_to_go_after(status: Status, api: StaticApi) -> None:
-    """Its share-manager may be anywhere: the migration goes to the disk's."""
+def test_a_migration_does_not_follow_the_backend_storage(status: Status, api: StaticApi) -> None:
+    """The share-manager of KubeVirt's state can be on any node: the migration goes to that of the disk."""
     state = "persistent-state-for-web-x7k2p"
     pod = running_pod("web", "page")
     pod["spec"]["volumes"].append(builders.claim_volume("vm-state", state))
@@ -91,14 +91,14 @@ def test_kubevirts_state_of_a_vm_is_not_for_a_migration_to_go_after(status: Stat
     assert migration["spec"]["addedNodeSelector"] == {"kubernetes.io/hostname": "host-node-b"}
 
 
-def test_our_own_old_pin_is_no_obstacle(status: Status, api: StaticApi) -> None:
-    """A migration's target pod is rendered from the VM, and has none of what the webhook wrote."""
+def test_an_earlier_pin_is_no_obstacle(status: Status, api: StaticApi) -> None:
+    """KubeVirt makes a migration's target pod from the VM, so it has nothing that the webhook wrote."""
     put(api, pinned("web", "page", "node-a", to="node-a"))
     assert len(migrations(status("web --plan"))) == 1
 
 
 def test_a_new_kubevirt_is_named(status: Status, api: StaticApi) -> None:
-    """Where it can be read; where not, that is said."""
+    """The plan has KubeVirt's version, or says that it could not be read."""
     assert "Migrations need KubeVirt 1.5 or newer; its version could not be read." in status("web --plan").out
     put(api, kubevirt("v1.9.0"))
     ran = status("web --plan")
@@ -106,8 +106,8 @@ def test_a_new_kubevirt_is_named(status: Status, api: StaticApi) -> None:
     assert len(migrations(ran)) == 1
 
 
-def test_a_vm_that_nothing_owns_is_its_makers(status: Status, api: StaticApi) -> None:
-    """Virtctl restarts VirtualMachines."""
+def test_a_vmi_without_an_owner_can_not_be_restarted(status: Status, api: StaticApi) -> None:
+    """The command virtctl restarts VirtualMachines only."""
     put(api, instance("web", owner=None))
     assert sentences(status("web --plan"), "web")[0] == (
         "with its next start: no VirtualMachine owns web, so it is for whoever made it to stop and start it"
@@ -129,16 +129,16 @@ DELETE: Final = "kubectl delete virtualmachineinstance {} -n vms"
         ),
     ],
 )
-def test_what_is_offered_is_what_kubevirt_takes(spec: Any, start: str, status: Status, api: StaticApi) -> None:
-    """For the runStrategy of the VM: of one that is apart, and of one that is stuck."""
+def test_the_command_fits_the_run_strategy(spec: Any, start: str, status: Status, api: StaticApi) -> None:
+    """For a VM that is apart, and for a VM that is stuck."""
     put(api, machine("web", **spec), machine("mail", **spec))
     ran = status("--plan")
     assert sentences(ran, "web")[0].startswith(f"with its next start: {start.format('web')}")
     assert sentences(ran, "mail")[0].startswith(f"the webhook decides again for a new pod: {start.format('mail')}")
 
 
-def test_where_the_virtual_machine_may_not_be_read_both_ways_are_told(status: Status, api: StaticApi) -> None:
-    """Each with what it is for."""
+def test_without_the_virtual_machine_the_plan_has_both_commands(status: Status, api: StaticApi) -> None:
+    """Each with the runStrategy that it is for."""
     api.refuse(f"{KUBEVIRT}/virtualmachines", 403, "not for you")
     both = f"virtctl restart web -n vms; where the VM's runStrategy is Once: {DELETE.format('web')}"
     assert sentences(status("web --plan"), "web")[0] == f"with its next start: {both}"
@@ -165,8 +165,8 @@ NOT_CACHED: Final = {
 
 
 @pytest.mark.parametrize(("path", "count", "sentence"), NOT_CACHED.values(), ids=NOT_CACHED)
-def test_what_may_not_be_read_is_said(path: str, count: int, sentence: str, status: Status, api: StaticApi) -> None:
-    """Without the pod or the node there is no migration; KubeVirt itself refuses what it can't migrate."""
+def test_missing_permissions_are_named(path: str, count: int, sentence: str, status: Status, api: StaticApi) -> None:
+    """Without the pod or the node there is no migration. KubeVirt itself refuses what it can't migrate."""
     api.refuse(path, 403, "not for you")
     ran = status("web --plan")
     assert len(migrations(ran)) == count
@@ -174,7 +174,7 @@ def test_what_may_not_be_read_is_said(path: str, count: int, sentence: str, stat
 
 
 def test_names_can_break_no_yaml(status: Status, api: StaticApi) -> None:
-    """Whatever KubeVirt says stays within its comment."""
+    """All text of KubeVirt stays in its comment."""
     broken = instance("web", migratable="False")
     broken["status"]["conditions"][0]["message"] = "no\nkind: Secret\u2028kind: Secret"
     put(api, broken)

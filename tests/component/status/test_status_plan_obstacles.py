@@ -26,23 +26,23 @@ def spec(**fields: Any) -> dict[str, Any]:
     return {**pod, "spec": {**pod["spec"], **fields}}
 
 
-def unlabelled() -> dict[str, Any]:
-    """node-b without a hostname."""
+def unlabeled() -> dict[str, Any]:
+    """node-b without a hostname label."""
     node = builders.node("node-b")
     del node["metadata"]["labels"]["kubernetes.io/hostname"]
     return node
 
 
 def full(name: str, **requests: str) -> dict[str, Any]:
-    """A pod on node-b that takes this much of it."""
+    """A pod on node-b that requests these amounts."""
     pod = running_pod(name, "none", "node-b")
     del pod["metadata"]["labels"]
     pod["spec"]["containers"][0]["resources"] = {"requests": requests}
     return pod
 
 
-def test_a_node_that_is_full_is_no_place_to_go(status: Status, api: StaticApi) -> None:
-    """What its pods have left is counted, and what the plan itself has given away."""
+def test_there_is_no_migration_to_a_full_node(status: Status, api: StaticApi) -> None:
+    """The plan counts the pods of the node, and those of its own migrations."""
     for name in ("web", "more"):
         pod = running_pod(name, "page")
         pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
@@ -57,8 +57,8 @@ def test_a_node_that_is_full_is_no_place_to_go(status: Status, api: StaticApi) -
     assert migrations(status("--plan")) == []
 
 
-def test_what_an_earlier_migration_asked_for_is_no_obstacle(status: Status, api: StaticApi) -> None:
-    """Its target pod keeps the added selector, and the VM does not; one that is the VM's own stays."""
+def test_the_selector_of_an_earlier_migration_is_no_obstacle(status: Status, api: StaticApi) -> None:
+    """The earlier target pod has the added node selector, and the VM does not. The VM's own node selector counts."""
     selector = {"kubernetes.io/hostname": "host-node-a"}
     migrated = spec(nodeSelector=selector)
     migrated["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "an-earlier-one"
@@ -78,7 +78,7 @@ OBSTACLES: Final = {
         spec(nodeSelector={"kubernetes.io/hostname": "host-node-a"}),
         "node node-b does not have the label kubernetes.io/hostname=host-node-a of the pod's nodeSelector",
     ),
-    "no hostname": (unlabelled(), "node node-b has no label kubernetes.io/hostname"),
+    "no hostname": (unlabeled(), "node node-b has no label kubernetes.io/hostname"),
     "its disks": (
         instance("web", migratable="False"),
         "KubeVirt can't migrate it: DisksNotLiveMigratable: cannot migrate VMI: PVC disk is not shared",
@@ -95,7 +95,7 @@ OBSTACLES: Final = {
 def test_where_the_vm_does_not_fit_there_is_no_migration(
     changed: dict[str, Any], why: str, status: Status, api: StaticApi
 ) -> None:
-    """The reason is told, and what the next start takes."""
+    """The plan has the reason, and the command for the next start."""
     put(api, changed)
     ran = status("web --plan")
     assert migrations(ran) == []
@@ -105,8 +105,8 @@ def test_where_the_vm_does_not_fit_there_is_no_migration(
     ]
 
 
-def test_what_only_the_scheduler_can_judge_is_said(status: Status, api: StaticApi) -> None:
-    """A migration that it forbids fails, and the VM stays where it is: so it is offered."""
+def test_a_rule_of_kube_scheduler_alone_is_named(status: Status, api: StaticApi) -> None:
+    """If the rule forbids the node, the migration fails and the VM stays. The plan therefore has the migration."""
     spread = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1, "labelSelector": {}}]
     put(api, spec(topologySpreadConstraints=spread))
     ran = status("web --plan")

@@ -1,4 +1,4 @@
-"""A small cluster, the objects that explain reads, and a run of it over both."""
+"""A small cluster, the objects that explain reads, and a run of explain over both."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ CLUSTER = """---
 
 
 class Ran(NamedTuple):
-    """What a run printed, and its exit code."""
+    """The exit code of a run, and what it printed."""
 
     code: int
     out: str
@@ -93,7 +93,7 @@ class Ran(NamedTuple):
 
 
 def the_cluster(text: str = CLUSTER) -> ManifestsReader:
-    """The cluster that a text describes."""
+    """The cluster that the YAML text describes."""
     manifests = Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
     return ManifestsReader(manifests, "cluster.yaml")
 
@@ -117,7 +117,7 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
 
 
 def run(text: str, *, source: str = "-", cluster: str = CLUSTER, color: bool = False, **flags: Any) -> Ran:
-    """A run over stdin, or over the file `source`."""
+    """Run explain over stdin, or over the file `source`."""
     out, err = io.StringIO(), io.StringIO()
     code = explain_in(
         the_cluster(cluster),
@@ -181,7 +181,7 @@ def a_review(pod: dict[str, Any] | None, **request: Any) -> dict[str, Any]:
 
 
 def explained(value: dict[str, Any], **flags: Any) -> Any:
-    """What `-o json` says of one object."""
+    """The output of `-o json` for one object."""
     return json.loads(run(json.dumps(value), output="json", **flags).out)
 
 

@@ -20,7 +20,7 @@ Object = dict[str, Any]
 
 
 class Ran(NamedTuple):
-    """Exit code and what was printed."""
+    """The exit code of a run, and what it printed."""
 
     code: int
     out: str
@@ -28,17 +28,17 @@ class Ran(NamedTuple):
 
     @property
     def report(self) -> Any:
-        """The report of -o json."""
+        """The output of -o json."""
         return json.loads(self.out)
 
     @property
     def states(self) -> dict[str, str]:
-        """VM -> state, of -o json."""
+        """The state of each VM in the output of -o json."""
         return {item["name"]: item["state"] for item in self.report["items"]}
 
 
 def instance(name: str, *, owner: str | None = "", migratable: str | None = "True", namespace: str = "vms") -> Object:
-    """A VirtualMachineInstance: its VirtualMachine has its name, unless it is told or None."""
+    """A VirtualMachineInstance. Its VirtualMachine has its name by default; `owner=None` is for none."""
     owners = (
         []
         if owner is None
@@ -55,7 +55,7 @@ def instance(name: str, *, owner: str | None = "", migratable: str | None = "Tru
 
 
 def machine(name: str, **spec: Any) -> Object:
-    """The VirtualMachine behind an instance, with these fields of its spec."""
+    """The VirtualMachine of a VMI, with these fields of its spec."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",
@@ -65,7 +65,7 @@ def machine(name: str, **spec: Any) -> Object:
 
 
 def kubevirt(version: str) -> Object:
-    """KubeVirt itself, of this version."""
+    """The KubeVirt object, with this version."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "KubeVirt",
@@ -75,7 +75,7 @@ def kubevirt(version: str) -> Object:
 
 
 def pinned(vm: str, claim: str, node: str | None, to: str = "node-b") -> Object:
-    """The pod of a VM that we have pinned; on no node kube-scheduler finds none for it."""
+    """The pod of a VM that the webhook pinned. With node None, kube-scheduler found no node for it."""
     pod = running_pod(vm, claim, node)
     pod["metadata"]["annotations"] |= builders.written(to)
     pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node(to)], preferred={to: 100})
@@ -121,7 +121,7 @@ class Status:
         self._capsys = capsys
 
     def __call__(self, words: str = "") -> Ran:
-        """One run; its words are split at blanks."""
+        """Run status with these words, which are split at blanks."""
         code = cli.main(["status", *words.split(), "--kubeconfig", str(self._kubeconfig)])
         return Ran(code, *self._capsys.readouterr())
 

@@ -1,4 +1,4 @@
-"""Machines to derive pods from, and the cluster in which that happens."""
+"""VMs to derive pods from, and the cluster for them."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def a_cluster(*objects: Any) -> ManifestsReader:
 
 
 def derived(value: dict[str, Any], *objects: Any) -> Derived:
-    """What a VirtualMachine or VirtualMachineInstance becomes in a cluster of these objects."""
+    """The pod that is derived from a VM or VMI in a cluster of these objects."""
     (document,) = documents.read(yaml.safe_dump(value), "vm.yaml")
     return derive_virt_launcher(document, a_cluster(*objects), "vms")
 
 
 def a_vm(spec: dict[str, Any], meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-    """A VirtualMachine with this instance spec and template metadata; `own` is its own metadata."""
+    """A VirtualMachine with this VMI spec and template metadata. `own` is its own metadata."""
     template = {"metadata": meta, "spec": spec}
     return {
         "apiVersion": "kubevirt.io/v1",

@@ -32,9 +32,9 @@ def pinned(*nodes: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def looks_like_the_webhooks(pod: dict[str, Any]) -> bool:
-    """Whether the pod itself has a node's name or the webhook's annotation, so that the two can't be told apart."""
-    told = DECISION in (pod["metadata"].get("annotations") or {})
-    return told or "nodeName" in pod["spec"] or "metadata.name" in json.dumps(pod["spec"].get("affinity"))
+    """Whether the pod itself has a node's name or the webhook's annotation, which make it look patched."""
+    has_decision = DECISION in (pod["metadata"].get("annotations") or {})
+    return has_decision or "nodeName" in pod["spec"] or "metadata.name" in json.dumps(pod["spec"].get("affinity"))
 
 
 def lean(value: Any) -> Any:

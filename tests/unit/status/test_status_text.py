@@ -20,7 +20,7 @@ AGES = [
     pytest.param("2026-01-01T06:30:00Z", "1d", id="a day"),
     pytest.param("2025-12-30T04:30:00Z", "3d2h", id="days"),
     pytest.param("2026-01-02T06:30:05Z", "0s", id="another clock's future"),
-    pytest.param("not a time", "not a time", id="what is no time is shown"),
+    pytest.param("not a time", "not a time", id="another text is shown unchanged"),
     pytest.param("2026-01-02T06:29:00", "2026-01-02T06:29:00", id="a time of no zone"),
 ]
 
@@ -35,9 +35,9 @@ LINE = "\x1b[31mapart\x1b[0m and more"
 CUTS = [
     pytest.param("plain text", 5, "plain", id="plain"),
     pytest.param("short", 10, "short", id="short enough"),
-    pytest.param(LINE, 100, LINE, id="colours, short enough"),
-    pytest.param(LINE, 5, "\x1b[31mapart\x1b[0m", id="after a colour"),
-    pytest.param(LINE, 3, "\x1b[31mapa\x1b[0m", id="within a colour"),
+    pytest.param(LINE, 100, LINE, id="colors, short enough"),
+    pytest.param(LINE, 5, "\x1b[31mapart\x1b[0m", id="after a color"),
+    pytest.param(LINE, 3, "\x1b[31mapa\x1b[0m", id="within a color"),
     pytest.param(LINE, 0, "", id="no room"),
 ]
 
