@@ -14,8 +14,9 @@ from typing import Final, TextIO
 
 import msgspec
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Mode, Policy
-from webhook.errors import UserError
 from webhook.explain.api import kubevirt, names
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import (
@@ -27,12 +28,12 @@ from webhook.explain.explain_request import (
 )
 from webhook.explain.explanation import Explanation
 from webhook.explain.render import text
+from webhook.explain.settings import ExplainSettings
 from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
-from webhook.settings import ExplainSettings
 from webhook.terminal import to_json, to_yaml
 
 EXIT_PLACED: Final = 0
@@ -62,12 +63,10 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
 def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReader]:
     """The cluster that files describe, or a live one."""
     if settings.manifests is None:
-        # The API client takes a second to import.
-        from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client
-        from webhook.kube.client.api import Target  # noqa: PLC0415 - the API client
+        from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
 
-        target = Target(kubeconfig=settings.kubeconfig, context=settings.context)
-        with connect(target, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
+        kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
+        with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
             yield cluster
         return
     manifests = Manifests.load(

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.errors import UserError
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
@@ -49,11 +50,13 @@ class NotReadable(UserError):
 
 
 @contextmanager
-def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, everywhere: bool) -> Iterator[LiveRows]:
+def connect(
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, namespace: str | None, everywhere: bool
+) -> Iterator[LiveRows]:
     """The rows of a live cluster, until the block ends.
 
     Args:
-        target: the kubeconfig and its context.
+        kubeconfig: the file and its context.
         longhorn_namespace: of Longhorn's objects.
         namespace: of the VMs; None for the namespace of the context.
         everywhere: whether to show the VMs of all namespaces instead.
@@ -61,10 +64,9 @@ def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, e
     Raises:
         UserError: as `webhook.kube.reader.connect_for_terminal`.
     """
-    logging.getLogger("webhook").addHandler(
-        logging.NullHandler()
-    )  # a warning of a cache becomes a problem of the report
-    with connect_for_terminal(target) as (runner, api, origin):
+    # A warning of a cache becomes a problem of the report.
+    logging.getLogger("webhook").addHandler(logging.NullHandler())
+    with connect_for_terminal(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
         yield LiveRows(runner, api, origin, longhorn_namespace, within)
 

@@ -10,9 +10,9 @@ import msgspec
 
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
-from webhook.settings import StatusSettings
 from webhook.status import report, text
 from webhook.status.report import Asked, exit_code
+from webhook.status.settings import StatusSettings
 from webhook.terminal import to_json, to_yaml
 
 _TABLES: Final = ("table", "wide")

@@ -10,10 +10,10 @@ import yaml
 
 from webhook.core.opt_in import Mode
 from webhook.explain.run import explain_in
+from webhook.explain.settings import ExplainSettings
 from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.manifests import Manifests
-from webhook.settings import ExplainSettings
 
 OPT_IN = "kubevirt-scheduler/co-schedule"
 CLUSTER = """---
