@@ -1,1 +1,1 @@
-"""Files of YAML or JSON, and the cluster that they describe."""
+"""A cluster that YAML files describe. It needs no API server and no kubernetes-asyncio."""
