@@ -230,7 +230,7 @@ def test_explain_a_vm(asked: str, vm: str, story: Story, run: Run) -> None:
     assert (claim["volumeHandle"], claim["shareManager"]["state"]) == (volume["volume"], volume["shareManager"])
     assert f"    =   node {told.share_manager}" in text
     hints = [f"{item['because']}; the webhook decides again for a new pod"] if told.state == "stuck" else []
-    assert [hint.partition(" by what")[0] for hint in found["hints"]] == hints
+    assert [hint.partition(": virtctl")[0] for hint in found["hints"]] == hints
     assert all(f"  Hint: {hint}" in text for hint in hints)
 
 
