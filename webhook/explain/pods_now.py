@@ -12,8 +12,8 @@ from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.observe import restart
-from webhook.core.patch.written import decode
-from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
+from webhook.core.patch.applied_patch import from_annotation
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
 from webhook.explain.api import names
 from webhook.explain.sources.cluster_reader import ClusterReader
 
@@ -29,23 +29,23 @@ def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
         return False
     if incoming.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
         return pod.metadata.name == incoming.metadata.name
-    vm = kubevirt.name(incoming)
-    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.name(pod) == vm
+    vm = kubevirt.vm_name(incoming)
+    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.vm_name(pod) == vm
 
 
 def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
     """Return what to do about a pod that the webhook pinned and that fits no node; None for any other pod."""
     scheduled = pod.status.scheduled if pod.status else None
-    written = decode(pod.metadata.annotation(ANNOTATION_WRITTEN))
+    written = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
     if scheduled is None or scheduled.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=scheduled.message or "no reason given")
-    free = _restart(kubevirt.name(pod), pod.metadata.namespace or "default", cluster)
+    free = _restart(kubevirt.vm_name(pod), pod.metadata.namespace or "default", cluster)
     return f"{why.sentence}; the webhook decides again for a new pod: {free}"
 
 
 def _restart(vm: str, namespace: str, cluster: ClusterReader) -> str:
     found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
     if found.items:
-        return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
-    return restart.command(vm, namespace, None) if found.problem else restart.unowned(vm)
+        return restart.restart_command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
+    return restart.restart_command(vm, namespace, None) if found.problem else restart.restart_without_owner(vm)

@@ -21,7 +21,7 @@ from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
-from webhook.core.view import ClusterView, Gap, NeedObjects
+from webhook.core.view import ClusterView, NeedObjects, NoObject
 from webhook.terminal import printable
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -115,7 +115,7 @@ def step(
         return Step(row=row, sentences=[many, start])
     refusal: str | NeedObjects = _refusal(row, vm)
     if not refusal and vm.pod:
-        found = share_managers.resolve(vm.pod, row.namespace, known)
+        found = share_managers.find_share_managers(vm.pod, row.namespace, known)
         volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
         refusal = _node_refusal(places[0], vm.pod, volumes, nodes, target)
     if isinstance(refusal, NeedObjects):
@@ -145,13 +145,13 @@ def _node_refusal(
 
 def _hostname(name: str, nodes: ClusterView) -> str:
     node = nodes.node(name)
-    return "" if isinstance(node, Gap) else node.metadata.label(HOSTNAME) or ""
+    return "" if isinstance(node, NoObject) else node.metadata.label(HOSTNAME) or ""
 
 
 def _restart(row: VMStatus, vm: VMDetails) -> str:
     if vm.owner:
-        return restart.command(vm.owner, row.namespace, vm.run_strategy)
-    return restart.unowned(row.name)
+        return restart.restart_command(vm.owner, row.namespace, vm.run_strategy)
+    return restart.restart_without_owner(row.name)
 
 
 def _refusal(row: VMStatus, vm: VMDetails) -> str:

@@ -18,7 +18,7 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
-from webhook.core.patch.unpatch import taken_out
+from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
@@ -157,7 +157,7 @@ def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
 
     It has no node, nothing that the webhook wrote, and no node selector that an earlier migration added.
     """
-    pod, _ = taken_out(msgspec.convert(value, Pod))
+    pod, _ = without_applied_patch(msgspec.convert(value, Pod))
     pod = replace(pod, spec=replace(pod.spec, node_name=None))
     own = (vmi.get("spec") or {}).get("nodeSelector") or {}
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or plan.HOSTNAME in own:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.observe.vm_status import State, VMStatus, VolumeStatus
+from webhook.core.observe.vm_status import State, VMStatus, VMVolumeStatus
 from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable
 
 _GAP: Final = "   "  # as in kubectl
@@ -104,7 +104,7 @@ def _share_managers(row: VMStatus) -> str:
     return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in row.volumes) or "-"
 
 
-def _volumes(volumes: Iterable[VolumeStatus]) -> str:
+def _volumes(volumes: Iterable[VMVolumeStatus]) -> str:
     volume_states = (f"{volume.volume} ({volume.state or 'no ShareManager'})" for volume in volumes if volume.volume)
     return ", ".join(volume_states) or "-"
 

@@ -166,7 +166,7 @@ def test_a_stuck_pod_has_a_hint_with_the_command(words: str, explain: Explain, s
     stuck["runStrategy"] = "Always"
     (hint,) = explain(words).found["hints"]
     assert hint == (
-        "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 "
+        "pod virt-launcher-db01 may run only on the nodes that its affinity names, and fits none: 0/3 "
         "nodes are available: 1 Insufficient cpu.; the webhook decides again for a new pod: "
         "virtctl restart db01 -n vms"
     )
@@ -188,7 +188,7 @@ def test_without_the_virtual_machine_the_hint_has_both_commands(explain: Explain
     api.refuse(MACHINE, 403, "not for you")
     (hint,) = explain("pod/virt-launcher-db01").found["hints"]
     assert hint.endswith(
-        "virtctl restart db01 -n vms; where the VM's runStrategy is Once: "
+        "virtctl restart db01 -n vms; if the VM's runStrategy is Once: "
         "kubectl delete virtualmachineinstance db01 -n vms"
     )
     api.refuse(MACHINE, 404, "not found")

@@ -110,7 +110,7 @@ def test_a_vmi_without_an_owner_can_not_be_restarted(status: Status, api: Static
     """The command virtctl restarts VirtualMachines only."""
     put(api, instance("web", owner=None))
     assert sentences(status("web --plan"), "web")[0] == (
-        "with its next start: no VirtualMachine owns web, so it is for whoever made it to stop and start it"
+        "with its next start: no VirtualMachine owns web, so its creator must stop and start it"
     )
 
 
@@ -140,7 +140,7 @@ def test_the_command_fits_the_run_strategy(spec: Any, start: str, status: Status
 def test_without_the_virtual_machine_the_plan_has_both_commands(status: Status, api: StaticApi) -> None:
     """Each with the runStrategy that it is for."""
     api.refuse(f"{KUBEVIRT}/virtualmachines", 403, "not for you")
-    both = f"virtctl restart web -n vms; where the VM's runStrategy is Once: {DELETE.format('web')}"
+    both = f"virtctl restart web -n vms; if the VM's runStrategy is Once: {DELETE.format('web')}"
     assert sentences(status("web --plan"), "web")[0] == f"with its next start: {both}"
 
 

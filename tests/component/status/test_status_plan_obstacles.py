@@ -51,7 +51,7 @@ def test_there_is_no_migration_to_a_full_node(status: Status, api: StaticApi) ->
     ran = status("--plan")
     assert len(migrations(ran)) == 1
     assert sentences(ran, "web")[0].startswith(
-        "not possible without downtime: node node-b has no room: cpu 3000m is asked for, 63000m of 64000m"
+        "not possible without downtime: node node-b has too little of cpu: 3000m is requested, 63000m of 64000m"
     )
     put(api, full("others", cpu="62"))
     assert migrations(status("--plan")) == []

@@ -13,7 +13,7 @@ from support.drivers.explaining import a_pod, a_review, a_vm, as_yaml, explained
 from webhook.core.admit import Entry
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.view import Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, ObjectRef, Ref
 from webhook.explain import explanation
 from webhook.explain.api import names
 from webhook.explain.evaluate import _RUNNING_HINTS, explain
@@ -79,7 +79,7 @@ def test_a_claim_and_a_node_have_stable_keys() -> None:
         "candidate": True,
         "feasible": True,
         "reason": "NodeFeasible",
-        "sentence": "the pod may run on node node-b",
+        "sentence": "the pod can run on node node-b",
     }
     assert found["preferred"] == [{"node": "node-b", "weight": 100}]
 
@@ -205,7 +205,7 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
 
 def test_manifests_leave_nothing_unread() -> None:
     """Core needs no further objects of manifests; if it did, an error would name the fault of the program."""
-    needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
+    needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core asked to read Node node-a, although all manifests were read"):
         cluster_reader.answer_when_read(the_cluster(), lambda _: needs)
 
@@ -219,7 +219,7 @@ class _Endless(ManifestsReader):
 
 def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
     """A core that always needs more objects would be a fault of the program, and not an endless loop."""
-    needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
+    needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core still needs objects after 16 rounds of reads"):
         cluster_reader.answer_when_read(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 

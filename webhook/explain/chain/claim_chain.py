@@ -13,7 +13,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap
+from webhook.core.view import ClusterView, NoObject
 
 _LIVE_PHASES: Final = ("Pending", "Running")
 
@@ -58,8 +58,8 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
 def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     """Return the objects behind the claim of a finding. A generic ephemeral volume has no claim that could be read."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    claim = Gap.ABSENT if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
-    existing = None if isinstance(claim, Gap) else claim
+    claim = NoObject.NOT_FOUND if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
+    existing = None if isinstance(claim, NoObject) else claim
     handle = finding.volume_handle
     return ClaimChain(
         claim=finding.claim,
@@ -79,7 +79,7 @@ def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> Cl
 def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
     """Return the state of a volume's ShareManager; None if it does not exist or could not be read."""
     found = view.share_manager(handle)
-    if isinstance(found, Gap):
+    if isinstance(found, NoObject):
         return None
     status = found.status
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
@@ -88,7 +88,7 @@ def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
 def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
     """Return the share-manager pod of a volume; None if it does not exist or could not be read."""
     pod = view.share_manager_pod(handle)
-    return None if isinstance(pod, Gap) else pod_link(pod)
+    return None if isinstance(pod, NoObject) else pod_link(pod)
 
 
 def pod_link(pod: Pod) -> PodLink:

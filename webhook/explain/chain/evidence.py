@@ -15,11 +15,11 @@ from msgspec import Struct
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement import fit, share_manager
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -68,10 +68,10 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
         return Evidence()
     if entry is Entry.SHARE_MANAGER:
         return _volume_evidence(pod, namespace, cluster, policy)
-    findings = answer_when_read(cluster, lambda view: share_managers.resolve(pod, namespace, view))
+    findings = answer_when_read(cluster, lambda view: share_managers.find_share_managers(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
-    incoming = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    nodes, problem = _nodes(lambda name, view: fit.judge(name, incoming, view), candidates, cluster)
+    incoming_pod = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
+    nodes, problem = _nodes(lambda name, view: fit.judge(name, incoming_pod, view), candidates, cluster)
     return Evidence(
         claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
@@ -82,20 +82,22 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
 def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
     """The evidence for a share-manager pod. It has no claim, and core evaluates its nodes by rules of their own."""
     volume = share_manager.volume_of(pod)
-    findings = answer_when_read(cluster, lambda view: consumers.resolve(volume, view, policy))
+    findings = answer_when_read(cluster, lambda view: consumers.find_vms(volume, view, policy))
     chain = answer_when_read(cluster, lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
-    incoming = fit.applicant(pod, namespace)
-    nodes, problem = _nodes(lambda name, view: share_manager.judge(name, incoming, view), candidates, cluster)
+    incoming_pod = fit.applicant(pod, namespace)
+    nodes, problem = _nodes(
+        lambda name, view: share_manager.share_manager_fit(name, incoming_pod, view), candidates, cluster
+    )
     notes = [f"{_CANDIDATES_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
-    view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
-    if view.volume_attachment(volume) is Gap.UNAVAILABLE:
-        notes.append(f"the volume's attachment tickets could not be read: {view.problem(tickets)}")
+    view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
+    if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
+        notes.append(f"the volume's attachment tickets could not be read: {view.read_error(tickets)}")
     return Evidence(volume=chain, nodes=nodes, problem=notes)
 
 
 def _nodes(
-    judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: ClusterReader
+    judge: Callable[[str, ClusterView], NodeFit | NeedObjects], candidates: set[str], cluster: ClusterReader
 ) -> tuple[list[NodeEvidence], str]:
     """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
     listed = cluster.node_names()
@@ -104,8 +106,8 @@ def _nodes(
     return [_node_evidence(verdict, candidates) for verdict in results], listed.problem
 
 
-def _all(results: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
-    fits: list[Verdict] = []
+def _all(results: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
+    fits: list[NodeFit] = []
     unread: list[Ref] = []
     for each in results:
         if isinstance(each, NeedObjects):
@@ -115,7 +117,7 @@ def _all(results: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObject
     return NeedObjects(tuple(unread)) if unread else fits
 
 
-def _node_evidence(verdict: Verdict, candidates: Container[str]) -> NodeEvidence:
+def _node_evidence(verdict: NodeFit, candidates: Container[str]) -> NodeEvidence:
     return NodeEvidence(
         name=verdict.node,
         candidate=verdict.node in candidates,

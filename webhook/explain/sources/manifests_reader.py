@@ -24,7 +24,7 @@ class ManifestsReader:
 
     def read(self, refs: Sequence[Ref]) -> None:
         """Raise AssertionError: the files were read completely, so core never needs to read an object."""
-        asked = ", ".join(f"{ref.kind} {ref.key.name}" for ref in refs)
+        asked = ", ".join(f"{ref.kind} {ref.name}" for ref in refs)
         raise AssertionError(f"core asked to read {asked}, although all manifests were read; please report this")
 
     def node_names(self) -> Listed[str]:
