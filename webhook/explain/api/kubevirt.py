@@ -130,8 +130,8 @@ class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
     resource_claims: list[Any] | None = None
 
 
-class VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
-    """VolumeStatus. `hotplug_volume` is set if the volume was attached to the running VM."""
+class VMIVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VolumeStatus of a VMI. `hotplug_volume` is set if the volume was attached to the running VM."""
 
     name: str | None = None
     hotplug_volume: dict[str, Any] | None = None
@@ -153,7 +153,7 @@ class Status(Struct, rename="camel", frozen=True, kw_only=True):
 class VMIStatus(Status, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceStatus, in part."""
 
-    volume_status: list[VolumeStatus] | None = None
+    volume_status: list[VMIVolumeStatus] | None = None
 
 
 class VMI(Struct, rename="camel", frozen=True, kw_only=True):
