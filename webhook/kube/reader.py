@@ -130,7 +130,7 @@ class NoCluster(UserError):
 
 
 @contextmanager
-def reach(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
 
     Raises:
