@@ -172,6 +172,11 @@ class Decoders:
             return Failure(code=http_status, sentence=f"{http_status}: {shown}", absent=absent)
 
 
+def retry_after_seconds(header: str | None) -> float:
+    """Return the seconds of a Retry-After header; 0 if there is none, or if it is a date."""
+    return float(header) if header and header.isdecimal() else 0.0
+
+
 def _of(type_: str, meta: Any, found: Any) -> Event | NotJSON:
     return Event(type_, meta, found) if meta.resource_version else NotJSON("an event without a resourceVersion")
 

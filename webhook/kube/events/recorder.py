@@ -26,7 +26,7 @@ from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
 from webhook.kube.client.api import Reply
 from webhook.kube.client.errors import ApiError
-from webhook.kube.client.wire import Decoders
+from webhook.kube.client.wire import Decoders, retry_after_seconds
 from webhook.kube.events.rate_limit import RateLimiter, TTLCache
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
@@ -162,7 +162,7 @@ class EventRecorder:
 
     def _failed(self, because: str, retry_after: str | None = None) -> None:
         now = self._now()
-        self._pace.failed(now, float(retry_after) if retry_after and retry_after.isdecimal() else 0.0)
+        self._pace.failed(now, retry_after_seconds(retry_after))
         if self._warned_at is None or now >= self._warned_at + self._limits.warn_seconds:
             self._warned_at = now
             LOGGER.warning("events not written", extra={"fields": {"because": because, "lost": self._lost()}})

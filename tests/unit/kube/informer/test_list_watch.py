@@ -10,7 +10,7 @@ from support.fakes.watching import RESOURCES, Driver, Says, lists, manager, page
 from support.models.model_api import bookmark, event, refusal
 
 from webhook.core.view import Kind
-from webhook.kube.informer import freshness, list_watch
+from webhook.kube.informer import framing, freshness
 from webhook.kube.informer.backoff import Cause
 
 MIB = 1024 * 1024
@@ -116,7 +116,7 @@ def test_a_line_is_not_kept_for_ever(size: int, tail: bytes, length: int, taken:
 
 def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that does not end is given up."""
-    monkeypatch.setattr(list_watch, "_BODY_MAX_BYTES", 1000)
+    monkeypatch.setattr(framing, "_PAGE_MAX_BYTES", 1000)
     driver = Driver()
     driver.play(*NO_STREAMS)
     driver.ask()
@@ -135,7 +135,7 @@ def test_an_error_is_not_kept_for_ever() -> None:
     driver.ask()
     driver.machine.opened(502, None, driver.now)
     assert in_pieces(driver, b"<html>" + b"x" * MIB)
-    assert len(driver.machine._buffer) == 64 * 1024
+    assert len(driver.machine._framing.body) == 64 * 1024
 
 
 def test_versions_are_asked_for_in_their_order() -> None:
