@@ -96,12 +96,12 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     )
     gc.freeze()  # what was imported stays: without this each full collection walks it, for 50 ms
     background = Background()
-    for cache, work in store.followers().items():
+    for cache, work in store.reflectors().items():
         background.start(f"cache {cache}", work)
     sources: list[Source] = [Caches(store.states, store.lookups).families]
     fleet = None
     if settings.watch_pods != "none":
-        fleet = VMStatusTracker(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
+        fleet = VMStatusTracker(store.caches, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
         background.start("vms", fleet.run())
         sources.append(VirtualMachines(fleet).families)
     now = asyncio.get_running_loop().time

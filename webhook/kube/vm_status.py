@@ -24,7 +24,7 @@ from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import CachedView
-from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.caches import Caches
 from webhook.kube.records import virt_launchers
 from webhook.telemetry.record import LOGGER
 
@@ -68,7 +68,7 @@ class VMStatusTracker:
 
     def __init__(
         self,
-        store: ClusterCache,
+        caches: Caches,
         policy: Policy,
         *,
         wall: Callable[[], float] = time.time,
@@ -77,10 +77,9 @@ class VMStatusTracker:
     ) -> None:
         self._once = once  # there is no second pass, which would have to know what has changed
         self._on_stuck = on_stuck  # told once of each pod
-        self._store = store
         self._policy = policy
         self._wall = wall
-        self._known = CachedView(store)
+        self._known = CachedView(caches)
         self._condition: tuple[str, ...] | None = None
         # By NAMESPACE/NAME of the VM: text, for the cycle collector need not look at it.
         self._traces: dict[str, tuple[object, ...]] = {}

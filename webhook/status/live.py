@@ -83,7 +83,7 @@ class Live:
         Raises:
             NotReadable: there is nothing to tell.
         """
-        fleet = VMStatusTracker(self._store(streams=False), self._policy, once=True)
+        fleet = VMStatusTracker(self._store(streams=False).caches, self._policy, once=True)
         gc.disable()  # all that is made now stays: a collection would only walk it
         try:
             self._run(self._read(fleet))
@@ -113,7 +113,7 @@ class Live:
 
     async def _watch(self, show: Show) -> None:
         store = self._store(streams=True)
-        fleet = VMStatusTracker(store, self._policy)
+        fleet = VMStatusTracker(store.caches, self._policy)
         async with _meanwhile(store.run()):
             await _listed(store)
             self._check()
@@ -133,7 +133,7 @@ class Live:
     def _store(self, *, streams: bool) -> ClusterCache:
         kinds = _kinds(self._longhorn_namespace, self.namespace)
         store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
-        self._caches, self._known = store.caches, CachedView(store)
+        self._caches, self._known = store.caches, CachedView(store.caches)
         return store
 
     def _check(self) -> None:

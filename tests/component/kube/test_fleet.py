@@ -49,7 +49,7 @@ def clock() -> Clock:
 @pytest.fixture
 def rows(store: ClusterCache, clock: Clock) -> VMStatusTracker:
     """The rows of the store's caches."""
-    return VMStatusTracker(store, Policy(), wall=clock)
+    return VMStatusTracker(store.caches, Policy(), wall=clock)
 
 
 def of(found: VMStatusTracker) -> dict[NamespacedName, VMStatus]:
@@ -173,7 +173,7 @@ async def test_what_was_forgotten_is_told_whole(
 ) -> None:
     """The log of changes is bounded: whoever comes after too long gets everything."""
     monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
-    rows = VMStatusTracker(store, Policy(), wall=clock)
+    rows = VMStatusTracker(store.caches, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
         for node in ("node-c", "node-d"):
@@ -189,7 +189,7 @@ async def test_many_changes_at_once_are_told_whole(
 ) -> None:
     """A list anew after a long absence is no matter for a log."""
     monkeypatch.setattr(vm_status, "_CHANGES_TOLD", 1)
-    rows = VMStatusTracker(store, Policy(), wall=clock)
+    rows = VMStatusTracker(store.caches, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
         assert (rows.changes(0).whole, rows.changes(1).whole) == (True, False)
@@ -237,7 +237,7 @@ async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, capl
         return clock()
 
     async with running(store):
-        rows = VMStatusTracker(store, Policy(), wall=clock)
+        rows = VMStatusTracker(store.caches, Policy(), wall=clock)
         rows._wall = broken
         async with kept(rows.run(every_seconds=0)):
             assert (await rows.after(0)).counts[State.APART] == 1

@@ -108,7 +108,7 @@ async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
 
 async def test_before_the_first_pass_no_vms_are_not_a_fleet_without_vms(page: Paged) -> None:
     """It is not known yet, and that is what is told."""
-    told = await made(Feed(VMStatusTracker(page.store, Policy()), Decisions(), replica=REPLICA))
+    told = await made(Feed(VMStatusTracker(page.store.caches, Policy()), Decisions(), replica=REPLICA))
     assert (told["known"], told["follows"], told["rows"]) == (False, True, [])
 
 

@@ -39,6 +39,8 @@ MOST: Final = 1 + 2 * 4
 class Reads:
     """Stands in for client.Api, with the objects of a cluster; some reads fail. `asked`: each path."""
 
+    in_pod = False
+
     def __init__(self, objects: Sequence[Object], failing: set[int]) -> None:
         self.asked: list[str] = []
         self.lists = 0

@@ -89,7 +89,7 @@ class Live:
         return self._view()
 
     def _view(self) -> LiveView:
-        return LiveView(self._store, self._reads, self._listings)
+        return LiveView(self._store.caches, self._reads, self._listings)
 
     def read(self, refs: Sequence[Ref]) -> None:
         """GET each of them."""

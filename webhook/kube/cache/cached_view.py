@@ -14,7 +14,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import opts_in
 from webhook.core.view import Gap, Kind, Ref
-from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.virt_launchers import Launcher
@@ -31,11 +31,10 @@ _READ: Final = (
 
 
 class CachedView(CallView):
-    """The caches of `store`."""
+    """A view over `caches`."""
 
-    def __init__(self, store: ClusterCache) -> None:
-        super().__init__(store, 0.0, {})
-        self._caches = store.caches
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(caches, 0.0, {})
         self._latest: dict[Kind, tuple[str, object, Any]] = {}  # key, record, object: a row asks for some twice
 
     def problem(self, ref: Ref) -> str:

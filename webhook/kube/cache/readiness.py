@@ -30,16 +30,17 @@ class CacheState(Struct, frozen=True, kw_only=True):
     unreadable: int
 
 
-def _state(cache: ListWatch, now: float) -> CacheState:
+def cache_state(cache: ListWatch, now: float) -> CacheState:
+    """Return the state of this cache at the time `now` (event-loop time)."""
     known = f"{len(cache.objects)} objects"
     if cache.unreadable:
         known += f", {cache.unreadable} unreadable ones left out so far"
-    if cache.synced:
-        known += (
-            f", known {cache.age(now):.0f} s ago" if cache.problem else f", heard from {cache.heard(now):.0f} s ago"
-        )
-    else:
+    if not cache.synced:
         known = "not synced"
+    elif cache.problem:
+        known += f", known {cache.age(now):.0f} s ago"
+    else:
+        known += f", heard from {cache.heard(now):.0f} s ago"
     detail = f"{known}: {cache.problem}" if cache.problem else known
     return CacheState(
         title=cache.resource.title,

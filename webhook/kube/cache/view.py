@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -21,18 +21,12 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.view import Gap, Kind, Ref
+from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
-from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.nodes import Nodes
 from webhook.kube.records.virt_launchers import build
 from webhook.kube.scheduler_cache.assumed_pods import Pods
-
-if TYPE_CHECKING:
-    from webhook.kube.cache.cluster_cache import ClusterCache
-
-
-_UNKNOWN: Final = object()
 
 
 class LiveRead(Struct, frozen=True):
@@ -46,11 +40,11 @@ class LiveRead(Struct, frozen=True):
 class CallView:
     """One call's ClusterView (webhook.core.view): the caches as they are, and over them what was read for this call."""
 
-    def __init__(self, store: ClusterCache, now: float, reads: Mapping[Ref, LiveRead]) -> None:
-        self._store = store
+    def __init__(self, caches: Caches, now: float, reads: Mapping[Ref, LiveRead]) -> None:
+        self._caches = caches
         self._now = now
         self._fresh: dict[Kind, bool] = {}
-        self._crowd: Snapshot | str | None = None
+        self._snapshot: Snapshot | str | None = None
         self.reads = reads
 
     def problem(self, ref: Ref) -> str:
@@ -88,7 +82,7 @@ class CallView:
 
     def has_longhorn_nodes(self) -> bool:
         """Whether the cluster shows any nodes.longhorn.io, or ever has, or can't be said to have none."""
-        return self._store.may_have_longhorn_nodes(self._now)
+        return self._caches.may_have_longhorn_nodes(self._now)
 
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
         """Longhorn's object for the Kubernetes node of that name."""
@@ -97,26 +91,26 @@ class CallView:
 
     def node_names(self) -> Sequence[str]:
         """The Kubernetes nodes; none while their cache is not fresh."""
-        nodes = self._store.caches[Kind.NODE]
+        nodes = self._caches[Kind.NODE]
         return nodes.index.all if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else ()
 
     def usable_nodes(self) -> int:
         """How many of them are Ready and not cordoned."""
-        nodes = self._store.caches[Kind.NODE]
+        nodes = self._caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else 0
 
     def snapshot(self) -> Snapshot | str | None:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
-        if self._crowd is None:
-            self._crowd = self._store.snapshot(self._now)
-        return self._crowd
+        if self._snapshot is None:
+            self._snapshot = self._caches.snapshot(self._now)
+        return self._snapshot
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
         named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
-        cache = self._store.caches[Kind.PERSISTENT_VOLUME]
+        cache = self._caches[Kind.PERSISTENT_VOLUME]
         others = cache.index.of(volume) if isinstance(cache.index, Indexer) else ()
-        claims = [claim for name in others if (claim := claim_of(_held(cache, NamespacedName("", name)), volume))]
+        claims = [claim for name in others if (claim := claim_of(cache.get(NamespacedName("", name)), volume))]
         if named is Gap.NOT_CACHED and not cache.fresh(self._now):
             return named
         if isinstance(named, Gap):
@@ -126,7 +120,7 @@ class CallView:
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
         """Every virt-launcher pod that uses this claim; UNAVAILABLE while their cache is not fresh."""
-        cache = self._store.caches.get(Kind.VIRT_LAUNCHER_POD)
+        cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
             return Gap.UNAVAILABLE
         known = cache.index.launchers
@@ -147,34 +141,27 @@ class CallView:
             read = self.reads.get(Ref(kind, key))
             if read is not None:
                 return read.value
-        cache = self._store.caches.get(kind)
+        cache = self._caches.get(kind)
         if cache is None:
             return Gap.NOT_CACHED
-        counts = self._store.lookups[kind]
+        counts = self._caches.lookups[kind]
         fresh = self._fresh.get(kind)
         if fresh is None:
             fresh = self._fresh[kind] = cache.fresh(self._now)
         if not fresh:
             counts.stale += 1
             return Gap.NOT_CACHED
-        held = _held(cache, key)
-        if held is None:
+        stored = cache.get(key)
+        if stored is None:
             counts.miss += 1
             return Gap.NOT_CACHED
         counts.hit += 1
-        return held
+        return stored
 
     def _has_no_pod(self, volume: str) -> bool:
         """Whether two fresh caches agree that this share-manager has no pod."""
-        pods, managers = self._store.caches[Kind.SHARE_MANAGER_POD], self._store.caches[Kind.SHARE_MANAGER]
+        pods, managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
         if not (pods.fresh(self._now) and managers.fresh(self._now)):
             return False
         status: ShareManagerStatus | None = managers.objects.get(volume)
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES
-
-
-def _held(cache: ListWatch, key: NamespacedName) -> Any | None:
-    """Core's object as the cache has it, None where it has none. A record itself may be None: it had no status."""
-    cache_key = cache.resource.key(key)
-    record = cache.objects.get(cache_key, _UNKNOWN)
-    return None if record is _UNKNOWN else cache.resource.build(cache_key, record)

@@ -5,10 +5,13 @@ Invariant: a list in progress is not visible. `objects` changes by single events
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from webhook.core.api.meta import NamespacedName
 from webhook.kube.informer.index import Index
 from webhook.kube.informer.resource import Resource
+
+_ABSENT: Final = object()  # a record itself may be None
 
 
 class Store:
@@ -28,6 +31,12 @@ class Store:
         self.synced = False
         self.listing: dict[str, Any] | None = None
         self._changed: list[str] = []  # keys of the list in progress whose records differ from `objects`
+
+    def get(self, key: NamespacedName) -> Any | None:
+        """Return core's object of this key, made from its record; None if there is no record."""
+        cache_key = self.resource.key(key)
+        record = self.objects.get(cache_key, _ABSENT)
+        return None if record is _ABSENT else self.resource.build(cache_key, record)
 
     def begin_list(self) -> None:
         """Begin a list. The index takes the objects of the first list at once, those of a later list at its end."""

@@ -176,7 +176,7 @@ async def test_a_call_without_any_time_left_is_not_held_up(
     view = await store.read(store.view(), [CLAIM], now() + seconds)
     assert view.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
     gate.open()
-    await until(lambda: not store._reading)
+    await until(lambda: not store.live_reads.under_way)
 
 
 async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: ApiServer, cluster: Cluster) -> None:

@@ -155,7 +155,7 @@ TROUBLES: Final[dict[str, tuple[Handler, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("handler", "trouble"), TROUBLES.values(), ids=TROUBLES)
+@pytest.mark.parametrize(("handler", "problem"), TROUBLES.values(), ids=TROUBLES)
 async def test_a_list_that_fails_is_no_list_of_none(
     handler: Handler, problem: str, store: ClusterCache, server: ApiServer
 ) -> None:

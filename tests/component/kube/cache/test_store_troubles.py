@@ -78,7 +78,7 @@ TROUBLES: dict[str, tuple[Handler, str]] = {
 }
 
 
-@pytest.mark.parametrize(("handler", "trouble"), TROUBLES.values(), ids=TROUBLES)
+@pytest.mark.parametrize(("handler", "problem"), TROUBLES.values(), ids=TROUBLES)
 async def test_what_can_not_be_read_is_unavailable_in_words(
     handler: Handler, problem: str, store: ClusterCache, server: ApiServer
 ) -> None:
@@ -92,7 +92,7 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     assert told.isprintable()
     server.handler = saying(500)
     server.reset()
-    await until(lambda: not store._reading)
+    await until(lambda: not store.live_reads.under_way)
 
 
 async def test_a_server_that_is_down_is_told(store: ClusterCache, server: ApiServer) -> None:

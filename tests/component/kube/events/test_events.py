@@ -340,7 +340,7 @@ def replace_decision(found: Answer) -> Answer:
     return replace(found, decision=replace(found.decision, findings=()))
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("problem", TROUBLES)
 async def test_admissions_do_not_notice(problem: str, server: ApiServer, api: Api, writing: Writing) -> None:
     """While the API server is in trouble and the queue is full each is answered, as fast as without Events."""
     fault, *_ = TROUBLES[problem]

@@ -39,6 +39,8 @@ UNREAD_MANAGERS = [share_manager(f"h{index}") for index in range(4)]
 class Reads:
     """Stands in for client.Api: GETs of the objects of a cluster, of which some fail."""
 
+    in_pod = False
+
     def __init__(self, objects: Sequence[Object], failing: set[int]) -> None:
         self.asked = 0
         self.asked_for: set[str] = set()
