@@ -89,7 +89,7 @@ class Live:
             self._run(self._read(fleet))
         finally:
             gc.enable()
-        return fleet.snapshot, self._known.lacking()
+        return fleet.snapshot, self._known.unsynced()
 
     async def _read(self, fleet: VMStatusTracker) -> None:
         """Nothing is returned: asyncio.Runner's signal handler makes a repr of whatever is."""
@@ -157,9 +157,9 @@ def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
             yield replace(
                 resource,
                 namespace=namespace,
-                wire=virt_launchers.WireLauncher,
-                keep=virt_launchers.keep,
-                build=virt_launchers.build,
+                wire=virt_launchers.WireVirtLauncher,
+                transform=virt_launchers.transform,
+                to_object=virt_launchers.to_object,
                 index=None,
                 page_objects=_LAUNCHERS_A_PAGE,
             )

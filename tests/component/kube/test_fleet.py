@@ -188,7 +188,7 @@ async def test_many_changes_at_once_are_told_whole(
     store: ClusterCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A list anew after a long absence is no matter for a log."""
-    monkeypatch.setattr(vm_status, "_CHANGES_TOLD", 1)
+    monkeypatch.setattr(vm_status, "_CHANGES_PER_PASS_MAX", 1)
     rows = VMStatusTracker(store.caches, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
@@ -241,7 +241,7 @@ async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, capl
         rows._wall = broken
         async with kept(rows.run(every_seconds=0)):
             assert (await rows.after(0)).counts[State.APART] == 1
-    assert "the VMs' states could not be told" in caplog.messages
+    assert "the VMs' states could not be computed" in caplog.messages
 
 
 async def test_a_pass_lets_others_have_their_turn(

@@ -101,6 +101,6 @@ def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:
     }
     assert len(set(keys.values())) == 3
     wire = Decoders(resource.wire).object(b'{"metadata":{"name":"v"}}')
-    assert {name: resource.build(key, resource.keep(wire)).metadata.name for name, key in keys.items()} == {
+    assert {name: resource.to_object(key, resource.transform(wire)).metadata.name for name, key in keys.items()} == {
         name: name for name in keys
     }

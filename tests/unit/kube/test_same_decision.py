@@ -75,7 +75,7 @@ def _kept(kind: Kind, each: dict[str, Any]) -> Any:
     """An object, as it is after it was read."""
     resource = RESOURCES[kind]
     wire: Any = Decoders(resource.wire).object(json.dumps(each).encode())
-    return resource.build(resource.key_of(wire.metadata), resource.keep(wire))
+    return resource.to_object(resource.key_of(wire.metadata), resource.transform(wire))
 
 
 def answer(scenario: Scenario, how: str) -> Answer:

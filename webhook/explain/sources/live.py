@@ -128,7 +128,7 @@ class Live:
         found = {}
         for item in items:
             key = resource.key_of(item.metadata)
-            found[Ref(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
+            found[Ref(kind, NamespacedName("", str(key)))] = LiveRead(resource.to_object(key, resource.transform(item)))
         return found
 
     def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
@@ -181,7 +181,7 @@ class Live:
             items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)
         except ApiError as problem:
             return [f"VMs in namespace {namespace} are known by attachment tickets alone: {problem}"]
-        pods = [resource.build(resource.key_of(item.metadata), resource.keep(item)) for item in items]
+        pods = [resource.to_object(resource.key_of(item.metadata), resource.transform(item)) for item in items]
         self._listings = replace(self._listings, launchers={**self._listings.launchers, namespace: pods})
         return []
 

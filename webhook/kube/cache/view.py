@@ -24,8 +24,8 @@ from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records.nodes import Nodes
-from webhook.kube.records.virt_launchers import build
+from webhook.kube.records.nodes import NodeIndex
+from webhook.kube.records.virt_launchers import to_object
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 
@@ -92,12 +92,12 @@ class CallView:
     def node_names(self) -> Sequence[str]:
         """The Kubernetes nodes; none while their cache is not fresh."""
         nodes = self._caches[Kind.NODE]
-        return nodes.index.all if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else ()
+        return nodes.index.keys if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else ()
 
     def usable_nodes(self) -> int:
         """How many of them are Ready and not cordoned."""
         nodes = self._caches[Kind.NODE]
-        return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else 0
+        return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else 0
 
     def snapshot(self) -> Snapshot | str | None:
         """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
@@ -109,7 +109,7 @@ class CallView:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
         named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
         cache = self._caches[Kind.PERSISTENT_VOLUME]
-        others = cache.index.of(volume) if isinstance(cache.index, Indexer) else ()
+        others = cache.index.index_keys(volume) if isinstance(cache.index, Indexer) else ()
         claims = [claim for name in others if (claim := claim_of(cache.get(NamespacedName("", name)), volume))]
         if named is Gap.NOT_CACHED and not cache.fresh(self._now):
             return named
@@ -123,8 +123,8 @@ class CallView:
         cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
             return Gap.UNAVAILABLE
-        known = cache.index.launchers
-        return [build(key, known[key]) for key in cache.index.by_claim.of(namespaced_key(*claim))]
+        known = cache.index.virt_launchers
+        return [to_object(key, known[key]) for key in cache.index.by_claim.index_keys(namespaced_key(*claim))]
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
         """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""

@@ -22,8 +22,8 @@ from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from msgspec import Struct
 from yaml import YAMLError
 
-from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, BadKubeconfig, _sentence, _shown
-from webhook.kube.client.transport import Stream, _client, _keep_alive
+from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, BadKubeconfig, sentence, shown
+from webhook.kube.client.transport import Stream, open_client, set_keepalive
 
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
@@ -77,7 +77,7 @@ class Api:
             BadKubeconfig: there is none that can be used.
         """
         configuration, place = await _configure(target)
-        return cls(target, _client(configuration), place)
+        return cls(target, open_client(configuration), place)
 
     @property
     def host(self) -> str:
@@ -104,7 +104,7 @@ class Api:
         try:
             response = await self._call("GET", path, query, limits)
             try:
-                _keep_alive(response)
+                set_keepalive(response)
                 yield Stream(response)
             finally:
                 response.close()  # not released to the pool: more may be on its way
@@ -112,7 +112,7 @@ class Api:
             raise ApiError(f"nothing came for {silence_seconds:g} s", silent=True) from error
         except _FAILURES as error:
             await self._mend(error)
-            raise ApiError(_sentence(error)) from error
+            raise ApiError(sentence(error)) from error
 
     async def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float) -> Reply:
         """GET one object, whole. An expired credential is renewed once.
@@ -139,7 +139,7 @@ class Api:
             raise ApiError(f"no answer in {seconds:.3g} s", silent=True) from error
         except _FAILURES as error:
             await self._mend(error)
-            raise ApiError(_sentence(error)) from error
+            raise ApiError(sentence(error)) from error
 
     async def renew(self) -> bool:
         """Read the credentials again, as after a 401. Returns whether that was done, or just had been."""
@@ -172,7 +172,7 @@ class Api:
             configuration = self._client.configuration
             configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
         else:
-            client = _client(fresh)
+            client = open_client(fresh)
             self._retired.append(self._client)  # its streams are read on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 
@@ -228,7 +228,7 @@ async def _configure(target: Target) -> tuple[Configuration, Place]:
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
         where = target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
         raise BadKubeconfig(
-            f"{where}: {_shown(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
+            f"{where}: {shown(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
         ) from None
     # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
     # clusters' certificates do not have them.

@@ -24,14 +24,15 @@ class ApiError(Exception):
         self.silent = silent
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """Return why a request failed, in words without anything secret."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {_shown(error.certificate_error)}"
+        return f"its certificate is not trusted: {shown(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientSSLError):
-        return f"no TLS with {error.host}:{error.port}: {_shown(error.os_error)}"
+        return f"no TLS with {error.host}:{error.port}: {shown(error.os_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
-        why = os.strerror(number) if number > 0 else _shown(error.os_error.strerror or error.os_error)
+        why = os.strerror(number) if number > 0 else shown(error.os_error.strerror or error.os_error)
         return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
@@ -39,9 +40,10 @@ def _sentence(error: Exception) -> str:
         return "its answer broke off"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "it closed the connection"
-    return _shown(error)
+    return shown(error)
 
 
-def _shown(error: object) -> str:
+def shown(error: object) -> str:
+    """Return what a library says about an error: one line of printable ASCII, 200 characters at most."""
     text = " ".join(str(error).split()) or type(error).__name__
     return ascii(text[:200])[1:-1]

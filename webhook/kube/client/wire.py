@@ -39,7 +39,7 @@ class NotJSON(Struct, frozen=True):
     why: str
 
 
-class Event(Struct, frozen=True):
+class WatchEvent(Struct, frozen=True):
     """One event of a watch; `object` is None where its fields can't be read."""
 
     type: str
@@ -121,7 +121,7 @@ class Decoders:
         except _UNREADABLE as error:
             return NotJSON(str(error))
 
-    def event(self, line: bytes) -> Event | Failure | NotJSON:
+    def event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
         """One line of a watch."""
         try:
             event: _Event[Any] = self._event.decode(line)
@@ -133,7 +133,7 @@ class Decoders:
             return self._odd_event(line)
         return _of(event.type, event.object.metadata, event.object)
 
-    def _odd_event(self, line: bytes) -> Event | Failure | NotJSON:
+    def _odd_event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
         """A Status, or an object with a field that has not the type its kind gives it."""
         try:
             if self._type.decode(line).type == "ERROR":
@@ -167,7 +167,7 @@ class Decoders:
         try:
             return _failure(self._status.decode(body), http_status)
         except _UNREADABLE:
-            shown = _shown(body.decode("latin-1"))
+            shown = _printable(body.decode("latin-1"))
             absent = http_status == _NOT_FOUND and body.strip() == _NO_SUCH_KIND
             return Failure(code=http_status, sentence=f"{http_status}: {shown}", absent=absent)
 
@@ -177,8 +177,8 @@ def retry_after_seconds(header: str | None) -> float:
     return float(header) if header and header.isdecimal() else 0.0
 
 
-def _of(type_: str, meta: Any, found: Any) -> Event | NotJSON:
-    return Event(type_, meta, found) if meta.resource_version else NotJSON("an event without a resourceVersion")
+def _of(type_: str, meta: Any, found: Any) -> WatchEvent | NotJSON:
+    return WatchEvent(type_, meta, found) if meta.resource_version else NotJSON("an event without a resourceVersion")
 
 
 def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page | NotJSON:
@@ -194,13 +194,13 @@ def _failure(status: _Status, http_status: int) -> Failure:
     code, details = http_status or status.code, status.details or _Details()
     return Failure(
         code=code,
-        sentence=_shown(f"{code} {status.reason}: {status.message}"),
+        sentence=_printable(f"{code} {status.reason}: {status.message}"),
         retry_after_seconds=details.retry_after_seconds,
         absent=code == _NOT_FOUND and status.reason == "NotFound",
         too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
     )
 
 
-def _shown(text: str) -> str:
-    """A server's words, fit for a sentence of ours: one line, short, printable."""
+def _printable(text: str) -> str:
+    """Return a server's words as one line of printable ASCII, 300 characters at most."""
     return ascii(" ".join(text.split())[:_SENTENCE_CHARS])[1:-1]

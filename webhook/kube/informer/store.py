@@ -36,7 +36,7 @@ class Store:
         """Return core's object of this key, made from its record; None if there is no record."""
         cache_key = self.resource.key(key)
         record = self.objects.get(cache_key, _ABSENT)
-        return None if record is _ABSENT else self.resource.build(cache_key, record)
+        return None if record is _ABSENT else self.resource.to_object(cache_key, record)
 
     def begin_list(self) -> None:
         """Begin a list. The index takes the objects of the first list at once, those of a later list at its end."""
@@ -46,7 +46,7 @@ class Store:
 
     def put(self, key: str, wire: Any) -> None:
         """Store the record of a wire object. If it equals the stored record, that one stays: a list copies nothing."""
-        record = self.resource.keep(wire)
+        record = self.resource.transform(wire)
         if self.listing is None or not self.synced:
             objects = self.objects if self.listing is None else self.listing
             objects[key] = self.index.put(key, objects.get(key), record) if self.index else record

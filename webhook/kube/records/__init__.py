@@ -1,6 +1,9 @@
-"""What is decoded of each kind, and how little of it is remembered.
+"""The records that the caches store, one module a kind.
 
-A cluster has 100,000 of some, so a cache holds records and not objects: what core reads of an object, less its name,
-with equal parts shared. `build_*` makes core's object from it again. Invariant: what core reads of
-build(key, keep(wire)) is what it would read of the object itself.
+A cluster can have 100,000 objects of a kind, so a cache stores a record in place of an object: the fields that core
+reads, without the name (the cache key has it), with equal parts shared (webhook.kube.records.shared).
+
+Each module has two functions: `transform(wire)` makes the record of a decoded object (client-go's TransformFunc), and
+`to_object(key, record)` makes core's object of a record and its cache key. Invariant: what core reads of
+to_object(key, transform(wire)) is what core would read of the object itself.
 """

@@ -117,7 +117,7 @@ async def silent(_: Asked, line: Line) -> None:
 async def test_an_event_is_about_the_vm(api: Api, server: ApiServer, writing: Writing) -> None:
     """A v1 Event on the VirtualMachineInstance, from us, with the time of the admission."""
     async with count_refusals(api) as events:
-        events.hear(answer(), Entry.VIRT_LAUNCHER)
+        events.record(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
     [event] = writing.taken
     name = event["metadata"].pop("name")
@@ -155,7 +155,7 @@ async def test_names_of_events_are_in_the_order_of_time(api: Api, writing: Writi
     events = EventRecorder(api, limits=replace(SWIFT, repeat_seconds=0.0), wall=lambda: next(times))
     task = asyncio.create_task(events.run())
     for _ in range(3):
-        events.hear(answer(vm), Entry.VIRT_LAUNCHER)
+        events.record(answer(vm), Entry.VIRT_LAUNCHER)
     await until(lambda: len(writing.taken) == 3)
     task.cancel()
     names = [each["metadata"]["name"] for each in writing.taken]
@@ -167,9 +167,9 @@ async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
     """KubeVirt tries a CREATE again: what is decided then is told again only where it is something else."""
     async with count_refusals(api) as events:
         for _ in range(3):
-            events.hear(answer(), Entry.VIRT_LAUNCHER)
-        events.hear(answer(opt_in="preferred"), Entry.VIRT_LAUNCHER)
-        events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
+            events.record(answer(), Entry.VIRT_LAUNCHER)
+        events.record(answer(opt_in="preferred"), Entry.VIRT_LAUNCHER)
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: events.counts.total() == 5)
     assert [(each["involvedObject"]["name"], each["reason"]) for each in writing.taken] == [
         ("db01", "CoScheduled"),
@@ -183,7 +183,7 @@ async def test_the_same_is_written_again_after_a_while(api: Api, writing: Writin
     """A VM that is started anew has a new uid; one that is not is told again, but not for ever the same."""
     async with count_refusals(api, replace(SWIFT, repeat_seconds=0.0)) as events:
         for _ in range(2):
-            events.hear(answer(), Entry.VIRT_LAUNCHER)
+            events.record(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: len(writing.taken) == 2)
     assert writing.taken[0]["metadata"] != writing.taken[1]["metadata"]
 
@@ -192,8 +192,8 @@ async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> Non
     """A VM that did not ask takes no place from one that did."""
     async with count_refusals(api, replace(SWIFT, queued=1)) as events:
         for _ in range(5):
-            events.hear(answer(opt_in=None), Entry.VIRT_LAUNCHER)
-        events.hear(answer(), Entry.VIRT_LAUNCHER)
+            events.record(answer(opt_in=None), Entry.VIRT_LAUNCHER)
+        events.record(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
     assert events.counts.total() == 1
 
@@ -201,8 +201,8 @@ async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> Non
 async def test_a_share_manager_is_told_by_its_entry(api: Api, writing: Writing) -> None:
     """What the pod of an entry that is not a VM's is decided as, is told by that entry's rules."""
     async with count_refusals(api) as events:
-        events.hear(answer(), Entry.SHARE_MANAGER)  # no VM is in its findings
-        events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
+        events.record(answer(), Entry.SHARE_MANAGER)  # no VM is in its findings
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
     assert [each["involvedObject"]["name"] for each in writing.taken] == ["db02"]
 
@@ -215,7 +215,7 @@ async def test_a_storm_is_written_in_time(api: Api, writing: Writing) -> None:
     async with count_refusals(api, replace(SWIFT, burst=5, per_second=50.0)) as events:
         began = perf_counter()
         for number in range(15):
-            events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+            events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
         await until(lambda: len(writing.taken) >= 5)
         await until(lambda: len(writing.taken) == 15)
         assert perf_counter() - began > 10 / 50 - 0.01
@@ -225,7 +225,7 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
     """A storm that is larger than the memory for it: the first are told, and no admission waits for the others."""
     async with count_refusals(api, replace(SWIFT, queued=4)) as events:
         for number in range(10):
-            events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+            events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
         await until(lambda: len(writing.taken) == 4)
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.OVERFLOWED]) == (4, 6)
 
@@ -264,11 +264,11 @@ async def test_what_can_not_be_written_is_tried_so_often_and_dropped(  # noqa: P
     logged.start()
     async with count_refusals(api, replace(SWIFT, tries=2)) as events:
         with writing.fault(fault(writing)):
-            events.hear(answer(), Entry.VIRT_LAUNCHER)
+            events.record(answer(), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[outcome])
         assert len(server.asked) == tries
         assert len({asked.body for asked in server.asked}) == 1
-        events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: events.counts[Outcome.WRITTEN])
     assert dropped(events) == 1
     assert writing.taken[-1]["involvedObject"]["name"] == "db02"
@@ -282,10 +282,10 @@ async def test_the_log_tells_when_they_are_written_again(api: Api, writing: Writ
     async with count_refusals(api, replace(SWIFT, warn_seconds=0.0)) as events:
         with writing.fault(refusing(403, "Forbidden", "events is forbidden")):
             for vm in ("db01", "db02"):
-                events.hear(answer(vm), Entry.VIRT_LAUNCHER)
+                events.record(answer(vm), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[Outcome.REFUSED] == 2)
         for vm in ("db03", "db04"):
-            events.hear(answer(vm), Entry.VIRT_LAUNCHER)
+            events.record(answer(vm), Entry.VIRT_LAUNCHER)
         await until(lambda: events.counts[Outcome.WRITTEN] == 2)
     lines = logged.lines()
     told = ["events not written", "events not written", "events written again"]
@@ -304,7 +304,7 @@ async def test_an_answer_that_was_lost_makes_no_second_event(api: Api, writing: 
 
     async with count_refusals(api) as events:
         with writing.fault(once, when=lambda _: not hung.is_set()):
-            events.hear(answer(), Entry.VIRT_LAUNCHER)
+            events.record(answer(), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[Outcome.WRITTEN])
     assert len(writing.taken) == 1
 
@@ -313,10 +313,10 @@ async def test_a_server_that_asks_for_time_gets_it(server: ApiServer, api: Api, 
     """Retry-After is obeyed, by the next Event too."""
     async with count_refusals(api, replace(SWIFT, tries=1)) as events:
         with writing.fault(saying(429, b"{}", retry_after="1")):
-            events.hear(answer(), Entry.VIRT_LAUNCHER)
+            events.record(answer(), Entry.VIRT_LAUNCHER)
             await until(lambda: events.counts[Outcome.FAILED])
         refused_at = perf_counter()
-        events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: events.counts[Outcome.WRITTEN])
         assert perf_counter() - refused_at > 0.9
     assert len(server.asked) == 2
@@ -327,8 +327,8 @@ async def test_an_admission_that_can_not_be_told_ends_nothing(api: Api, writing:
     logged.start()
     broken = replace_decision(answer())
     async with count_refusals(api) as events:
-        events.hear(broken, Entry.VIRT_LAUNCHER)
-        events.hear(answer("db02"), Entry.VIRT_LAUNCHER)
+        events.record(broken, Entry.VIRT_LAUNCHER)
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
     [line] = logged.lines()
     assert (line["message"], line["uid"], line["error"]) == ("event not told", broken.request.uid, "ValueError")
@@ -346,7 +346,7 @@ async def test_admissions_do_not_notice(problem: str, server: ApiServer, api: Ap
     fault, *_ = TROUBLES[problem]
     body = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
     async with count_refusals(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:
-        call = entries(manifests(), Policy(), lambda _: None, events.hear)[Entry.VIRT_LAUNCHER.path]
+        call = entries(manifests(), Policy(), lambda _: None, events.record)[Entry.VIRT_LAUNCHER.path]
         took = []
         with writing.fault(fault(writing)):
             while dropped(events) < 100:
@@ -366,7 +366,7 @@ async def test_what_was_heard_is_written_before_the_end(api: Api, writing: Writi
     """The last admissions of a replica are told too."""
     async with count_refusals(api) as events:
         for number in range(20):
-            events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+            events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
         await events.stop()
         assert len(writing.taken) == 20
     assert dropped(events) == 0
@@ -378,7 +378,7 @@ async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writi
     async with count_refusals(api, replace(SWIFT, write_seconds=60.0)) as events:
         with writing.fault(silent):
             for number in range(3):
-                events.hear(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+                events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
             began = perf_counter()
             await events.stop(0.1)
             assert perf_counter() - began < 1

@@ -51,7 +51,7 @@ def test_a_server_that_fails_is_left_alone_ever_longer_up_to_a_minute() -> None:
         found.failed(1000)
         waits.append(found.wait(1000))
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60]
-    found.went_well()
+    found.succeeded()
     assert found.wait(1000) == 0
     found.failed(1000)
     assert found.wait(1000) == 1

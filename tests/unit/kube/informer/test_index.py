@@ -16,10 +16,10 @@ from support.objects import builders
 from webhook.core.scheduler.budget import Budget
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
-from webhook.kube.informer.index import Index, Indexer, Names
-from webhook.kube.records.nodes import Nodes
-from webhook.kube.records.virt_launchers import ByClaim
-from webhook.kube.records.volumes import ByHandle
+from webhook.kube.informer.index import Index, Indexer, KeyList
+from webhook.kube.records.nodes import NodeIndex
+from webhook.kube.records.virt_launchers import by_claim
+from webhook.kube.records.volumes import by_handle
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 KEYS: Final = ("a", "b", "c", "d")
@@ -48,9 +48,9 @@ def node(name: str, variant: int) -> dict[str, Any]:
 
 Describe = Callable[[str, int], dict[str, Any]]
 DESCRIBED: Final[dict[str, tuple[Kind, type[Index], Describe]]] = {
-    "volumes by handle": (Kind.PERSISTENT_VOLUME, ByHandle, volume),
+    "volumes by handle": (Kind.PERSISTENT_VOLUME, Indexer, volume),
     "pods": (Kind.VIRT_LAUNCHER_POD, Pods, launcher),
-    "nodes": (Kind.NODE, Nodes, node),
+    "nodes": (Kind.NODE, NodeIndex, node),
 }
 each_index: Final = pytest.mark.parametrize(("kind", "index", "describe"), DESCRIBED.values(), ids=DESCRIBED)
 STEPS: Final = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.integers(0, 9)), max_size=20)
@@ -61,26 +61,34 @@ def says(index: Any) -> Any:
     """All that an index says; fails where it contradicts itself."""
     if isinstance(index, Pods):
         return says(index.by_claim)
-    if isinstance(index, Nodes):
+    if isinstance(index, NodeIndex):
         return _names(index), [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
     assert isinstance(index, Indexer)
-    assert index.of(NOBODY) == ()
-    assert all(sorted(set(keys)) == sorted(index.of(about)) for about, keys in index._keys.items())
+    assert index.index_keys(NOBODY) == ()
+    assert all(sorted(set(keys)) == sorted(index.index_keys(about)) for about, keys in index._keys.items())
     assert all(index._keys.values()), "an empty group is kept"
     return {about: sorted(keys) for about, keys in index._keys.items()}
 
 
-def _names(index: Names) -> list[str]:
-    assert len(set(index.all)) == len(index.all)
-    assert {name: index.all[place] for name, place in index._places.items()} == {name: name for name in index.all}
-    return sorted(index.all)
+def _names(index: KeyList) -> list[str]:
+    assert len(set(index.keys)) == len(index.keys)
+    assert {name: index.keys[place] for name, place in index._positions.items()} == {name: name for name in index.keys}
+    return sorted(index.keys)
 
 
-def of(index: Index, objects: Mapping[str, Any]) -> Any:
-    """What an index says that is made from these objects alone."""
-    made = ByClaim() if isinstance(index, Pods) else type(index)()
+def new_index(kind: Kind) -> Any:
+    """An empty index of this kind's cache."""
+    make = RESOURCES[kind].index
+    assert make is not None
+    return make()
+
+
+def of(kind: Kind, objects: Mapping[str, Any]) -> Any:
+    """What an index says that is made from these records alone."""
+    pods = kind is Kind.VIRT_LAUNCHER_POD
+    made = Indexer(by_claim) if pods else new_index(kind)
     for key, record in objects.items():
-        made.put(key, None, record.launcher if isinstance(index, Pods) else record)
+        made.put(key, None, record.virt_launcher if pods else record)
     return says(made)
 
 
@@ -88,7 +96,7 @@ def kept(kind: Kind, described: dict[str, Any]) -> tuple[str, Any]:
     """The cache's key and its record of an object."""
     resource = RESOURCES[kind]
     wire: Any = Decoders(resource.wire).object(json.dumps(described).encode())
-    return resource.key_of(wire.metadata), resource.keep(wire)
+    return resource.key_of(wire.metadata), resource.transform(wire)
 
 
 @each_index
@@ -97,19 +105,20 @@ def test_after_any_changes_it_says_what_a_new_one_would(
     kind: Kind, index: type[Index], describe: Describe, steps: list[tuple[str, int | None]]
 ) -> None:
     """Objects that come, change in what they are about, stay as they are, and go."""
-    made, objects = index(), dict[str, Any]()
+    made, objects = new_index(kind), dict[str, Any]()
     for name, variant in steps:
         key, record = kept(kind, describe(name, variant or 0))
         if variant is not None:
             objects[key] = made.put(key, objects.get(key), record)
         elif key in objects:
             made.drop(key, objects.pop(key))
-        assert says(made) == of(made, objects)
+        assert says(made) == of(kind, objects)
+    assert isinstance(made, index)
 
 
 def test_a_volume_that_is_called_as_its_handle_needs_no_way_in() -> None:
     """That is most of them, a hundred thousand at times: the cache's own key leads to it."""
-    made = ByHandle()
+    made = Indexer(by_handle)
     for name, variant in (("a", 0), ("b", 1), ("c", 1), ("d", 6), ("e", 4)):
         made.put(name, None, kept(Kind.PERSISTENT_VOLUME, volume(name, variant))[1])
     assert says(made) == {"h1": ["b", "c"]}
@@ -145,7 +154,7 @@ def versioned(describe: Describe, name: str, variant: int, version: int = 5) -> 
 def told(machine: Any) -> Any:
     """What the cache's index says; fails where that is not what its objects say."""
     found = says(machine.index)
-    assert found == of(machine.index, machine.objects)
+    assert found == of(machine.resource.kind, machine.objects)
     return found
 
 

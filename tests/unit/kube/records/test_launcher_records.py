@@ -15,7 +15,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.client.wire import Decoders
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import WirePod
-from webhook.kube.records.virt_launchers import WireLauncher
+from webhook.kube.records.virt_launchers import WireVirtLauncher
 
 Object = dict[str, Any]
 
@@ -43,13 +43,13 @@ PODS = [
 ]
 
 
-@pytest.mark.parametrize("wire", [WireLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
+@pytest.mark.parametrize("wire", [WireVirtLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
 @pytest.mark.parametrize("pod", PODS)
 def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -> None:
     """Whichever list it came by."""
     meta = pod["metadata"]
-    record = virt_launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
-    built = virt_launchers.build(f"{meta['namespace']}/{meta['name']}", record)
+    record = virt_launchers.transform(Decoders(wire).object(json.dumps(pod).encode()))
+    built = virt_launchers.to_object(f"{meta['namespace']}/{meta['name']}", record)
     expected = vm_status.row([convert(pod, Pod)], cluster(), Policy())
     assert expected is not None
     assert vm_status.row([built], cluster(), Policy()) == expected

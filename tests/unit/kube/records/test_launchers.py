@@ -54,7 +54,7 @@ def kept(described: Object) -> Pod | None:
     wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
     if isinstance(wire, NotJSON):
         return None
-    pod: Pod = RESOURCE.build(RESOURCE.key_of(wire.metadata), RESOURCE.keep(wire))
+    pod: Pod = RESOURCE.to_object(RESOURCE.key_of(wire.metadata), RESOURCE.transform(wire))
     return pod
 
 
@@ -121,6 +121,6 @@ def test_pods_of_a_kind_share_what_they_have_in_common() -> None:
     """A thousand VMs on a node cost one record of what they have alike."""
     pods = [builders.vm_pod(name, node="node-a", claims=["disk"], created="2026-01-01T00:00:00Z") for name in "ab"]
     decode = Decoders(RESOURCE.wire).object
-    one, other = (RESOURCE.keep(decode(json.dumps(copy.deepcopy(pod)).encode())) for pod in pods)
-    assert one.launcher.state is other.launcher.state
+    one, other = (RESOURCE.transform(decode(json.dumps(copy.deepcopy(pod)).encode())) for pod in pods)
+    assert one.virt_launcher.common is other.virt_launcher.common
     assert one.launcher.claims[0] is other.launcher.claims[0]

@@ -202,7 +202,7 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
     assert not isinstance(wire, NotJSON)
     key = resource.key_of(wire.metadata)
     assert key == resource.key(NamespacedName(bent["metadata"].get("namespace", ""), bent["metadata"]["name"]))
-    assert reads(resource.build(key, resource.keep(wire))) == reads(expected)
+    assert reads(resource.to_object(key, resource.transform(wire))) == reads(expected)
 
 
 def test_a_volume_keeps_its_place_of_all_its_labels() -> None:
@@ -210,15 +210,15 @@ def test_a_volume_keeps_its_place_of_all_its_labels() -> None:
     resource = RESOURCES[Kind.PERSISTENT_VOLUME]
     labels = {**dict.fromkeys(TOPOLOGY_LABELS, "a__b"), "team": "x"}
     body = json.dumps({"metadata": {"name": "pv0", "labels": labels}}).encode()
-    built = resource.build("pv0", resource.keep(Decoders(resource.wire).object(body)))
+    built = resource.to_object("pv0", resource.transform(Decoders(resource.wire).object(body)))
     assert built.metadata.labels == dict.fromkeys(TOPOLOGY_LABELS, "a__b")
 
 
 _PARTS_IN_COMMON = {
-    Kind.PERSISTENT_VOLUME_CLAIM: "rest",
-    Kind.PERSISTENT_VOLUME: "rest",
+    Kind.PERSISTENT_VOLUME_CLAIM: "common",
+    Kind.PERSISTENT_VOLUME: "common",
     Kind.NODE: "status",
-    Kind.SHARE_MANAGER_POD: "rest",
+    Kind.SHARE_MANAGER_POD: "common",
 }
 
 
@@ -227,7 +227,7 @@ def test_equal_parts_are_one(kind: Kind) -> None:
     """Two objects that differ in their names alone are remembered as one record, or as one but for the names."""
     resource, sample = RESOURCES[kind], SAMPLES[kind][2]
     decode = Decoders(resource.wire).object
-    one, other = (resource.keep(decode(json.dumps(sample).encode())) for _ in range(2))
+    one, other = (resource.transform(decode(json.dumps(sample).encode())) for _ in range(2))
     assert one == other
     rest = _PARTS_IN_COMMON.get(kind)
     assert (getattr(one, rest) is getattr(other, rest)) if rest else (one is other)
@@ -237,7 +237,7 @@ def test_parts_of_different_kinds_are_not_confused() -> None:
     """Even where their fields look the same on the wire."""
     claim = json.dumps({"metadata": {"name": "a"}, "status": {"phase": "Running"}}).encode()
     kept = [
-        RESOURCES[kind].keep(Decoders(RESOURCES[kind].wire).object(claim))
+        RESOURCES[kind].transform(Decoders(RESOURCES[kind].wire).object(claim))
         for kind in (Kind.PERSISTENT_VOLUME_CLAIM, Kind.SHARE_MANAGER_POD, Kind.LONGHORN_NODE, Kind.SHARE_MANAGER)
     ]
     assert len({type(each) for each in kept}) == 4
@@ -249,7 +249,7 @@ def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyP
     resource = RESOURCES[Kind.SHARE_MANAGER]
     decode = Decoders(resource.wire).object
     kept = [
-        resource.keep(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n{i}"}}).encode()))
+        resource.transform(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n{i}"}}).encode()))
         for i in range(50)
     ]
     assert [status.owner_id for status in kept] == [f"n{i}" for i in range(50)]

@@ -15,7 +15,7 @@ from webhook.kube.client.metadata import WireMeta
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request
-from webhook.kube.records.share_manager_pods import WireShareManagerPod, build_pod, keep_pod
+from webhook.kube.records.share_manager_pods import WireShareManagerPod, to_object, transform
 
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
@@ -25,12 +25,12 @@ def test_a_pod_is_found_by_its_own_name_alone(name: str) -> None:
     """Its volume stands for its name; a pod with the label and another name is no volume's pod."""
     resource = RESOURCES[Kind.SHARE_MANAGER_POD]
     wire: Any = Decoders(resource.wire).object(json.dumps({"metadata": {"name": name}}).encode())
-    objects = {resource.key_of(wire.metadata): resource.keep(wire)}
+    objects = {resource.key_of(wire.metadata): resource.transform(wire)}
     for asked in ("share-manager-pvc-1", "pvc-1", "/pvc-1", "share-manager", "share-manager-share-manager-x"):
         key = resource.key(NamespacedName("", asked))
         assert (key in objects) == (asked == name)
         if key in objects:
-            assert resource.build(key, objects[key]).metadata.name == name
+            assert resource.to_object(key, objects[key]).metadata.name == name
 
 
 def test_a_volume_has_one_name() -> None:
@@ -42,7 +42,7 @@ def test_a_volume_has_one_name() -> None:
 
     volume = kept(Kind.SHARE_MANAGER, share_manager("pvc-of-one-name"))
     assert kept(Kind.SHARE_MANAGER_POD, share_manager_pod("pvc-of-one-name")) is volume
-    built = build_pod(volume, keep_pod(WireShareManagerPod(WireMeta())))
+    built = to_object(volume, transform(WireShareManagerPod(WireMeta())))
     assert built.metadata.name == "share-manager-pvc-of-one-name"
 
 
