@@ -123,4 +123,4 @@ def test_pods_of_a_kind_share_what_they_have_in_common() -> None:
     decode = Decoders(RESOURCE.wire).object
     one, other = (RESOURCE.transform(decode(json.dumps(copy.deepcopy(pod)).encode())) for pod in pods)
     assert one.virt_launcher.common is other.virt_launcher.common
-    assert one.launcher.claims[0] is other.launcher.claims[0]
+    assert one.virt_launcher.claims[0] is other.virt_launcher.claims[0]
