@@ -21,7 +21,7 @@ from support.scenarios.truth import CLAIM, Truth
 from webhook.kube.informer.list_watch import HEALTHY_SECONDS
 
 _EXACT_TIMES: Final = 20
-_JUST: Final = re.compile("heard from [012] s ago")
+_JUST: Final = re.compile("last event [012] s ago")
 _ROLES: Final[tuple[Object, ...]] = (
     {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": NAME}},
     {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"{NAME}-pods"}},

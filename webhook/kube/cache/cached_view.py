@@ -79,7 +79,7 @@ class CachedView(CallView):
     def late(self, now: float) -> tuple[str, ...]:
         """Return a sentence for each of these caches that is not fresh at `now`: its title and its problem."""
         late = (cache for cache in self._caches_of_rows() if not cache.fresh(now))
-        return tuple(f"{cache.resource.title}: {cache.problem or 'the API server is not heard'}" for cache in late)
+        return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)
 
     def _caches_of_rows(self) -> list[ListWatch]:
         return [cache for kind in _KINDS_OF_ROWS if (cache := self._caches.get(kind))]

@@ -58,5 +58,5 @@ class Caches(dict[Kind, ListWatch]):
         return self._has_had_longhorn_nodes or not known_to_have_none
 
     def longhorn_nodes_listed(self, now: float, *, absent: bool) -> None:
-        """Take in that a live list of nodes.longhorn.io was empty (`absent`), or was not."""
+        """Take in the result of a live list of nodes.longhorn.io: `absent` if the list was empty."""
         self._no_longhorn_nodes_at = now if absent else -inf

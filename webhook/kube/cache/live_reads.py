@@ -138,7 +138,7 @@ class LiveReads:
         stored = cache.get(ref.key) if cache else None
         if cache is None or stored is None:
             return LiveRead(Gap.UNAVAILABLE, problem=str(problem))
-        staleness = f"{ref.kind} {ref.key.name} was as told {cache.age(_now()):.0f} s ago ({problem})"
+        staleness = f"{ref.kind} {ref.key.name} was last confirmed {cache.age(_now()):.0f} s ago ({problem})"
         return LiveRead(stored, staleness=staleness)
 
 

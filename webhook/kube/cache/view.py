@@ -1,4 +1,4 @@
-"""View: one call's ClusterView."""
+"""CallView: the ClusterView (webhook.core.view) of one admission."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 
 class LiveRead(Struct, frozen=True):
-    """What asking the API server for one object came to."""
+    """The result of a live read.
+
+    Attributes:
+        value: core's object, or why there is none.
+        problem: why the object could not be read; empty if it could.
+        staleness: why `value` may be out of date; empty if it is not.
+    """
 
     value: Any
     problem: str = ""
@@ -38,7 +44,7 @@ class LiveRead(Struct, frozen=True):
 
 
 class CallView:
-    """One call's ClusterView (webhook.core.view): the caches as they are, and over them what was read for this call."""
+    """The live reads of this admission, and the caches for all other objects."""
 
     def __init__(self, caches: Caches, now: float, reads: Mapping[Ref, LiveRead]) -> None:
         self._caches = caches
@@ -48,65 +54,68 @@ class CallView:
         self.reads = reads
 
     def problem(self, ref: Ref) -> str:
-        """Why it could not be read."""
+        """Return why this object could not be read."""
         return self.reads[ref].problem
 
     def staleness(self) -> str | None:
-        """The first answer that could not be confirmed."""
+        """Return the staleness of the first object that has one; None if there is none."""
         return next((read.staleness for read in self.reads.values() if read.staleness), None)
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
-        """The claim of that namespace and name."""
+        """Return the claim of this namespace and name."""
         found: PersistentVolumeClaim | Gap = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
         return found
 
     def persistent_volume(self, name: str) -> PersistentVolume | Gap:
-        """The volume of that name."""
+        """Return the PersistentVolume of this name."""
         found: PersistentVolume | Gap = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
         return found
 
     def share_manager(self, volume: str) -> ShareManager | Gap:
-        """The ShareManager of a Longhorn volume."""
+        """Return the ShareManager of a Longhorn volume."""
         found: ShareManager | Gap = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
         return found
 
     def share_manager_pod(self, volume: str) -> Pod | Gap:
-        """The pod share-manager-<volume> in Longhorn's namespace."""
+        """Return the pod share-manager-<volume> in Longhorn's namespace."""
         found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume))
         return Gap.ABSENT if found is Gap.NOT_CACHED and self._has_no_pod(volume) else found
 
     def node(self, name: str) -> Node | Gap:
-        """The Kubernetes node of that name."""
+        """Return the Kubernetes node of this name."""
         found: Node | Gap = self._find(Kind.NODE, NamespacedName("", name))
         return found
 
     def has_longhorn_nodes(self) -> bool:
-        """Whether the cluster shows any nodes.longhorn.io, or ever has, or can't be said to have none."""
+        """Return whether the cluster has nodes.longhorn.io, had some before, or may have some."""
         return self._caches.may_have_longhorn_nodes(self._now)
 
     def longhorn_node(self, name: str) -> LonghornNode | Gap:
-        """Longhorn's object for the Kubernetes node of that name."""
+        """Return Longhorn's object for the Kubernetes node of this name."""
         found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
         return found
 
     def node_names(self) -> Sequence[str]:
-        """The Kubernetes nodes; none while their cache is not fresh."""
+        """Return the names of all Kubernetes nodes; none if their cache is not fresh."""
         nodes = self._caches[Kind.NODE]
         return nodes.index.keys if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else ()
 
     def usable_nodes(self) -> int:
-        """How many of them are Ready and not cordoned."""
+        """Return how many nodes are Ready and not cordoned; 0 if their cache is not fresh."""
         nodes = self._caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else 0
 
     def snapshot(self) -> Snapshot | str | None:
-        """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
+        """Return the snapshot of pods and nodes.
+
+        Return a sentence instead if the caches are not up to date, and None if this process does not watch all pods.
+        """
         if self._snapshot is None:
             self._snapshot = self._caches.snapshot(self._now)
         return self._snapshot
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
-        """The claims of the PersistentVolumes that have this CSI volume handle."""
+        """Return the claims of the PersistentVolumes that have this CSI volume handle."""
         named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
         cache = self._caches[Kind.PERSISTENT_VOLUME]
         others = cache.index.index_keys(volume) if isinstance(cache.index, Indexer) else ()
@@ -119,7 +128,7 @@ class CallView:
         return [claim, *claims] if claim else claims
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
-        """Every virt-launcher pod that uses this claim; UNAVAILABLE while their cache is not fresh."""
+        """Return the virt-launcher pods that use this claim; UNAVAILABLE if their cache is not fresh."""
         cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
             return Gap.UNAVAILABLE
@@ -127,12 +136,12 @@ class CallView:
         return [to_object(key, known[key]) for key in cache.index.by_claim.index_keys(namespaced_key(*claim))]
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
-        """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""
+        """Return the virt-launcher pods of a namespace on a node, as they were read for this view."""
         found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
         return found
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
-        """Longhorn's VolumeAttachment of a volume, as it was read for this view."""
+        """Return Longhorn's VolumeAttachment of a volume, as it was read for this view."""
         found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
         return found
 
@@ -159,9 +168,9 @@ class CallView:
         return stored
 
     def _has_no_pod(self, volume: str) -> bool:
-        """Whether two fresh caches agree that this share-manager has no pod."""
-        pods, managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
-        if not (pods.fresh(self._now) and managers.fresh(self._now)):
+        """Return whether two fresh caches show that this share-manager has no pod."""
+        pods, share_managers = self._caches[Kind.SHARE_MANAGER_POD], self._caches[Kind.SHARE_MANAGER]
+        if not (pods.fresh(self._now) and share_managers.fresh(self._now)):
             return False
-        status: ShareManagerStatus | None = managers.objects.get(volume)
+        status: ShareManagerStatus | None = share_managers.objects.get(volume)
         return status is not None and (status.state or "absent") not in ASSIGNED_STATES

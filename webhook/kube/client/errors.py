@@ -1,4 +1,4 @@
-"""ApiError: why a call to the API server gave no answer."""
+"""ApiError: why a call to the API server got no answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BadKubeconfig(UserError):
 
 
 class ApiError(Exception):
-    """The API server could not be reached, or its answer broke off. `silent`: nothing came for too long."""
+    """No answer: the API server could not be reached, or its answer broke off. `silent`: no byte came in time."""
 
     def __init__(self, sentence: str, *, silent: bool = False) -> None:
         super().__init__(sentence)
@@ -31,7 +31,7 @@ def sentence(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientSSLError):
         return f"no TLS with {error.host}:{error.port}: {shown(error.os_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
+        number = error.os_error.errno or 0  # asyncio's message repeats the address; a resolver's number is negative
         why = os.strerror(number) if number > 0 else shown(error.os_error.strerror or error.os_error)
         return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):

@@ -33,7 +33,7 @@ from webhook.telemetry.record import LOGGER
 
 COMPONENT: Final = "kubevirt-coschedule"
 STOP_SECONDS: Final = 2.0  # of the 5 s that Kubernetes leaves after --drain-seconds and the calls in flight
-_INSTANCE_CHARS: Final = 128  # kubernetes pkg/apis/core/validation/events.go: ReportingInstanceLengthLimit
+_REPORTER_CHARS: Final = 128  # kubernetes pkg/apis/core/validation/events.go: ReportingInstanceLengthLimit
 _NAME_CHARS: Final = 232  # 253 minus a dot and 20 digits
 _CONFLICT: Final = 409  # the Event exists: the answer to an earlier POST was lost
 _BUSY: Final = 429
@@ -42,7 +42,7 @@ _CREATED: Final = range(200, 300)
 _decoders: Final = Decoders(msgspec.Raw)
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class EventLimits(Struct, frozen=True, kw_only=True):
     """The limits of memory, time and requests for Events."""
 
     queued: int = 512  # answers of at most 10 KB: 5 MB when 512 VMs start at the same time
@@ -55,7 +55,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     warn_seconds: float = 60.0  # between two log lines with the same message
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_EVENT_LIMITS: Final = EventLimits()
 
 
 class Writer(Protocol):
@@ -79,7 +79,7 @@ class EventRecorder:
         self,
         api: Writer,
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: EventLimits = DEFAULT_EVENT_LIMITS,
         chance: Callable[[], float] = random.random,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -208,5 +208,5 @@ def v1_event(event: Event, at: float) -> dict[str, Any]:
         "lastTimestamp": when,
         "count": 1,
         "reportingComponent": COMPONENT,
-        "reportingInstance": socket.gethostname()[:_INSTANCE_CHARS],
+        "reportingInstance": socket.gethostname()[:_REPORTER_CHARS],
     }

@@ -31,14 +31,14 @@ class Reflector:
             while True:
                 await self._guarded_step()
         finally:
-            self._machine.ended(_now(), "nobody follows it any more")
+            self._machine.ended(_now(), "no task updates it any more")
 
     async def _guarded_step(self) -> None:
         try:
             await self._step()
         except Exception:  # noqa: BLE001 - the task supervisor: a cache that no task updates would be wrong
             LOGGER.exception("a cache failed", extra={"fields": {"cache": self._machine.resource.title}})
-            self._machine.ended(_now(), "a fault of our own; please report this")
+            self._machine.ended(_now(), "a fault of the webhook; please report this")
             await asyncio.sleep(_AFTER_A_BUG_SECONDS)
 
     async def _step(self) -> None:

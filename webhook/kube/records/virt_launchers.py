@@ -70,7 +70,7 @@ class WireVirtLauncher(Struct, gc=False):
     status: PodStatus | None = None
 
 
-class _LauncherCommon(Struct, frozen=True, gc=False):
+class _VirtLauncherCommon(Struct, frozen=True, gc=False):
     """The part that many pods have in common.
 
     Attributes:
@@ -100,7 +100,7 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     deleted: str | None
     scheduled_at: str | None
     refusal: str | None
-    common: _LauncherCommon
+    common: _VirtLauncherCommon
 
 
 def transform(wire: Any) -> VirtLauncher:
@@ -124,7 +124,7 @@ def transform(wire: Any) -> VirtLauncher:
         meta.deletion_timestamp,
         scheduled_at(wire.status),
         refusal(wire.status),
-        share(_LauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated)),
+        share(_VirtLauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated)),
     )
 
 
@@ -156,7 +156,7 @@ def by_claim(_: str, record: VirtLauncher) -> tuple[str, ...]:
     return record.claims
 
 
-def _annotations(common: _LauncherCommon) -> dict[str, str]:
+def _annotations(common: _VirtLauncherCommon) -> dict[str, str]:
     annotations = {ANNOTATION_CO_SCHEDULE: common.co_schedule, ANNOTATION_DECISION: common.decided}
     return {key: value for key, value in annotations.items() if value is not None}
 

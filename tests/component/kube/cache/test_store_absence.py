@@ -188,7 +188,7 @@ async def test_the_states_of_caches_that_are_kept(store: ClusterCache, cluster: 
         "csinodes",
     ]
     assert all(state.fresh for state in states.values())
-    assert states["nodes.longhorn.io"].detail == "1 objects, heard from 0 s ago"
+    assert states["nodes.longhorn.io"].detail == "1 objects, last event 0 s ago"
 
 
 async def test_the_state_of_a_cache_that_was_never_synced(store: ClusterCache, cluster: Cluster) -> None:

@@ -148,7 +148,7 @@ async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: Cluste
     staleness = view.staleness()
     assert staleness
     assert re.sub(r"\d+ s", "60 s", staleness) == (
-        "PersistentVolumeClaim disk was as told 60 s ago (503 ServiceUnavailable: for a test)"
+        "PersistentVolumeClaim disk was last confirmed 60 s ago (503 ServiceUnavailable: for a test)"
     )
     assert view.node("node-a") is Gap.UNAVAILABLE
 

@@ -27,11 +27,11 @@ from webhook.core.opt_in import Policy
 from webhook.files.documents import read
 from webhook.files.manifests import Manifests
 from webhook.kube.client.api import Api
-from webhook.kube.events.recorder import DEFAULT_LIMITS, EventRecorder, Limits
+from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-SWIFT: Final = replace(DEFAULT_LIMITS, per_second=1e6, write_seconds=1.0)
+SWIFT: Final = replace(DEFAULT_EVENT_LIMITS, per_second=1e6, write_seconds=1.0)
 ADMISSION_SECONDS: Final = 0.002  # ten times what one takes, and a twenty-fifth of what a write is waited for
 _SOON_SECONDS: Final = 0.05
 DROPPED: Final = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED, Outcome.STOPPED)
@@ -74,7 +74,7 @@ def cluster(writing: Writing) -> Cluster:
 
 
 @asynccontextmanager
-async def count_refusals(api: Api, limits: Limits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
+async def count_refusals(api: Api, limits: EventLimits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
     """Events that are written there."""
     events = EventRecorder(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
     task = asyncio.create_task(events.run())
@@ -392,8 +392,8 @@ def test_the_limits_are_what_the_readme_says() -> None:
     text = (Path(__file__).parents[4] / "README.md").read_text(encoding="utf-8")
     section = text.partition("\n### Events\n")[2].partition("\n#")[0]
     for words in (
-        f"{DEFAULT_LIMITS.per_second:g} a second",
-        f"{DEFAULT_LIMITS.repeat_seconds / 60:g} minutes",
-        f"{DEFAULT_LIMITS.queued}",
+        f"{DEFAULT_EVENT_LIMITS.per_second:g} a second",
+        f"{DEFAULT_EVENT_LIMITS.repeat_seconds / 60:g} minutes",
+        f"{DEFAULT_EVENT_LIMITS.queued}",
     ):
         assert words in section

@@ -267,6 +267,6 @@ async def test_a_bug_of_ours_is_logged_and_ends_nothing(
     monkeypatch.setattr(reflector, "_AFTER_A_BUG_SECONDS", 0.01)
     async with reflecting(api, machine=Faulty) as cache:
         await until(lambda: cache.causes[Cause.CUT] > 1)
-        assert cache.problem == "cut: a fault of our own; please report this"
+        assert cache.problem == "cut: a fault of the webhook; please report this"
         assert not cache.fresh(asyncio.get_running_loop().time())
     assert {record.getMessage() for record in caplog.records} >= {"a cache failed"}
