@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import trustme
-from kubernetes_asyncio.config import incluster_config
-from support.fakes.api_server import ApiServer, Asked, Cluster, Line, until
-from support.fakes.live import LONGHORN_NAMESPACE, SHARE_MANAGERS, cluster_of, connected, owners, ref, reflecting
+from support.fakes.api_server import ApiServer, Cluster, until
+from support.fakes.live import LONGHORN_NAMESPACE, SHARE_MANAGERS, connected, owners, ref, reflecting
+from support.fakes.token_server import ITEM, SHARE_MANAGER, Doorman, tls_of
 from support.fakes.watching import manager
-from support.models.model_api import refusal
 
 from webhook.core.view import Gap, Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client import api as client
-from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import ApiError, BadKubeconfig
+from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
-
-MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
-ITEM = f"{SHARE_MANAGERS}/a"
-
-
-class Doorman:
-    """A handler that lets in who has the token, and hands the others a 401."""
-
-    def __init__(self, then: Cluster, token: str) -> None:
-        self.then = then
-        self.token = token
-
-    async def __call__(self, asked: Asked, line: Line) -> None:
-        """Look at the token."""
-        if asked.headers.get("authorization") == f"Bearer {self.token}":
-            await self.then(asked, line)
-        else:
-            await line.answer(*refusal(401, "Unauthorized"))
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """One ShareManager."""
-    return cluster_of(MANAGER)
-
 
 # Tokens.
 
@@ -83,7 +54,7 @@ async def test_a_watch_with_an_expired_token_takes_the_new_one(
         server.reset()
         await until(lambda: cache.causes[Cause.UNAUTHORIZED])
         file.write_text("second")
-        cluster.collections[SHARE_MANAGERS].put({**MANAGER, **manager("b", 0, "n2")})
+        cluster.collections[SHARE_MANAGERS].put({**SHARE_MANAGER, **manager("b", 0, "n2")})
         server.asked.clear()
         await until(lambda: "b" in cache.objects)
         assert all("resourceVersion" in asked.query for asked in server.asked)
@@ -181,75 +152,6 @@ async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path
         for _ in range(3):
             with pytest.raises(ApiError, match="certificate"):
                 await api.get(ITEM, seconds=5)
-        cluster.collections[SHARE_MANAGERS].put({**MANAGER, **manager("b", 0, "n2")})
+        cluster.collections[SHARE_MANAGERS].put({**SHARE_MANAGER, **manager("b", 0, "n2")})
         await until(lambda: "b" in cache.objects)
         assert not cache.causes
-
-
-def tls_of(authority: trustme.CA) -> ssl.SSLContext:
-    """A server's context with a certificate of this authority."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    return context
-
-
-# As a pod.
-
-
-@pytest.fixture
-def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A pod's service account, as the kubelet mounts it: a directory with the files token and ca.crt."""
-    for module in (client, incluster_config):
-        monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    return tmp_path
-
-
-async def test_a_pod_takes_its_service_account(
-    service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a kubeconfig it is its token, its authority and the API server of its environment; renewed as by file."""
-    door = Doorman(cluster, "first")
-    server, authority = ApiServer(door), trustme.CA()
-    server.tls = tls_of(authority)
-    authority.cert_pem.write_to_path(str(service_account / "ca.crt"))
-    (service_account / "token").write_text("first")
-    async with server:
-        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
-        api = await Api.connect(Target())
-        try:
-            assert api.host == server.url
-            assert (await api.get(ITEM, seconds=5)).status == 200
-            door.token = "second"  # noqa: S105 - a test's
-            (service_account / "token").write_text("second")
-            assert (await api.get(ITEM, seconds=5)).status == 200
-        finally:
-            await api.close()
-
-
-async def test_a_pod_whose_token_file_is_empty_is_told(
-    service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At its start by an error; while it runs by a trouble, which passes."""
-    door = Doorman(cluster, "first")
-    async with ApiServer(door) as server:
-        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
-        trustme.CA().cert_pem.write_to_path(str(service_account / "ca.crt"))
-        (service_account / "token").write_text("")
-        with pytest.raises(BadKubeconfig, match="Token file exists but empty"):
-            await Api.connect(Target())
-        monkeypatch.setattr(incluster_config, "TOKEN_REFRESH_PERIOD", timedelta(0))
-        (service_account / "token").write_text("first")
-        api = await Api.connect(Target())
-        try:
-            (service_account / "token").write_text("")
-            with pytest.raises(ApiError, match="Token file exists but empty"):
-                await api.get(ITEM, seconds=5)
-            with pytest.raises(ApiError, match="Token file exists but empty"):
-                async with api.stream(ITEM, [], silence_seconds=5):
-                    pass
-        finally:
-            await api.close()

@@ -8,28 +8,14 @@ from pathlib import Path
 
 import pytest
 from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
-from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting
+from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting, share_manager_on
 from support.fakes.watching import manager
 from support.models.model_api import event, status
 
 from webhook.kube.client.api import Api
-from webhook.kube.informer import freshness, reflector
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Wait
-
-KIND = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager"}
-
-
-def at(name: str, node: str) -> dict[str, object]:
-    """A ShareManager on a node."""
-    return {**KIND, **manager(name, 0, node)}
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """Two ShareManagers."""
-    return cluster_of(at("a", "n1"), at("b", "n2"))
 
 
 def half(what: bytes) -> bytes:
@@ -134,7 +120,7 @@ async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: 
             await until(lambda: cache.causes[cause] > before)
             assert owners(cache) == {"a": "n1", "b": "n2"}
             managers.remove("b", "longhorn-system")
-        managers.put(at("c", "n3"))
+        managers.put(share_manager_on("c", "n3"))
         await until(lambda: owners(cache) == {"a": "n1", "c": "n3"})
 
 
@@ -173,7 +159,7 @@ async def test_a_server_that_is_down_is_asked_again(api: Api, server: ApiServer,
         await until(lambda: cache.causes[Cause.CUT] > 2)
         assert cache.problem == f"cut: can't connect to 127.0.0.1:{server.port}: Connection refused"
         assert owners(cache) == {"a": "n1", "b": "n2"}
-        cluster.collections[SHARE_MANAGERS].put(at("c", "n3"))
+        cluster.collections[SHARE_MANAGERS].put(share_manager_on("c", "n3"))
         asked = len(server.asked)
         await server.start()
         await until(lambda: "c" in cache.objects)
@@ -187,7 +173,7 @@ async def test_a_server_that_comes_back_from_a_backup_is_listed_anew(
     managers = cluster.collections[SHARE_MANAGERS]
     async with reflecting(api) as cache:
         await until(lambda: cache.synced)
-        managers.put(at("c", "n3"))
+        managers.put(share_manager_on("c", "n3"))
         await until(lambda: "c" in cache.objects)
         await server.stop()
         managers.restore(managers.revision - 1)
@@ -203,7 +189,7 @@ async def test_a_kind_that_is_installed_later_is_found(tmp_path: Path) -> None:
         await until(lambda: cache.causes[Cause.NOT_INSTALLED] > 1)
         assert (cache.objects, cache.synced) == ({}, True)
         assert cache.problem == "not installed: 404: 404 page not found"
-        cluster.collections = cluster_of(at("a", "n1")).collections
+        cluster.collections = cluster_of(share_manager_on("a", "n1")).collections
         await until(lambda: owners(cache) == {"a": "n1"})
 
 
@@ -220,53 +206,9 @@ async def test_retry_after_of_the_header_is_obeyed(api: Api, cluster: Cluster) -
 
 async def test_a_large_collection_comes_by_pages_and_by_watch(tmp_path: Path) -> None:
     """A thousand objects, over both ways, are the same objects."""
-    many = [at(f"volume-{i:04}", f"n{i % 7}") for i in range(1_100)]
+    many = [share_manager_on(f"volume-{i:04}", f"n{i % 7}") for i in range(1_100)]
     for streaming in ("served", "refused"):
         cluster = cluster_of(*many, streaming=streaming)
         async with ApiServer(cluster) as server, connected(server, tmp_path) as api, reflecting(api) as cache:
             await until(lambda: cache.synced)
             assert owners(cache) == {each["metadata"]["name"]: each["status"]["ownerID"] for each in many}
-
-
-async def test_one_log_line_for_each_change(
-    api: Api, server: ApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a cache is synced, when it has lost the server, and when it has it again; not once for each attempt."""
-    for module in (reflector, freshness):
-        monkeypatch.setattr(module, "SETTLE_SECONDS", 0.01)
-    caplog.set_level("INFO", "webhook")
-    async with reflecting(api) as cache:
-        await until(lambda: cache.synced)
-        await server.stop()
-        await until(lambda: cache.causes[Cause.CUT] > 3)
-        await server.start()
-        await until(lambda: cache.problem == "")
-        told = [(record.getMessage(), record.fields) for record in caplog.records]
-    cut = f"cut: can't connect to 127.0.0.1:{server.port}: Connection refused"
-    name = "sharemanagers.longhorn.io"
-    assert told[0] == ("cache synced", {"cache": name, "objects": 2})
-    assert told[-2:] == [
-        ("cache not up to date", {"cache": name, "problem": cut}),
-        ("cache synced", {"cache": name, "objects": 2}),
-    ]
-    assert len(told) <= 4, "the connection's own end may be told apart from the refusals that follow it"
-
-
-class Faulty(ListWatch):
-    """A ListWatch with a bug."""
-
-    def opened(self, *_: object) -> None:
-        """Fail."""
-        raise ZeroDivisionError
-
-
-async def test_a_bug_of_ours_is_logged_and_ends_nothing(
-    api: Api, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cache that stopped would lie: it goes on, and says that it is not right."""
-    monkeypatch.setattr(reflector, "_AFTER_A_BUG_SECONDS", 0.01)
-    async with reflecting(api, machine=Faulty) as cache:
-        await until(lambda: cache.causes[Cause.CUT] > 1)
-        assert cache.problem == "cut: a fault of the webhook; please report this"
-        assert not cache.fresh(asyncio.get_running_loop().time())
-    assert {record.getMessage() for record in caplog.records} >= {"a cache failed"}

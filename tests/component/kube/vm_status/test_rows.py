@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from support.fakes.api_server import ApiServer, Cluster, refusing, until
-from support.fakes.live import PATHS, cluster_of, running
+from support.fakes.live import PATHS, put, running
 from support.objects import builders
-from support.objects.fleets import LATER, LATEST, Clock, disk, served
+from support.objects.fleets import LATER, LATEST, Clock, served
 from support.objects.fleets import running_pod as launcher
 
 from webhook.core.api.meta import NamespacedName
@@ -27,31 +27,6 @@ DB, WEB = NamespacedName("vms", "db"), NamespacedName("vms", "web")
 Object = dict[str, Any]
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    """Two VMs: `db` is with its share-manager, `web` is not."""
-    return cluster_of(
-        *disk("root"),
-        *served("root", "node-a", LATER),
-        *disk("page"),
-        *served("page", "node-b", LATER),
-        launcher("db", "root"),
-        launcher("web", "page"),
-    )
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """Noon."""
-    return Clock()
-
-
-@pytest.fixture
-def rows(store: ClusterCache, clock: Clock) -> VMStatusTracker:
-    """The rows of the store's caches."""
-    return VMStatusTracker(store.caches, Policy(), wall=clock)
-
-
 def of(found: VMStatusTracker) -> dict[NamespacedName, VMStatus]:
     """VM -> row."""
     return {NamespacedName(row.namespace, row.name): row for row in found.snapshot.rows}
@@ -60,14 +35,6 @@ def of(found: VMStatusTracker) -> dict[NamespacedName, VMStatus]:
 def states(found: VMStatusTracker) -> dict[str, State]:
     """VM -> state."""
     return {row.name: row.state for row in found.snapshot.rows}
-
-
-async def put(store: ClusterCache, cluster: Cluster, kind: Kind, *objects: Object) -> None:
-    """Have these objects, and the cache know of them."""
-    collection, cache = cluster.collections[PATHS[kind]], store.caches[kind]
-    for each in objects:
-        collection.put(each)
-    await until(lambda: cache._version == str(collection.revision))
 
 
 async def test_each_vm_has_a_row_and_nothing_is_asked_for(
@@ -154,59 +121,6 @@ async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluste
         assert (found.rows, found.by_namespace) == ((), {})
         assert sorted(rows.changes(1).gone) == [DB, WEB]
         assert not any((rows._rows, rows._by_namespace)), "something of them is kept"
-
-
-@pytest.mark.parametrize("version", [0, -1, 99], ids=["before the first", "none at all", "of another process"])
-async def test_whoever_knows_nothing_of_use_is_told_all(
-    store: ClusterCache, rows: VMStatusTracker, version: int
-) -> None:
-    """The rows are then all that there are. Version 0 had none, and its changes are all of them."""
-    async with running(store):
-        await rows.refresh()
-        told = rows.changes(version)
-        assert {row.name for row in told.rows} == {"db", "web"}
-        assert told.whole == (version != 0)
-
-
-async def test_what_was_forgotten_is_told_whole(
-    store: ClusterCache, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The log of changes is bounded: whoever comes after too long gets everything."""
-    monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
-    rows = VMStatusTracker(store.caches, Policy(), wall=clock)
-    async with running(store):
-        await rows.refresh()
-        for node in ("node-c", "node-d"):
-            await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", node)[1])
-            await rows.refresh()
-        assert rows.changes(0).whole
-        assert [row.name for row in rows.changes(1).rows] == ["web"]
-        assert not rows.changes(1).whole
-
-
-async def test_many_changes_at_once_are_told_whole(
-    store: ClusterCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A list anew after a long absence is no matter for a log."""
-    monkeypatch.setattr(vm_status, "_CHANGES_PER_PASS_MAX", 1)
-    rows = VMStatusTracker(store.caches, Policy(), wall=clock)
-    async with running(store):
-        await rows.refresh()
-        assert (rows.changes(0).whole, rows.changes(1).whole) == (True, False)
-
-
-async def test_whoever_waits_is_woken_by_a_change(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """And by nothing else."""
-    async with running(store):
-        await rows.refresh()
-        waiting = asyncio.ensure_future(rows.after(1))
-        await rows.refresh()
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a")[1])
-        await rows.refresh()
-        assert (await waiting).version == 2
-        assert (await rows.after(1)).version == 2
 
 
 async def test_what_may_not_be_read_is_unknown_until_it_may(

@@ -1,0 +1,195 @@
+"""Events at a scripted API server: what is written, how often, and that admissions do not notice its troubles."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from msgspec.structs import replace
+from support.drivers.logging_here import Logged
+from support.fakes.api_server import ApiServer, until
+from support.fakes.event_writes import SWIFT, Writing, answer, dropped, recording, silent
+
+from webhook.core.admit import Answer, Entry
+from webhook.core.api.names import is_node_name
+from webhook.core.observe.events import Outcome
+from webhook.kube.client.api import Api
+from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventRecorder
+
+# What is written.
+
+
+async def test_an_event_is_about_the_vm(api: Api, server: ApiServer, writing: Writing) -> None:
+    """A v1 Event on the VirtualMachineInstance, from us, with the time of the admission."""
+    async with recording(api) as events:
+        events.record(answer(), Entry.VIRT_LAUNCHER)
+        await until(lambda: writing.taken)
+    [event] = writing.taken
+    name = event["metadata"].pop("name")
+    assert name.startswith("db01.")
+    assert 0 < len(event.pop("reportingInstance")) <= 128
+    assert event == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": "vms"},
+        "involvedObject": {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstance",
+            "namespace": "vms",
+            "name": "db01",
+            "uid": "uid-of-db01",
+        },
+        "type": "Normal",
+        "reason": "CoScheduled",
+        "message": "required on node-a: ShareManagerPod: claim disk: pod share-manager-pvc-disk is on node node-a",
+        "source": {"component": "kubevirt-coschedule"},
+        "firstTimestamp": "2026-01-02T03:04:05Z",
+        "lastTimestamp": "2026-01-02T03:04:05Z",
+        "count": 1,
+        "reportingComponent": "kubevirt-coschedule",
+    }
+    assert server.asked[0].headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    "vm", ["db01", "a" * 231 + ".b", "b" * 253], ids=["short", "cut at a dot", "as long as can be"]
+)
+async def test_names_of_events_are_in_the_order_of_time(api: Api, writing: Writing, vm: str) -> None:
+    """Of one second kubectl shows them as they are listed, which is by name; the API server takes each."""
+    times = iter([1e9, 1e9 + 0.001, 2e9])
+    events = EventRecorder(api, limits=replace(SWIFT, repeat_seconds=0.0), wall=lambda: next(times))
+    task = asyncio.create_task(events.run())
+    for _ in range(3):
+        events.record(answer(vm), Entry.VIRT_LAUNCHER)
+    await until(lambda: len(writing.taken) == 3)
+    task.cancel()
+    names = [each["metadata"]["name"] for each in writing.taken]
+    assert names == sorted(set(names))
+    assert all(is_node_name(name) for name in names)
+
+
+async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
+    """KubeVirt tries a CREATE again: what is decided then is told again only where it is something else."""
+    async with recording(api) as events:
+        for _ in range(3):
+            events.record(answer(), Entry.VIRT_LAUNCHER)
+        events.record(answer(opt_in="preferred"), Entry.VIRT_LAUNCHER)
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
+        await until(lambda: events.counts.total() == 5)
+    assert [(each["involvedObject"]["name"], each["reason"]) for each in writing.taken] == [
+        ("db01", "CoScheduled"),
+        ("db01", "CoScheduledPreferred"),
+        ("db02", "CoScheduled"),
+    ]
+    assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.REPEATED]) == (3, 2)
+
+
+async def test_the_same_is_written_again_after_a_while(api: Api, writing: Writing) -> None:
+    """A VM that is started anew has a new uid; one that is not is told again, but not for ever the same."""
+    async with recording(api, replace(SWIFT, repeat_seconds=0.0)) as events:
+        for _ in range(2):
+            events.record(answer(), Entry.VIRT_LAUNCHER)
+        await until(lambda: len(writing.taken) == 2)
+    assert writing.taken[0]["metadata"] != writing.taken[1]["metadata"]
+
+
+async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> None:
+    """A VM that did not ask takes no place from one that did."""
+    async with recording(api, replace(SWIFT, queued=1)) as events:
+        for _ in range(5):
+            events.record(answer(opt_in=None), Entry.VIRT_LAUNCHER)
+        events.record(answer(), Entry.VIRT_LAUNCHER)
+        await until(lambda: writing.taken and events.counts.total())
+    assert events.counts.total() == 1
+
+
+async def test_a_share_manager_is_told_by_its_entry(api: Api, writing: Writing) -> None:
+    """What the pod of an entry that is not a VM's is decided as, is told by that entry's rules."""
+    async with recording(api) as events:
+        events.record(answer(), Entry.SHARE_MANAGER)  # no VM is in its findings
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
+        await until(lambda: writing.taken)
+    assert [each["involvedObject"]["name"] for each in writing.taken] == ["db02"]
+
+
+# How fast.
+
+
+async def test_a_storm_is_written_in_time(api: Api, writing: Writing) -> None:
+    """A burst at once, the others as fast as is allowed, and each of them."""
+    async with recording(api, replace(SWIFT, burst=5, per_second=50.0)) as events:
+        began = perf_counter()
+        for number in range(15):
+            events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+        await until(lambda: len(writing.taken) >= 5)
+        await until(lambda: len(writing.taken) == 15)
+        assert perf_counter() - began > 10 / 50 - 0.01
+
+
+async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writing) -> None:
+    """A storm that is larger than the memory for it: the first are told, and no admission waits for the others."""
+    async with recording(api, replace(SWIFT, queued=4)) as events:
+        for number in range(10):
+            events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+        await until(lambda: len(writing.taken) == 4)
+    assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.OVERFLOWED]) == (4, 6)
+
+
+async def test_an_admission_that_can_not_be_told_ends_nothing(api: Api, writing: Writing, logged: Logged) -> None:
+    """A fault of ours is logged with the call's uid, without its words, and the next one is told."""
+    logged.start()
+    broken = replace_decision(answer())
+    async with recording(api) as events:
+        events.record(broken, Entry.VIRT_LAUNCHER)
+        events.record(answer("db02"), Entry.VIRT_LAUNCHER)
+        await until(lambda: writing.taken)
+    [line] = logged.lines()
+    assert (line["message"], line["uid"], line["error"]) == ("event not told", broken.request.uid, "ValueError")
+
+
+def replace_decision(found: Answer) -> Answer:
+    """An answer whose decision has lost its evidence, which no decision has."""
+    assert found.decision.findings
+    return replace(found, decision=replace(found.decision, findings=()))
+
+
+# The end.
+
+
+async def test_what_was_heard_is_written_before_the_end(api: Api, writing: Writing) -> None:
+    """The last admissions of a replica are told too."""
+    async with recording(api) as events:
+        for number in range(20):
+            events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+        await events.stop()
+        assert len(writing.taken) == 20
+    assert dropped(events) == 0
+
+
+async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writing: Writing, logged: Logged) -> None:
+    """A short moment; then what is left is counted, and said."""
+    logged.start()
+    async with recording(api, replace(SWIFT, write_seconds=60.0)) as events:
+        with writing.fault(silent):
+            for number in range(3):
+                events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
+            began = perf_counter()
+            await events.stop(0.1)
+            assert perf_counter() - began < 1
+    assert events.counts[Outcome.STOPPED] == 3
+    [line] = logged.lines()
+    assert (line["message"], line["dropped"]) == ("events dropped", 3)
+
+
+def test_the_limits_are_what_the_readme_says() -> None:
+    """Ten a second, the same once in ten minutes, and half a thousand that wait."""
+    text = (Path(__file__).parents[4] / "README.md").read_text(encoding="utf-8")
+    section = text.partition("\n### Events\n")[2].partition("\n#")[0]
+    for words in (
+        f"{DEFAULT_EVENT_LIMITS.per_second:g} a second",
+        f"{DEFAULT_EVENT_LIMITS.repeat_seconds / 60:g} minutes",
+        f"{DEFAULT_EVENT_LIMITS.queued}",
+    ):
+        assert words in section
