@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 from support.drivers.serving import cluster as described
-from support.fakes.api_server import Asked, Cluster, Line
+from support.fakes.api_server import Cluster
+from support.fakes.http_line import Asked, Line
 from support.objects import builders
 
 from webhook.core.admit import Answer, admit

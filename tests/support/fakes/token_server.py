@@ -5,7 +5,8 @@ from __future__ import annotations
 import ssl
 
 import trustme
-from support.fakes.api_server import Asked, Cluster, Line
+from support.fakes.api_server import Cluster
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import SHARE_MANAGERS, share_manager_on
 from support.models.model_api import refusal
 

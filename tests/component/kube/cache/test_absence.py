@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
+from support.fakes.http_line import Asked
 from support.fakes.live import PATHS, listed, now, ref, running
 from support.objects import builders
 

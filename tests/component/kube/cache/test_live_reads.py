@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from support.drivers import serving
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
 from support.objects import builders
 

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 from support.drivers import serving
-from support.fakes.api_server import ApiServer, Asked, Cluster, Line, refusing, until
+from support.fakes.api_server import ApiServer, Cluster, refusing, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import answered, cluster_of, now, ref, running
 from support.objects import builders
 

@@ -6,7 +6,8 @@ import asyncio
 from typing import Any, Final
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, ref, running
 from support.objects import builders
 

@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, Line, saying
+from support.fakes.api_server import ApiServer, Cluster, saying
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
 from support.fakes.watching import manager
 

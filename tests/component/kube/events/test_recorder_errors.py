@@ -12,8 +12,9 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 from support.drivers.logging_here import Logged
-from support.fakes.api_server import ApiServer, Asked, Handler, Line, refusing, saying, until
+from support.fakes.api_server import ApiServer, Handler, refusing, saying, until
 from support.fakes.event_writes import SWIFT, Writing, answer, dropped, manifests, recording, silent
+from support.fakes.http_line import Asked, Line
 from support.objects import builders
 
 from webhook.app.handler import entries

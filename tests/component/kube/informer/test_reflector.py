@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting, share_manager_on
 from support.fakes.watching import manager
 from support.models.model_api import event, status
