@@ -108,7 +108,7 @@ class Cluster:
             self._faults.remove(entry)
 
     async def __call__(self, asked: Asked, line: Line) -> None:
-        """Answer."""
+        """Answer a request: with a fault if one applies, otherwise with the collections."""
         for when, handler in reversed(self._faults):
             if when(asked):
                 await handler(asked, line)

@@ -81,7 +81,7 @@ def dropped(events: EventRecorder) -> int:
 
 
 async def silent(_: Asked, line: Line) -> None:
-    """A fault: nothing is answered."""
+    """A fault: the server never answers."""
     await line.silence()
 
 

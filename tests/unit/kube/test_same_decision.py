@@ -104,7 +104,7 @@ def asked(scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
 @pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
 @given(scenario=scenarios())
 def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
-    """The webhook answers a live cluster as it answers the same cluster described in files."""
+    """The webhook answers for a live cluster as for the same cluster in files."""
     expected = asked(scenario, cluster(*scenario.objects))
     assert isinstance(expected, Answer)
     found = answer(scenario, how)
@@ -115,7 +115,7 @@ def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
 @pytest.mark.parametrize("how", ["watch", "pages"])
 @given(scenario=cold_starts())
 def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
-    """As for a VM. Without caches neither a restored volume would be found, nor a VM that no ticket leads to."""
+    """This needs caches: without them the webhook finds neither a restored volume nor a VM without a ticket."""
     expected = asked(scenario, cluster(*scenario.objects))
     assert isinstance(expected, Answer)
     event_of(expected.decision.why.reason.code)
@@ -125,5 +125,5 @@ def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scena
 
 
 def test_a_cache_is_a_list_watch() -> None:
-    """What is filled here is what the reflector keeps."""
+    """This test fills the same caches that the reflector drives."""
     assert all(isinstance(cache, ListWatch) for cache in filled({}, "watch").values())

@@ -43,8 +43,8 @@ def gone(cluster: Cluster, asked: Ref) -> None:
 # From memory.
 
 
-async def test_in_the_steady_state_nothing_is_asked_for(store: ClusterCache, server: ApiServer) -> None:
-    """A pod with a served claim, a cold one and a hint costs no request at all."""
+async def test_fresh_caches_need_no_request(store: ClusterCache, server: ApiServer) -> None:
+    """A pod with a claim in use, a cold claim and a hint costs no request."""
     async with running(store):
         asked = len(server.asked)
         answer, view = await answered(store, POD)
@@ -56,9 +56,9 @@ async def test_in_the_steady_state_nothing_is_asked_for(store: ClusterCache, ser
 
 
 async def test_without_caches_everything_is_read(store: ClusterCache, server: ApiServer) -> None:
-    """The server is of use before its caches are: the same node, with a GET for each object.
+    """Before the caches are synced the webhook GETs each object.
 
-    Who else is there only a cache can tell: so it is preferred.
+    Only a cache shows other pods, so the result is a preference.
     """
     answer, _ = await answered(store, POD)
     assert isinstance(answer.decision, Pin), answer.decision
@@ -74,10 +74,10 @@ async def test_without_caches_everything_is_read(store: ClusterCache, server: Ap
     ]
 
 
-async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
+async def test_a_claim_that_the_cache_lacks_costs_one_request(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """What a fresh cache has not may be on its way to it: only a GET can tell."""
+    """The watch may be about to show an object that a fresh cache lacks, so only a GET can tell."""
     async with running(store):
         claims = cluster.collections[PATHS[Kind.PERSISTENT_VOLUME_CLAIM]]
         watches, claims.watches = claims.watches, []  # they lag
@@ -88,8 +88,8 @@ async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
         claims.watches = watches
 
 
-async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServer) -> None:
-    """A 404 is an answer: nothing is in doubt."""
+async def test_an_object_with_a_404_is_absent(store: ClusterCache, server: ApiServer) -> None:
+    """A 404 is an answer: there is no staleness."""
     view = await store.read(store.view(), [ref(Kind.NODE, "nowhere")], now() + SOON)
     assert view.node("nowhere") is Gap.ABSENT
     assert view.staleness() is None
@@ -97,7 +97,7 @@ async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServe
 
 
 async def test_what_was_read_for_a_view_stays(store: ClusterCache, cluster: Cluster) -> None:
-    """A call is decided on one state: a later read of other objects changes none that was read before."""
+    """An admission is decided on one state: a later read of other objects changes no earlier one."""
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     gone(cluster, CLAIM)
     view = await store.read(view, [ref(Kind.NODE, "node-a")], now() + SOON)
@@ -131,10 +131,13 @@ class Gate:
         self._open.set()
 
 
-async def test_calls_that_need_the_same_share_one_request(
+async def test_calls_that_need_the_same_object_share_one_request(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Twenty at once, and later ones while it is under way: one GET; when it is over, the next call asks anew."""
+    """Twenty calls at the same time, and later ones during the request, cost one GET.
+
+    After its end the next call sends one.
+    """
     gate = Gate(cluster)
     server.handler = gate
     calls = [asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON)) for _ in range(20)]
@@ -151,7 +154,7 @@ async def test_calls_that_need_the_same_share_one_request(
 async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """It decides on what is known; who has more time gets the object from the same request."""
+    """The call is decided on what is known. A call with more time gets the object from the same request."""
     gate = Gate(cluster)
     server.handler = gate
     patient = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
@@ -172,7 +175,7 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
 async def test_a_call_without_any_time_left_is_not_held_up(
     seconds: float, store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Nothing is NOT_CACHED any more all the same: core never asks for it again."""
+    """Still no object is NOT_CACHED, so core does not ask for it again."""
     server.handler = gate = Gate(cluster)
     view = await store.read(store.view(), [CLAIM], now() + seconds)
     assert view.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
@@ -180,8 +183,10 @@ async def test_a_call_without_any_time_left_is_not_held_up(
     await until(lambda: not store.live_reads.under_way)
 
 
-async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: ApiServer, cluster: Cluster) -> None:
-    """A pod with a hundred disks does not make a hundred connections."""
+async def test_the_number_of_requests_at_the_same_time_is_limited(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """A pod with 100 disks does not open 100 connections."""
     server.handler = gate = Gate(cluster)
     refs = [ref(Kind.NODE, f"n{i}") for i in range(100)]
     call = asyncio.ensure_future(store.read(store.view(), refs, now() + SOON))
@@ -196,7 +201,7 @@ async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: 
 async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
     store: ClusterCache, server: ApiServer
 ) -> None:
-    """256 are read, which is a hundred disks; the rest says why it was not."""
+    """The webhook reads 256 objects, which is 100 disks. The problem of the others says why they were not read."""
     refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
     view = await store.read(store.view(), refs, now() + SOON)
     assert len(server.asked) == 256
@@ -215,7 +220,7 @@ IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e
 async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
     name: str, store: ClusterCache, server: ApiServer
 ) -> None:
-    """It is absent, of each kind; in a path it might lead elsewhere."""
+    """An object of any kind with this name is absent. In a path the name could lead to another resource."""
     refs = [Ref(kind, NamespacedName("", name)) for kind in Kind if kind not in IN_ANY_NAMESPACE]
     refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
     refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]

@@ -10,5 +10,5 @@ from support.fakes.token_server import SHARE_MANAGER
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """One ShareManager."""
+    """A cluster without objects; a test module that needs objects has a fixture of its own."""
     return cluster_of(SHARE_MANAGER)

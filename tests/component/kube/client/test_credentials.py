@@ -24,7 +24,7 @@ from webhook.kube.informer.backoff import Cause
 async def test_a_read_with_an_expired_token_takes_the_new_one(
     server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The token's file has been renewed: the call notices nothing."""
+    """The token's file was renewed: the caller gets the answer."""
     server.handler = door = Doorman(cluster, "first")
     file = tmp_path / "token"
     file.write_text("first")
@@ -43,7 +43,7 @@ async def test_a_read_with_an_expired_token_takes_the_new_one(
 async def test_a_watch_with_an_expired_token_takes_the_new_one(
     server: ApiServer, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a 401 it goes on from where it was."""
+    """After a 401 the watch goes on from its resourceVersion."""
     monkeypatch.setattr(client, "_RENEW_AT_MOST_EVERY_SECONDS", 0.01)
     server.handler = door = Doorman(cluster, "first")
     file = tmp_path / "token"
@@ -63,7 +63,7 @@ async def test_a_watch_with_an_expired_token_takes_the_new_one(
 async def test_a_token_that_no_one_renews_is_not_read_again_and_again(
     server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Each call tries twice at most; then the server's word is the answer."""
+    """Each call sends two requests at most. Then the 401 is the answer."""
     server.handler = Doorman(cluster, "other")
     async with connected(server, tmp_path, token="mine") as api:  # noqa: S106 - a test's
         assert (await api.get(ITEM, seconds=5)).status == 401
@@ -71,10 +71,10 @@ async def test_a_token_that_no_one_renews_is_not_read_again_and_again(
 
 
 @pytest.mark.parametrize("content", ["first\n", "  first", "first\r\n"], ids=ascii)
-async def test_blanks_around_a_token_are_not_of_it(
+async def test_blanks_around_a_token_are_removed(
     content: str, server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """A file made with echo or an editor ends in a newline; kubectl takes it, and so do we."""
+    """A file from echo or an editor ends in a newline. kubectl accepts that, too."""
     server.handler = Doorman(cluster, "first")
     file = tmp_path / "token"
     file.write_text(content)
@@ -86,7 +86,7 @@ async def test_blanks_around_a_token_are_not_of_it(
 async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
     how: str, server: ApiServer, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """When it can't be read at that moment, the old token is kept, and it is tried again later."""
+    """If the file can't be read at that moment, the client keeps the old token and tries again later."""
     server.handler = door = Doorman(cluster, "first")
     file = tmp_path / "token"
     file.write_text("first")
@@ -103,8 +103,8 @@ async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
 # Certificates.
 
 
-async def test_a_certificate_that_is_not_trusted_is_told_and_mended(cluster: Cluster, tmp_path: Path) -> None:
-    """The cluster's authority was renewed: once its certificate is in the kubeconfig's file, all is well."""
+async def test_a_renewed_authority_is_trusted_after_one_failure(cluster: Cluster, tmp_path: Path) -> None:
+    """The cluster's authority was renewed. After its certificate is in the kubeconfig's file, calls succeed."""
     server = ApiServer(cluster)
     authority, other = trustme.CA(), trustme.CA()
     server.tls = tls_of(authority)
@@ -122,8 +122,10 @@ async def test_a_certificate_that_is_not_trusted_is_told_and_mended(cluster: Clu
         assert (await api.get(ITEM, seconds=5)).status == 200
 
 
-async def test_reads_that_all_fail_of_an_untrusted_certificate_are_all_told(cluster: Cluster, tmp_path: Path) -> None:
-    """Ten at once: each is a trouble in words, whoever mends the way meanwhile."""
+async def test_each_read_that_fails_of_an_untrusted_certificate_has_its_problem(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Ten reads at once: each has a problem in words, although one of them already reads the certificates again."""
     server = ApiServer(cluster)
     authority, other = trustme.CA(), trustme.CA()
     server.tls = tls_of(authority)
@@ -140,7 +142,7 @@ async def test_reads_that_all_fail_of_an_untrusted_certificate_are_all_told(clus
 
 
 async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path: Path) -> None:
-    """The server's certificate is renewed by another authority: connections that are open are still good."""
+    """The server's certificate is renewed by another authority: open connections stay usable."""
     server = ApiServer(cluster)
     authority, other = trustme.CA(), trustme.CA()
     server.tls = tls_of(authority)

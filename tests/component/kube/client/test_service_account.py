@@ -31,7 +31,7 @@ def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_a_pod_takes_its_service_account(
     service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a kubeconfig it is its token, its authority and the API server of its environment; renewed as by file."""
+    """Without a kubeconfig the client uses the pod's token, authority and API server. A renewed token file counts."""
     door = Doorman(cluster, "first")
     server, authority = ApiServer(door), trustme.CA()
     server.tls = tls_of(authority)
@@ -51,10 +51,10 @@ async def test_a_pod_takes_its_service_account(
             await api.close()
 
 
-async def test_a_pod_whose_token_file_is_empty_is_told(
+async def test_an_empty_token_file_is_a_problem_in_words(
     service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At its start by an error; while it runs by a trouble, which passes."""
+    """At the start it is a BadKubeconfig. Later it is an ApiError, until the file has a token."""
     door = Doorman(cluster, "first")
     async with ApiServer(door) as server:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")

@@ -12,13 +12,13 @@ from support.fakes.event_writes import Writing
 
 @pytest.fixture
 def writing() -> Writing:
-    """What there is of Events."""
+    """The API server's part that takes Events."""
     return Writing()
 
 
 @pytest.fixture
 def cluster(writing: Writing) -> Cluster:
-    """Of the API server that is asked."""
+    """A cluster without objects; a test module that needs objects has a fixture of its own."""
     return writing.cluster
 
 

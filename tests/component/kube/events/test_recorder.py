@@ -22,7 +22,7 @@ from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventRecorder
 
 
 async def test_an_event_is_about_the_vm(api: Api, server: ApiServer, writing: Writing) -> None:
-    """A v1 Event on the VirtualMachineInstance, from us, with the time of the admission."""
+    """The webhook writes a v1 Event on the VirtualMachineInstance, with the time of the admission."""
     async with recording(api) as events:
         events.record(answer(), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
@@ -57,7 +57,7 @@ async def test_an_event_is_about_the_vm(api: Api, server: ApiServer, writing: Wr
     "vm", ["db01", "a" * 231 + ".b", "b" * 253], ids=["short", "cut at a dot", "as long as can be"]
 )
 async def test_names_of_events_are_in_the_order_of_time(api: Api, writing: Writing, vm: str) -> None:
-    """Of one second kubectl shows them as they are listed, which is by name; the API server takes each."""
+    """Kubectl shows Events of one second by name. The API server accepts each name."""
     times = iter([1e9, 1e9 + 0.001, 2e9])
     events = EventRecorder(api, limits=replace(SWIFT, repeat_seconds=0.0), wall=lambda: next(times))
     task = asyncio.create_task(events.run())
@@ -71,7 +71,7 @@ async def test_names_of_events_are_in_the_order_of_time(api: Api, writing: Writi
 
 
 async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
-    """KubeVirt tries a CREATE again: what is decided then is told again only where it is something else."""
+    """KubeVirt repeats a CREATE. The webhook writes an Event for the second decision only if it differs."""
     async with recording(api) as events:
         for _ in range(3):
             events.record(answer(), Entry.VIRT_LAUNCHER)
@@ -86,8 +86,11 @@ async def test_the_same_is_written_once(api: Api, writing: Writing) -> None:
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.REPEATED]) == (3, 2)
 
 
-async def test_the_same_is_written_again_after_a_while(api: Api, writing: Writing) -> None:
-    """A VM that is started anew has a new uid; one that is not is told again, but not for ever the same."""
+async def test_the_same_is_written_again_after_the_repeat_time(api: Api, writing: Writing) -> None:
+    """A VM that starts again has a new uid.
+
+    For the same uid the webhook repeats an Event after the repeat time only.
+    """
     async with recording(api, replace(SWIFT, repeat_seconds=0.0)) as events:
         for _ in range(2):
             events.record(answer(), Entry.VIRT_LAUNCHER)
@@ -95,8 +98,8 @@ async def test_the_same_is_written_again_after_a_while(api: Api, writing: Writin
     assert writing.taken[0]["metadata"] != writing.taken[1]["metadata"]
 
 
-async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> None:
-    """A VM that did not ask takes no place from one that did."""
+async def test_an_admission_without_an_event_is_not_queued(api: Api, writing: Writing) -> None:
+    """A VM that did not ask for co-scheduling takes no place in the queue."""
     async with recording(api, replace(SWIFT, queued=1)) as events:
         for _ in range(5):
             events.record(answer(opt_in=None), Entry.VIRT_LAUNCHER)
@@ -105,8 +108,8 @@ async def test_what_is_not_told_is_not_queued(api: Api, writing: Writing) -> Non
     assert events.counts.total() == 1
 
 
-async def test_a_share_manager_is_told_by_its_entry(api: Api, writing: Writing) -> None:
-    """What the pod of an entry that is not a VM's is decided as, is told by that entry's rules."""
+async def test_the_event_of_a_share_manager_pod_depends_on_its_entry(api: Api, writing: Writing) -> None:
+    """The entry decides by which rules the webhook describes the decision on a share-manager pod."""
     async with recording(api) as events:
         events.record(answer(), Entry.SHARE_MANAGER)  # no VM is in its findings
         events.record(answer("db02"), Entry.VIRT_LAUNCHER)
@@ -118,7 +121,7 @@ async def test_a_share_manager_is_told_by_its_entry(api: Api, writing: Writing) 
 
 
 async def test_a_storm_is_written_in_time(api: Api, writing: Writing) -> None:
-    """A burst at once, the others as fast as is allowed, and each of them."""
+    """The recorder writes a burst at once, and then all others at the permitted rate."""
     async with recording(api, replace(SWIFT, burst=5, per_second=50.0)) as events:
         began = perf_counter()
         for number in range(15):
@@ -129,7 +132,10 @@ async def test_a_storm_is_written_in_time(api: Api, writing: Writing) -> None:
 
 
 async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writing) -> None:
-    """A storm that is larger than the memory for it: the first are told, and no admission waits for the others."""
+    """If there are more answers than the queue can hold, the first ones are written.
+
+    No admission waits for the others.
+    """
     async with recording(api, replace(SWIFT, queued=4)) as events:
         for number in range(10):
             events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
@@ -137,8 +143,8 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.OVERFLOWED]) == (4, 6)
 
 
-async def test_an_admission_that_can_not_be_told_ends_nothing(api: Api, writing: Writing, logged: Logged) -> None:
-    """A fault of ours is logged with the call's uid, without its words, and the next one is told."""
+async def test_an_answer_that_makes_no_event_does_not_end_the_task(api: Api, writing: Writing, logged: Logged) -> None:
+    """The recorder logs the fault with the request's uid and writes the next Event."""
     logged.start()
     broken = replace_decision(answer())
     async with recording(api) as events:
@@ -158,8 +164,8 @@ def replace_decision(found: Answer) -> Answer:
 # The end.
 
 
-async def test_what_was_heard_is_written_before_the_end(api: Api, writing: Writing) -> None:
-    """The last admissions of a replica are told too."""
+async def test_queued_events_are_written_before_the_end(api: Api, writing: Writing) -> None:
+    """The recorder writes the Events of a replica's last admissions, too."""
     async with recording(api) as events:
         for number in range(20):
             events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
@@ -169,7 +175,7 @@ async def test_what_was_heard_is_written_before_the_end(api: Api, writing: Writi
 
 
 async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writing: Writing, logged: Logged) -> None:
-    """A short moment; then what is left is counted, and said."""
+    """The recorder waits 2 s at most. It counts and logs the Events that are left."""
     logged.start()
     async with recording(api, replace(SWIFT, write_seconds=60.0)) as events:
         with writing.fault(silent):
@@ -184,7 +190,7 @@ async def test_the_end_does_not_wait_for_a_server_that_is_silent(api: Api, writi
 
 
 def test_the_limits_are_what_the_readme_says() -> None:
-    """Ten a second, the same once in ten minutes, and half a thousand that wait."""
+    """10 Events a second, the same Event once in 10 minutes, and 512 answers in the queue."""
     text = (Path(__file__).parents[4] / "README.md").read_text(encoding="utf-8")
     section = text.partition("\n### Events\n")[2].partition("\n#")[0]
     for words in (

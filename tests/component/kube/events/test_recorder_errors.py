@@ -41,7 +41,7 @@ TROUBLES: Final[dict[str, tuple[Callable[[Writing], Handler], Outcome, int]]] = 
 
 
 @pytest.mark.parametrize(("fault", "outcome", "tries"), TROUBLES.values(), ids=TROUBLES)
-async def test_what_can_not_be_written_is_tried_so_often_and_dropped(  # noqa: PLR0917 - a row and fixtures
+async def test_an_event_that_can_not_be_written_is_dropped_after_its_tries(  # noqa: PLR0917 - a row and fixtures
     server: ApiServer,
     api: Api,
     writing: Writing,
@@ -50,7 +50,7 @@ async def test_what_can_not_be_written_is_tried_so_often_and_dropped(  # noqa: P
     outcome: Outcome,
     tries: int,
 ) -> None:
-    """Counted, said once in the log, and the next one is written."""
+    """The recorder counts the Event, logs one line, and writes the next Event."""
     logged.start()
     async with recording(api, replace(SWIFT, tries=2)) as events:
         with writing.fault(fault(writing)):
@@ -66,8 +66,8 @@ async def test_what_can_not_be_written_is_tried_so_often_and_dropped(  # noqa: P
     assert (line["level"], line["message"]) == ("warning", "events not written")
 
 
-async def test_the_log_tells_when_they_are_written_again(api: Api, writing: Writing, logged: Logged) -> None:
-    """And how many were lost since it was told last."""
+async def test_the_log_shows_when_events_are_written_again(api: Api, writing: Writing, logged: Logged) -> None:
+    """The line has the number of Events that were lost since the last line."""
     logged.start()
     async with recording(api, replace(SWIFT, warn_seconds=0.0)) as events:
         with writing.fault(refusing(403, "Forbidden", "events is forbidden")):
@@ -85,7 +85,7 @@ async def test_the_log_tells_when_they_are_written_again(api: Api, writing: Writ
 
 
 async def test_an_answer_that_was_lost_makes_no_second_event(api: Api, writing: Writing) -> None:
-    """It is sent again under its name, and is there already."""
+    """The recorder sends the Event again with the same name, and the API server already has it."""
     hung = asyncio.Event()
 
     async def once(asked: Asked, line: Line) -> None:
@@ -99,8 +99,8 @@ async def test_an_answer_that_was_lost_makes_no_second_event(api: Api, writing: 
     assert len(writing.taken) == 1
 
 
-async def test_a_server_that_asks_for_time_gets_it(server: ApiServer, api: Api, writing: Writing) -> None:
-    """Retry-After is obeyed, by the next Event too."""
+async def test_retry_after_holds_back_the_next_event(server: ApiServer, api: Api, writing: Writing) -> None:
+    """The next Event waits for the Retry-After, too."""
     async with recording(api, replace(SWIFT, tries=1)) as events:
         with writing.fault(saying(429, b"{}", retry_after="1")):
             events.record(answer(), Entry.VIRT_LAUNCHER)
@@ -113,8 +113,10 @@ async def test_a_server_that_asks_for_time_gets_it(server: ApiServer, api: Api, 
 
 
 @pytest.mark.parametrize("problem", TROUBLES)
-async def test_admissions_do_not_notice(problem: str, server: ApiServer, api: Api, writing: Writing) -> None:
-    """While the API server is in trouble and the queue is full each is answered, as fast as without Events."""
+async def test_admissions_are_as_fast_while_events_fail(
+    problem: str, server: ApiServer, api: Api, writing: Writing
+) -> None:
+    """While the API server fails and the queue is full, each admission is answered as fast as without Events."""
     fault, *_ = TROUBLES[problem]
     body = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
     async with recording(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:

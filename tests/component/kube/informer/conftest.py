@@ -9,5 +9,5 @@ from support.fakes.live import cluster_of, share_manager_on
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Two ShareManagers."""
+    """A cluster without objects; a test module that needs objects has a fixture of its own."""
     return cluster_of(share_manager_on("a", "n1"), share_manager_on("b", "n2"))

@@ -25,7 +25,7 @@ def half(what: bytes) -> bytes:
 
 
 async def reset(_: Asked, line: Line) -> None:
-    """Break the connection before a word."""
+    """Break the connection before the first byte."""
     line.reset()
 
 
@@ -42,7 +42,7 @@ async def end_in_line(_: Asked, line: Line) -> None:
 
 
 async def bad_chunk(_: Asked, line: Line) -> None:
-    """A chunk whose length is no number."""
+    """Send a chunk whose length is not a number."""
     await line.head()
     await line.say(b"zzz\r\n{}\r\n")
 
@@ -58,7 +58,7 @@ async def huge_header(_: Asked, line: Line) -> None:
 
 
 async def silent(_: Asked, line: Line) -> None:
-    """Nothing at all."""
+    """Never answer."""
     await line.silence()
 
 
@@ -105,13 +105,13 @@ OF_A_PAGE: dict[str, tuple[Handler, Cause]] = {
 
 
 def machine_for(cause: Cause) -> type[ListWatch]:
-    """Silence is noticed soon where the row is about it."""
+    """A machine that notices silence early if the row is about silence."""
     return Impatient if cause is Cause.SILENT else ListWatch
 
 
 @pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
 async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: ApiServer, cluster: Cluster) -> None:
-    """What is known stays in sight all the while, and what happened meanwhile is in at the end."""
+    """The cache shows what it has during the fault, and afterwards also what happened meanwhile."""
     managers = cluster.collections[SHARE_MANAGERS]
     async with reflecting(api, machine=machine_for(cause)) as cache:
         await until(lambda: owners(cache) == {"a": "n1", "b": "n2"})
@@ -127,13 +127,13 @@ async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: 
 
 @pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
 async def test_a_first_list_by_watch_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
-    """Nothing is shown, and nothing is said to be synced, before a list was whole."""
+    """The cache shows nothing and is not synced before a list was whole."""
     await survives_first(fault, cause, api, cluster)
 
 
 @pytest.mark.parametrize(("fault", "cause"), OF_A_PAGE.values(), ids=OF_A_PAGE)
 async def test_a_first_list_by_pages_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
-    """As by watch; the second page is what goes wrong."""
+    """As for a streaming list; the fault comes with the second page."""
     managers = cluster.collections[SHARE_MANAGERS]
     managers.streaming, managers.page_objects = "refused", 1
     await survives_first(fault, cause, api, cluster, when=lambda asked: "continue" in asked.query)
@@ -142,7 +142,7 @@ async def test_a_first_list_by_pages_survives(fault: Handler, cause: Cause, api:
 async def survives_first(
     fault: Handler, cause: Cause, api: Api, cluster: Cluster, when: Callable[[Asked], bool] = lambda _: True
 ) -> None:
-    """A first list meets the fault for a while."""
+    """A first list meets the fault for some time."""
     async with reflecting(api, machine=machine_for(cause)) as cache:
         with cluster.fault(fault, when=when):
             await until(lambda: cache.causes[cause] > 1)
@@ -153,7 +153,7 @@ async def survives_first(
 
 
 async def test_a_server_that_is_down_is_asked_again(api: Api, server: ApiServer, cluster: Cluster) -> None:
-    """Connection refused, for a while: the cache keeps what it has, and goes on from there."""
+    """While the connection is refused, the cache keeps its objects. Then the watch goes on from its resourceVersion."""
     async with reflecting(api) as cache:
         await until(lambda: cache.synced)
         await server.stop()
@@ -167,10 +167,10 @@ async def test_a_server_that_is_down_is_asked_again(api: Api, server: ApiServer,
         assert "resourceVersion" in server.asked[asked].query
 
 
-async def test_a_server_that_comes_back_from_a_backup_is_listed_anew(
+async def test_a_server_that_comes_back_from_a_backup_is_listed_again(
     api: Api, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Its resourceVersions are older than ours: what we know of is no longer so."""
+    """Its resourceVersions are lower than the cache's, so a new list replaces the objects."""
     managers = cluster.collections[SHARE_MANAGERS]
     async with reflecting(api) as cache:
         await until(lambda: cache.synced)

@@ -17,7 +17,7 @@ from webhook.kube.informer.list_watch import ListWatch
 async def test_one_log_line_for_each_change(
     api: Api, server: ApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a cache is synced, when it has lost the server, and when it has it again; not once for each attempt."""
+    """The log has a line when a cache is synced, when it lost the API server, and when it is synced again."""
     for module in (reflector, freshness):
         monkeypatch.setattr(module, "SETTLE_SECONDS", 0.01)
     caplog.set_level("INFO", "webhook")
@@ -42,14 +42,14 @@ class Faulty(ListWatch):
     """A ListWatch with a bug."""
 
     def opened(self, *_: object) -> None:
-        """Fail."""
+        """Raise, as a fault of the program does."""
         raise ZeroDivisionError
 
 
-async def test_a_bug_of_ours_is_logged_and_ends_nothing(
+async def test_a_fault_of_the_program_is_logged_and_does_not_end_the_cache(
     api: Api, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A cache that stopped would lie: it goes on, and says that it is not right."""
+    """The cache goes on, and its problem says that it is not up to date."""
     monkeypatch.setattr(reflector, "_AFTER_A_BUG_SECONDS", 0.01)
     async with reflecting(api, machine=Faulty) as cache:
         await until(lambda: cache.causes[Cause.CUT] > 1)

@@ -15,7 +15,7 @@ from webhook.kube.vm_status import VMStatusTracker
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """Two VMs: `db` is with its share-manager, `web` is not."""
+    """A cluster without objects; a test module that needs objects has a fixture of its own."""
     return cluster_of(
         *disk("root"),
         *served("root", "node-a", LATER),
@@ -28,7 +28,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 def clock() -> Clock:
-    """Noon."""
+    """A clock that begins at noon."""
     return Clock()
 
 

@@ -17,10 +17,10 @@ from webhook.kube.vm_status import VMStatusTracker
 
 
 @pytest.mark.parametrize("version", [0, -1, 99], ids=["before the first", "none at all", "of another process"])
-async def test_whoever_knows_nothing_of_use_is_told_all(
+async def test_a_reader_with_an_unusable_version_gets_all_rows(
     store: ClusterCache, rows: VMStatusTracker, version: int
 ) -> None:
-    """The rows are then all that there are. Version 0 had none, and its changes are all of them."""
+    """`whole` is then True. Version 0 had no rows, so its changes are all rows."""
     async with running(store):
         await rows.refresh()
         told = rows.changes(version)
@@ -28,10 +28,10 @@ async def test_whoever_knows_nothing_of_use_is_told_all(
         assert told.whole == (version != 0)
 
 
-async def test_what_was_forgotten_is_told_whole(
+async def test_a_reader_with_a_version_before_the_log_gets_all_rows(
     store: ClusterCache, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log of changes is bounded: whoever comes after too long gets everything."""
+    """A reader whose version the log no longer reaches gets all rows."""
     monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
     rows = VMStatusTracker(store.caches, Policy(), wall=clock)
     async with running(store):
@@ -44,10 +44,10 @@ async def test_what_was_forgotten_is_told_whole(
         assert not rows.changes(1).whole
 
 
-async def test_many_changes_at_once_are_told_whole(
+async def test_after_a_pass_with_many_changes_a_reader_gets_all_rows(
     store: ClusterCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list anew after a long absence is no matter for a log."""
+    """A pass with more changes than the limit clears the log. The changes of later passes are in the log again."""
     monkeypatch.setattr(vm_status, "_CHANGES_PER_PASS_MAX", 1)
     rows = VMStatusTracker(store.caches, Policy(), wall=clock)
     async with running(store):
@@ -55,8 +55,10 @@ async def test_many_changes_at_once_are_told_whole(
         assert (rows.changes(0).whole, rows.changes(1).whole) == (True, False)
 
 
-async def test_whoever_waits_is_woken_by_a_change(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """And by nothing else."""
+async def test_a_waiting_reader_is_woken_by_a_change(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """A reader that waits gets the first snapshot with a newer version."""
     async with running(store):
         await rows.refresh()
         waiting = asyncio.ensure_future(rows.after(1))

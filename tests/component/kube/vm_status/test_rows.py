@@ -40,7 +40,7 @@ def states(found: VMStatusTracker) -> dict[str, State]:
 async def test_each_vm_has_a_row_and_nothing_is_asked_for(
     store: ClusterCache, server: ApiServer, rows: VMStatusTracker
 ) -> None:
-    """What the caches have is enough; states are counted, in all and by namespace."""
+    """A pass makes a row for each VM and sends no request."""
     async with running(store):
         asked = len(server.asked)
         found = await rows.refresh()
@@ -51,8 +51,10 @@ async def test_each_vm_has_a_row_and_nothing_is_asked_for(
         assert len(server.asked) == asked
 
 
-async def test_what_did_not_change_is_not_news(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """A pass without a change has the version of the one before; with one, only its row is told."""
+async def test_a_pass_without_changes_keeps_the_version(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """A pass without changes keeps the version. A reader gets only rows that changed."""
     async with running(store):
         await rows.refresh()
         assert (await rows.refresh()).version == 1
@@ -73,10 +75,10 @@ async def test_a_state_lasts_while_it_stays(store: ClusterCache, cluster: Cluste
         assert (of(rows)[WEB].nodes_apart, of(rows)[WEB].since) == (("node-c",), LATER)
 
 
-async def test_what_no_object_tells_is_known_from_when_it_was_seen(
+async def test_since_is_the_time_of_the_pass_if_no_object_has_it(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:
-    """A share-manager that is gone leaves no time behind; later passes keep it."""
+    """If no object has the time of a state, `since` is the time of the pass that first saw the state."""
     async with running(store):
         await rows.refresh()
         stopped = builders.share_manager("root", state="stopped")
@@ -91,10 +93,10 @@ async def test_what_no_object_tells_is_known_from_when_it_was_seen(
         assert (of(rows)[DB].state, of(rows)[DB].since) == (State.FREE, NOON)
 
 
-async def test_a_vm_that_started_anew_is_together_from_then_on(
+async def test_since_of_a_vm_that_started_again_is_its_new_start(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:
-    """The same state of another pod began with that pod; one that tells no time, when it was seen."""
+    """A VM that starts again has a new pod, so `since` is the time of that start."""
     async with running(store):
         await rows.refresh()
         pods = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
@@ -141,8 +143,10 @@ async def test_what_may_not_be_read_is_unknown_until_it_may(
         assert states(rows) == {"db": State.TOGETHER, "web": State.APART}
 
 
-async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, and the next pass is made all the same."""
+async def test_a_fault_of_the_program_does_not_end_the_passes(
+    store: ClusterCache, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tracker logs the fault, and the next pass still comes."""
     failures = [ValueError("for a test")]
 
     def broken() -> float:
@@ -158,10 +162,10 @@ async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, capl
     assert "the VMs' states could not be computed" in caplog.messages
 
 
-async def test_a_pass_lets_others_have_their_turn(
+async def test_a_pass_lets_other_tasks_run(
     store: ClusterCache, rows: VMStatusTracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With slices that are over at once, others go on between one group of VMs and the next."""
+    """Other tasks run between two slices of a pass."""
     monkeypatch.setattr(vm_status, "_SLICE_SECONDS", 0.0)
     turns = 0
 

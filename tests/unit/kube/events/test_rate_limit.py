@@ -66,8 +66,8 @@ def test_the_back_off_is_jittered(chance: float, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [(0, 1), (7, 7), (3600, 60)])
-def test_a_server_that_asks_for_time_gets_it(asked: float, seconds: float) -> None:
-    """Up to a minute, and never less than the back-off."""
+def test_retry_after_holds_back_the_next_event(asked: float, seconds: float) -> None:
+    """The next Event waits for the Retry-After, too."""
     found = pace()
     found.failed(1000, asked)
     assert found.wait(1000) == seconds

@@ -35,7 +35,7 @@ def reopened(driver: Driver, body: bytes = b"") -> None:
     driver.feed(body)
 
 
-def test_what_was_never_listed_is_of_no_age() -> None:
+def test_a_cache_without_a_list_is_not_fresh() -> None:
     """Before the first list nothing is known, and nothing is fresh."""
     driver = Driver()
     assert driver.machine.age(0.0) == inf
@@ -44,8 +44,8 @@ def test_what_was_never_listed_is_of_no_age() -> None:
     assert not driver.machine.fresh(driver.now)
 
 
-def test_while_the_watch_is_up_the_age_is_nought() -> None:
-    """From the end of a list by watch on, for as long as it lasts."""
+def test_while_the_watch_is_up_the_age_is_0() -> None:
+    """The age is 0 from the end of a streaming list on, while its watch is up."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(200, None, driver.now)
@@ -61,15 +61,15 @@ def test_while_the_watch_is_up_the_age_is_nought() -> None:
     [(0, True), (STALE_AFTER_SECONDS, True), (STALE_AFTER_SECONDS + JUST, False)],
     ids=["at once", "just", "no longer"],
 )
-def test_for_ten_seconds_after_the_watch_is_lost_it_may_be_believed(seconds: float, fresh: bool) -> None:  # noqa: FBT001 - a row's
-    """An orderly end was live, so the age counts from it."""
+def test_a_cache_is_fresh_for_10_seconds_after_the_watch_is_lost(seconds: float, fresh: bool) -> None:  # noqa: FBT001 - a row's
+    """A watch that ended in order was alive until then, so the age counts from its end."""
     driver = lost()
     assert driver.machine.age(driver.now + seconds) == pytest.approx(seconds)
     assert driver.machine.fresh(driver.now + seconds) is fresh
 
 
 def test_a_paged_list_counts_from_when_it_was_asked_for() -> None:
-    """The pages are all of the moment of the first one, and that is not before it was asked for."""
+    """All pages show the moment of the first one, which is not before its request."""
     driver = Driver()
     driver.play(*NO_STREAMS)
     driver.ask()
@@ -82,7 +82,7 @@ def test_a_paged_list_counts_from_when_it_was_asked_for() -> None:
 
 
 def test_a_broken_connection_counts_from_its_last_event() -> None:
-    """It may have been dead since then: nothing else is known of it."""
+    """The connection may have been dead since its last event."""
     driver = lost()
     reopened(driver)
     driver.now += 20
@@ -93,8 +93,8 @@ def test_a_broken_connection_counts_from_its_last_event() -> None:
     assert not driver.machine.fresh(driver.now)
 
 
-def test_half_a_line_is_no_sign_of_life() -> None:
-    """Only a whole event is: its bytes may have lain somewhere on the way."""
+def test_half_a_line_does_not_count_as_an_event() -> None:
+    """Only a whole event counts, because its first bytes may have been delayed on the way."""
     driver = lost()
     reopened(driver)
     driver.now += 20
@@ -106,7 +106,7 @@ def test_half_a_line_is_no_sign_of_life() -> None:
 
 
 def test_a_watch_that_is_back_must_settle() -> None:
-    """What happened while it was away is on its way for a moment: until then the old age counts on."""
+    """Events of the time without a watch come within SETTLE_SECONDS. Until then the old age counts on."""
     driver = lost()
     reopened(driver)
     back = driver.machine.age(driver.now)
@@ -114,8 +114,8 @@ def test_a_watch_that_is_back_must_settle() -> None:
     assert ages(driver, SETTLE_SECONDS, 60) == [0, 0]
 
 
-def test_a_stale_cache_is_believed_again_once_it_has_settled() -> None:
-    """Just before it is not, at the moment it is."""
+def test_a_stale_cache_is_fresh_again_after_it_settled() -> None:
+    """It is not fresh just before SETTLE_SECONDS, and fresh at that moment."""
     driver = lost()
     driver.now += 500
     reopened(driver)
@@ -124,7 +124,7 @@ def test_a_stale_cache_is_believed_again_once_it_has_settled() -> None:
 
 
 def test_its_problem_is_over_when_it_has_settled() -> None:
-    """And not before: a 200 is easily said."""
+    """The problem stays until SETTLE_SECONDS after the watch is up, because a status 200 alone proves nothing."""
     driver = lost()
     driver.machine.ended(driver.now, "reset")
     reopened(driver)
@@ -161,8 +161,8 @@ def test_its_problem_is_over_when_it_has_settled() -> None:
         "500",
     ],
 )
-def test_a_watch_that_came_to_nothing_confirms_nothing(says: Says) -> None:
-    """The age goes on from where it was, whatever stood in the way: nobody has said that the objects are right."""
+def test_a_watch_that_fails_confirms_nothing(says: Says) -> None:
+    """The age counts on, because nothing has confirmed the objects."""
     driver = lost()
     since = driver.now
     driver.play(says)
@@ -177,7 +177,7 @@ def test_a_watch_that_came_to_nothing_confirms_nothing(says: Says) -> None:
     ids=["garbage", "410 as ERROR event", "an event from before"],
 )
 def test_nonsense_after_a_long_watch_counts_from_the_last_event(body: bytes) -> None:
-    """Whoever sends it is not the API server that we knew, and may have stood there for a while."""
+    """The sender of garbage is not the API server, and may have been there for some time."""
     driver = lost()
     reopened(driver)
     driver.now += 30
@@ -189,7 +189,7 @@ def test_nonsense_after_a_long_watch_counts_from_the_last_event(body: bytes) -> 
 
 
 def test_an_event_before_it_settled_confirms_nothing() -> None:
-    """It may be one of those that were on their way."""
+    """The event may be one of the time without a watch."""
     driver = lost()
     driver.now += 100
     reopened(driver)
@@ -202,8 +202,8 @@ def test_an_event_before_it_settled_confirms_nothing() -> None:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["since the list", "since it is up again"])
-def test_a_watch_that_nobody_follows_any_more_is_not_fresh(again: bool) -> None:  # noqa: FBT001 - a row
-    """Its task may have ended without a word: what was not heard for the silence limit is old, though it seems up."""
+def test_a_watch_that_no_task_drives_is_not_fresh(again: bool) -> None:  # noqa: FBT001 - a row
+    """The task may have ended without a report. After SILENCE_SECONDS without an event the cache is not fresh."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(200, None, driver.now)
@@ -217,8 +217,8 @@ def test_a_watch_that_nobody_follows_any_more_is_not_fresh(again: bool) -> None:
     assert driver.machine.age(driver.now + DAY) == pytest.approx(DAY + 7 * again)
 
 
-def test_a_quiet_watch_that_is_followed_stays_fresh() -> None:
-    """For an hour of nothing but the bookmarks of an API server that is as late with them as it may be."""
+def test_a_quiet_watch_stays_fresh() -> None:
+    """It stays fresh for an hour with bookmarks only, each as late as the API server can send it."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(200, None, driver.now)
@@ -230,7 +230,7 @@ def test_a_quiet_watch_that_is_followed_stays_fresh() -> None:
 
 
 def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:
-    """For ten seconds after each answer that says so."""
+    """It is empty for 10 s after each answer that says so."""
     driver = Driver()
     driver.play(Says(b"404 page not found", 404))
     assert driver.machine.synced
@@ -238,8 +238,8 @@ def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:
     assert not driver.machine.fresh(driver.now + STALE_AFTER_SECONDS + JUST)
 
 
-def test_when_the_server_was_heard_last() -> None:
-    """Bookmarks count, and bytes that are no event do not."""
+def test_the_time_since_the_last_event() -> None:
+    """Bookmarks count, and bytes that are not an event do not."""
     driver = lost()
     reopened(driver, bookmark(11))
     driver.feed(b'{"type":')

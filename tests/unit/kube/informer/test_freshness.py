@@ -8,7 +8,7 @@ from webhook.kube.informer.freshness import Freshness
 
 
 def test_the_contract_step_by_step() -> None:
-    """Freshness alone: listed, watched, lost, settling, watched, listed anew."""
+    """Freshness alone: listed, watched, lost, settling, watched, listed again."""
     freshness = Freshness()
     freshness.listed(100.0)
     assert (freshness.age(104.0), freshness.is_watched(104.0)) == (4.0, False)

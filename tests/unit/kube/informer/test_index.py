@@ -101,10 +101,10 @@ def kept(kind: Kind, described: dict[str, Any]) -> tuple[str, Any]:
 
 @each_index
 @given(steps=STEPS)
-def test_after_any_changes_it_says_what_a_new_one_would(
+def test_after_any_changes_an_index_equals_a_new_one(
     kind: Kind, index: type[Index], describe: Describe, steps: list[tuple[str, int | None]]
 ) -> None:
-    """Objects that come, change in what they are about, stay as they are, and go."""
+    """Objects are added, change their values, stay as they are, and are deleted."""
     made, objects = new_index(kind), dict[str, Any]()
     for name, variant in steps:
         key, record = kept(kind, describe(name, variant or 0))
@@ -116,8 +116,8 @@ def test_after_any_changes_it_says_what_a_new_one_would(
     assert isinstance(made, index)
 
 
-def test_a_volume_that_is_called_as_its_handle_needs_no_way_in() -> None:
-    """That is most of them, a hundred thousand at times: the cache's own key leads to it."""
+def test_a_volume_whose_name_is_its_handle_is_not_indexed() -> None:
+    """Most volumes are so, up to 100,000: the cache key leads to them."""
     made = Indexer(by_handle)
     for name, variant in (("a", 0), ("b", 1), ("c", 1), ("d", 6), ("e", 4)):
         made.put(name, None, kept(Kind.PERSISTENT_VOLUME, volume(name, variant))[1])
@@ -125,7 +125,7 @@ def test_a_volume_that_is_called_as_its_handle_needs_no_way_in() -> None:
 
 
 def test_a_pod_is_found_by_each_of_its_claims() -> None:
-    """By namespace and name; once, though two of its disks are the same claim."""
+    """The value has namespace and name. A claim that two disks use counts once."""
     made = Pods()
     for name, variant in (("a", 0), ("b", 3), ("c", 4)):
         key, record = kept(Kind.VIRT_LAUNCHER_POD, launcher(name, variant))
@@ -137,11 +137,11 @@ def test_a_pod_is_found_by_each_of_its_claims() -> None:
 
 
 class Unshown(Driver):
-    """A Driver of a cache of any kind, whose objects nobody looks at on the way."""
+    """A Driver of a cache of any kind, without the check of what it shows."""
 
     @property
     def shown(self) -> Shown:
-        """Nothing."""
+        """The check is off: an empty state."""
         return {}
 
 
@@ -169,8 +169,8 @@ LISTS: Final[dict[str, Callable[..., Sequence[Says]]]] = {
 
 @pytest.mark.parametrize("how", LISTS)
 @each_index
-def test_it_follows_its_cache(kind: Kind, index: type[Index], describe: Describe, how: str) -> None:
-    """Through a list, changes, a 410 and a list anew: of what was there before nothing is left."""
+def test_an_index_follows_its_cache(kind: Kind, index: type[Index], describe: Describe, how: str) -> None:
+    """The cache gets a list, changes, a 410 and a second list. Nothing of the first list is left."""
     driver = Unshown(resource=RESOURCES[kind])
     if how == "by pages":
         driver.play(refuses(refusal(400, "BadRequest")))
@@ -198,8 +198,8 @@ def test_it_follows_its_cache(kind: Kind, index: type[Index], describe: Describe
 
 
 @each_index
-def test_a_list_that_breaks_off_leaves_it_as_it_was(kind: Kind, index: type[Index], describe: Describe) -> None:
-    """What is shown is one whole list, and so is what leads into it."""
+def test_a_list_that_breaks_off_leaves_the_index_as_it_was(kind: Kind, index: type[Index], describe: Describe) -> None:
+    """The cache shows one whole list, and the index agrees with it."""
     driver = Unshown(resource=RESOURCES[kind])
     driver.play(lists(versioned(describe, "a", 1), versioned(describe, "b", 1), version=10))
     before = told(driver.machine)
@@ -210,8 +210,8 @@ def test_a_list_that_breaks_off_leaves_it_as_it_was(kind: Kind, index: type[Inde
 
 
 @each_index
-def test_a_change_that_is_none_is_no_second_record(kind: Kind, index: type[Index], describe: Describe) -> None:
-    """The record that is shown stays, in the cache and in what leads to it."""
+def test_an_event_without_a_change_makes_no_second_record(kind: Kind, index: type[Index], describe: Describe) -> None:
+    """The stored record stays, in the cache and in the index."""
     driver = Unshown(resource=RESOURCES[kind])
     driver.play(lists(versioned(describe, "a", 3), version=10, seconds=1))
     [(key, record)] = driver.machine.objects.items()

@@ -131,7 +131,7 @@ def test_nonsense(row: Row, cut: Cut) -> None:
     ids=["in a page", "in the second page", "in a list by watch", "in an event"],
 )
 def test_an_unreadable_object_is_counted(says: tuple[Says, ...]) -> None:
-    """So that somebody may be told."""
+    """The metric of unreadable objects needs the count."""
     driver = Driver()
     driver.play(*says)
     assert driver.machine.unreadable == 1

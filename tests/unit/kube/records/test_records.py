@@ -203,8 +203,8 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
     assert reads(resource.to_object(key, resource.transform(wire))) == reads(expected)
 
 
-def test_a_volume_keeps_its_place_of_all_its_labels() -> None:
-    """Zone and region, by their old names and their new ones: the scheduler reads them, and so do we."""
+def test_a_volume_record_has_the_topology_labels_only() -> None:
+    """kube-scheduler and core read zone and region, by their old and their new labels."""
     resource = RESOURCES[Kind.PERSISTENT_VOLUME]
     labels = {**dict.fromkeys(TOPOLOGY_LABELS, "a__b"), "team": "x"}
     body = json.dumps({"metadata": {"name": "pv0", "labels": labels}}).encode()
@@ -222,7 +222,7 @@ _PARTS_IN_COMMON = {
 
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_equal_parts_are_one(kind: Kind) -> None:
-    """Two objects that differ in their names alone are remembered as one record, or as one but for the names."""
+    """Two objects that differ in name only share one record, or the common part of their records."""
     resource, sample = RESOURCES[kind], SAMPLES[kind][2]
     decode = Decoders(resource.wire).object
     one, other = (resource.transform(decode(json.dumps(sample).encode())) for _ in range(2))

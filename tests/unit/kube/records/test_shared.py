@@ -14,7 +14,7 @@ from webhook.kube.records.shared import _shared
 
 
 def test_parts_of_different_kinds_are_not_confused() -> None:
-    """Even where their fields look the same on the wire."""
+    """This holds even if their fields have the same JSON."""
     claim = json.dumps({"metadata": {"name": "a"}, "status": {"phase": "Running"}}).encode()
     kept = [
         RESOURCES[kind].transform(Decoders(RESOURCES[kind].wire).object(claim))
@@ -24,7 +24,7 @@ def test_parts_of_different_kinds_are_not_confused() -> None:
 
 
 def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When every object is different the shared parts are let go, and records stay right."""
+    """If every object is different, the table of parts is cleared at its limit, and records stay right."""
     monkeypatch.setattr(shared, "_SHARED_MAX", 10)
     resource = RESOURCES[Kind.SHARE_MANAGER]
     decode = Decoders(resource.wire).object

@@ -46,7 +46,7 @@ PODS = [
 @pytest.mark.parametrize("wire", [WireVirtLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
 @pytest.mark.parametrize("pod", PODS)
 def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -> None:
-    """Whichever list it came by."""
+    """This holds for both lists that have the pod."""
     meta = pod["metadata"]
     record = virt_launchers.transform(Decoders(wire).object(json.dumps(pod).encode()))
     built = virt_launchers.to_object(f"{meta['namespace']}/{meta['name']}", record)
