@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import ssl
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -14,7 +13,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from webhook import __version__
-from webhook.kube.client.errors import BadKubeconfig, shown
+from webhook.component_base import api_client
 
 _PIECE_BYTES: Final = 64 * 1024  # of a stream, between which admissions run
 _KEEPALIVE: Final = (  # a dead peer is noticed after 10 s + 3 x 5 s
@@ -47,13 +46,7 @@ def open_client(configuration: Configuration) -> ApiClient:
     Raises:
         BadKubeconfig: the certificates can't be read.
     """
-    try:
-        client = ApiClient(configuration)
-    except (ssl.SSLError, OSError) as error:
-        raise BadKubeconfig(
-            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {shown(error)}; expected PEM certificates"
-        ) from None
-    client.user_agent = f"kubevirt-coschedule/{__version__}"
+    client = api_client.open_client(configuration, f"kubevirt-coschedule/{__version__}")
     # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run.
     session = client.rest_client.pool_manager
     client.rest_client.pool_manager = aiohttp.ClientSession(

@@ -112,9 +112,9 @@ async def test_a_renewed_authority_is_trusted_after_one_failure(cluster: Cluster
     other.cert_pem.write_to_path(str(bundle))
     async with server, connected(server, tmp_path, authority=bundle) as api, reflecting(api) as cache:
         await until(lambda: cache.causes[Cause.CUT] > 1)
-        assert cache.problem.startswith("cut: its certificate is not trusted: ")
+        assert cache.problem.startswith("cut: the API server's certificate is not trusted: ")
         assert "self-signed certificate in certificate chain" in cache.problem or "unable to get" in cache.problem
-        with pytest.raises(ApiError, match="its certificate is not trusted"):
+        with pytest.raises(ApiError, match="the API server's certificate is not trusted"):
             await api.get(ITEM, seconds=5)
         authority.cert_pem.write_to_path(str(bundle))
         await until(lambda: cache.synced)

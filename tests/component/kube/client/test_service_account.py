@@ -11,9 +11,10 @@ from kubernetes_asyncio.config import incluster_config
 from support.fakes.api_server import ApiServer, Cluster
 from support.fakes.token_server import ITEM, Doorman, tls_of
 
-from webhook.kube.client import api as client
-from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import ApiError, BadKubeconfig
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
 
 # As a pod.
 
@@ -21,7 +22,7 @@ from webhook.kube.client.errors import ApiError, BadKubeconfig
 @pytest.fixture
 def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pod's service account, as the kubelet mounts it: a directory with the files token and ca.crt."""
-    for module in (client, incluster_config):
+    for module in (api_client, incluster_config):
         monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -40,7 +41,7 @@ async def test_a_pod_takes_its_service_account(
     async with server:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
-        api = await Api.connect(Target())
+        api = await Api.connect(Kubeconfig())
         try:
             assert api.host == server.url
             assert (await api.get(ITEM, seconds=5)).status == 200
@@ -62,10 +63,10 @@ async def test_an_empty_token_file_is_a_problem_in_words(
         trustme.CA().cert_pem.write_to_path(str(service_account / "ca.crt"))
         (service_account / "token").write_text("")
         with pytest.raises(BadKubeconfig, match="Token file exists but empty"):
-            await Api.connect(Target())
+            await Api.connect(Kubeconfig())
         monkeypatch.setattr(incluster_config, "TOKEN_REFRESH_PERIOD", timedelta(0))
         (service_account / "token").write_text("first")
-        api = await Api.connect(Target())
+        api = await Api.connect(Kubeconfig())
         try:
             (service_account / "token").write_text("")
             with pytest.raises(ApiError, match="Token file exists but empty"):
