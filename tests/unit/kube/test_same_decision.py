@@ -79,7 +79,7 @@ def _kept(kind: Kind, each: dict[str, Any]) -> Any:
 
 
 def answer(scenario: Scenario, how: str) -> Answer:
-    """The answer from a store that has heard of the scenario's objects."""
+    """The answer with caches that have received the scenario's objects."""
     objects: dict[Kind, list[dict[str, Any]]] = {}
     for each in scenario.objects:
         versioned = {**each, "metadata": {**each["metadata"], "resourceVersion": "5"}}

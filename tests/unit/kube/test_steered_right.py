@@ -1,4 +1,4 @@
-"""A share-manager pod is steered to VMs alone, and never bound: not with caches that are out of date, nor without."""
+"""A share-manager pod is steered to nodes of VMs only, and never pinned, even if caches are out of date or missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caches may say is not there, without asking: a share-manager's pod, and Longhorn's nodes."""
+"""Which objects count as absent without a request: a share-manager's pod, and Longhorn's nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store at a scripted API server: what is answered from memory, what is asked for, and how often."""
+"""The cluster cache with a fake API server: which objects come from caches, which are read, and how often."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store makes of objects that can't be read, and of caches that may be out of date."""
+"""Live reads that fail, and caches that may be out of date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the store looks for an object, and where: counted once each, whoever asks, and whatever comes of it."""
+"""The counts of lookups: each lookup counts once, by its place and its result."""
 
 from __future__ import annotations
 

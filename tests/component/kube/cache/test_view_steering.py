@@ -1,4 +1,4 @@
-"""What the store knows of the VMs that use a volume: from its caches, and as the API server has it."""
+"""What a view has of the VMs that use a volume: from caches, and from live reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way to the API server: what is sent, and every way that is none, in words."""
+"""Calls to the API server: what a request has, and the words of each failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates and tokens that change while we run."""
+"""Certificates and tokens that change while the webhook runs."""
 
 from __future__ import annotations
 

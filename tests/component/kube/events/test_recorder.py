@@ -1,4 +1,4 @@
-"""Events at a scripted API server: what is written, how often, and that admissions do not notice its troubles."""
+"""The EventRecorder with a fake API server: what it writes, how often, and what it drops at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The faults of list and watch over real connections: after each of them the cache is right again by itself."""
+"""The faults of list and watch over real connections: after each fault the cache is correct again by itself."""
 
 from __future__ import annotations
 

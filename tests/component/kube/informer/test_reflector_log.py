@@ -35,7 +35,7 @@ async def test_one_log_line_for_each_change(
         ("cache not up to date", {"cache": name, "problem": cut}),
         ("cache synced", {"cache": name, "objects": 2}),
     ]
-    assert len(told) <= 4, "the connection's own end may be told apart from the refusals that follow it"
+    assert len(told) <= 4, "the end of the connection and the refusals after it may be two problems"
 
 
 class Faulty(ListWatch):

@@ -1,4 +1,4 @@
-"""The rows of all VMs, kept up with the caches of a live store: what is made anew, since when, and who waits for it."""
+"""The rows of the VMStatusTracker over the caches of a fake API server: their states, their times, and their number."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_since_of_a_vm_that_started_again_is_its_new_start(
 
 
 async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """It is told as gone; nor has one that does not ask any more."""
+    """A reader gets it as gone. A VM without the annotation has no row, too."""
     async with running(store):
         await rows.refresh()
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-db-aaaaa", "vms")
@@ -128,7 +128,7 @@ async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluste
 async def test_what_may_not_be_read_is_unknown_until_it_may(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
 ) -> None:
-    """The row says which permission is missing; with it, the row is made anew."""
+    """The row shows the missing permission. After the permission is there, the next pass computes the row again."""
     path, volumes = PATHS[Kind.PERSISTENT_VOLUME], store.caches[Kind.PERSISTENT_VOLUME]
     others = [cache for cache in store.caches.values() if cache is not volumes]
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):

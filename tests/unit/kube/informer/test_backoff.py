@@ -107,7 +107,7 @@ def test_it_waits_until_the_moment_and_not_longer() -> None:
         "the longer of both",
         "too large a resource version",
         "in an ERROR event",
-        "for ever",
+        "400 digits",
         "negative",
         "a date",
         "empty",

@@ -1,4 +1,4 @@
-"""How old a cache may be, at every step of losing the watch and having it again."""
+"""Freshness alone, step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index says what it would say had it been made from what the cache holds: however that came to be."""
+"""An index always equals one that was made from the objects of its cache."""
 
 from __future__ import annotations
 

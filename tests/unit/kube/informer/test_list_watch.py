@@ -1,4 +1,4 @@
-"""What a ListWatch asks for, and how much it hears."""
+"""The requests of a ListWatch, and the limits of what it reads."""
 
 from __future__ import annotations
 

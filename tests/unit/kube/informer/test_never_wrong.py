@@ -1,4 +1,4 @@
-"""A hard pin is never wrong: not with caches that are out of date, not with reads that fail, not with both."""
+"""A hard pin is never wrong, even if caches are out of date and reads fail."""
 
 from __future__ import annotations
 

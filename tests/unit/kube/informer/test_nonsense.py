@@ -1,4 +1,4 @@
-"""Bytes that no API server sends, and objects that can't be read, as rows; each fed whole and byte by byte."""
+"""Bytes that no API server sends, and objects that can't be decoded, as rows, fed whole and byte by byte."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = (
         problem="garbage: an event that can't be read: JSON is malformed",
     ),
     Row(
-        name="JSON that is no event",
+        name="JSON that is not an event",
         says=(Says(b"[]\n"),),
         then="watch 10",
         shows=BOTH,
@@ -46,7 +46,7 @@ ROWS = (
         problem="garbage: an event that can't be read",
     ),
     Row(
-        name="an ERROR event that is no Status",
+        name="an ERROR event that is not a Status",
         says=(Says(b'{"type":"ERROR","object":{"metadata":{},"code":"410"}}\n'),),
         then="watch 10",
         shows=BOTH,

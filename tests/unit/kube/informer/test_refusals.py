@@ -1,4 +1,4 @@
-"""Each way an API server, or somebody before it, can refuse, as a row; each fed whole and byte by byte."""
+"""Each way an API server, or a proxy before it, can refuse, as a row. Each is fed whole and byte by byte."""
 
 from __future__ import annotations
 

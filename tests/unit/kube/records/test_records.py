@@ -1,4 +1,4 @@
-"""What a record keeps of an object: all that core reads, whatever shape the object has."""
+"""A record has all that core reads of its object, whatever fields the object has."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
     for path, value in data.draw(st.lists(st.tuples(st.sampled_from(paths), VALUES), max_size=3)):
         try:
             bend(bent, path, value)
-        except (AttributeError, TypeError):  # a parent that is no object any more
+        except (AttributeError, TypeError):  # the parent is no longer an object
             continue
     body, resource = json.dumps(bent).encode(), RESOURCES[kind]
     wire = Decoders(resource.wire).object(body)

@@ -1,4 +1,4 @@
-"""How little a cache holds: strings and records that are there once, however often they are spoken of."""
+"""The memory of a cache: equal strings and records are stored once."""
 
 from __future__ import annotations
 

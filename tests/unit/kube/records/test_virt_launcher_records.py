@@ -1,4 +1,4 @@
-"""What is remembered of a virt-launcher pod is enough for its VM's row."""
+"""The record of a virt-launcher pod has all that its VM's row shows."""
 
 import json
 from typing import Any
@@ -33,13 +33,13 @@ PODS = [
     pytest.param(running_pod("db", "root"), id="on a node"),
     pytest.param(running_pod("db", "root", None), id="on none"),
     pytest.param(decided("required on node-b: x", None, unschedulable(LATER)), id="stuck"),
-    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a word"),
-    pytest.param(decided("required on node-b: x", None), id="pinned, not looked at"),
+    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a message"),
+    pytest.param(decided("required on node-b: x", None), id="pinned, not evaluated"),
     pytest.param(decided("preferred on node-b: x", None, unschedulable(LATER)), id="a preference"),
     pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
-    pytest.param(decided("whatever somebody has written there" * 9, None), id="no word of ours"),
+    pytest.param(decided("whatever somebody has written there" * 9, None), id="not a decision of the webhook"),
     pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),
-    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="nothing is told of it"),
+    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="no decision"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""What is remembered of a virt-launcher pod is all that core reads of it, whatever shape it has."""
+"""The record of a virt-launcher pod has all that core reads of the pod, whatever fields it has."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
     for path, value in wrong:
         try:
             bend(described, path, value)
-        except (AttributeError, TypeError):  # a parent that is no object any more
+        except (AttributeError, TypeError):  # the parent is no longer an object
             continue
     expected, found = read(described), kept(described)
     if expected is not None:
