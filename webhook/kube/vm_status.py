@@ -168,7 +168,7 @@ class VMStatusTracker:
         if before is not None and len(before) == len(records) and all(map(is_, before, records)):
             return
         self._records[vm] = records
-        row = vm_status.row([virt_launchers.to_object(*each) for each in found], self._view, self._policy)
+        row = vm_status.vm_status_of([virt_launchers.to_object(*each) for each in found], self._view, self._policy)
         self._put(vm, row)
 
     def _put(self, vm: str, row: VMStatus | None) -> None:

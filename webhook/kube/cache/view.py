@@ -20,7 +20,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.scheduler.state.snapshot import Snapshot
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
@@ -53,7 +53,7 @@ class CallView:
         self._snapshot: Snapshot | str | None = None
         self.reads = reads
 
-    def problem(self, ref: Ref) -> str:
+    def read_error(self, ref: Ref) -> str:
         """Return why this object could not be read."""
         return self.reads[ref].problem
 
@@ -61,38 +61,40 @@ class CallView:
         """Return the staleness of the first object that has one; None if there is none."""
         return next((read.staleness for read in self.reads.values() if read.staleness), None)
 
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """Return the claim of this namespace and name."""
-        found: PersistentVolumeClaim | Gap = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
+        found: PersistentVolumeClaim | NoObject = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
         return found
 
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
         """Return the PersistentVolume of this name."""
-        found: PersistentVolume | Gap = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
+        found: PersistentVolume | NoObject = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
         return found
 
-    def share_manager(self, volume: str) -> ShareManager | Gap:
+    def share_manager(self, volume: str) -> ShareManager | NoObject:
         """Return the ShareManager of a Longhorn volume."""
-        found: ShareManager | Gap = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
+        found: ShareManager | NoObject = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
         return found
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """Return the pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume))
-        return Gap.ABSENT if found is Gap.NOT_CACHED and self._has_no_pod(volume) else found
+        found: Pod | NoObject = self._find(
+            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
+        )
+        return NoObject.NOT_FOUND if found is NoObject.NOT_CACHED and self._has_no_pod(volume) else found
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """Return the Kubernetes node of this name."""
-        found: Node | Gap = self._find(Kind.NODE, NamespacedName("", name))
+        found: Node | NoObject = self._find(Kind.NODE, NamespacedName("", name))
         return found
 
     def has_longhorn_nodes(self) -> bool:
         """Return whether the cluster has nodes.longhorn.io, had some before, or may have some."""
         return self._caches.may_have_longhorn_nodes(self._now)
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """Return Longhorn's object for the Kubernetes node of this name."""
-        found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
+        found: LonghornNode | NoObject = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
         return found
 
     def node_names(self) -> Sequence[str]:
@@ -114,56 +116,57 @@ class CallView:
             self._snapshot = self._caches.snapshot(self._now)
         return self._snapshot
 
-    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
         named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
         cache = self._caches[Kind.PERSISTENT_VOLUME]
         others = cache.index.index_keys(volume) if isinstance(cache.index, Indexer) else ()
         claims = [claim for name in others if (claim := claim_of(cache.get(NamespacedName("", name)), volume))]
-        if named is Gap.NOT_CACHED and not cache.fresh(self._now):
+        if named is NoObject.NOT_CACHED and not cache.fresh(self._now):
             return named
-        if isinstance(named, Gap):
+        if isinstance(named, NoObject):
             return claims or named
         claim = claim_of(named, volume)
         return [claim, *claims] if claim else claims
 
-    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
         """Return the virt-launcher pods that use this claim; UNAVAILABLE if their cache is not fresh."""
         cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
-            return Gap.UNAVAILABLE
+            return NoObject.UNAVAILABLE
         known = cache.index.virt_launchers
         return [to_object(key, known[key]) for key in cache.index.by_claim.index_keys(namespaced_key(*claim))]
 
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """Return the virt-launcher pods of a namespace on a node, as they were read for this view."""
-        found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+        read = self.reads.get(VirtLaunchersOnNode(namespace, node))
+        found: Sequence[Pod] | NoObject = NoObject.NOT_CACHED if read is None else read.value
         return found
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Return Longhorn's VolumeAttachment of a volume, as it was read for this view."""
-        found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
+        found: VolumeAttachment | NoObject = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
         return found
 
     def _find(self, kind: Kind, key: NamespacedName) -> Any:
         if self.reads:
-            read = self.reads.get(Ref(kind, key))
+            read = self.reads.get(ObjectRef(kind, key))
             if read is not None:
                 return read.value
         cache = self._caches.get(kind)
         if cache is None:
-            return Gap.NOT_CACHED
+            return NoObject.NOT_CACHED
         counts = self._caches.lookups[kind]
         fresh = self._fresh.get(kind)
         if fresh is None:
             fresh = self._fresh[kind] = cache.fresh(self._now)
         if not fresh:
             counts.stale += 1
-            return Gap.NOT_CACHED
+            return NoObject.NOT_CACHED
         stored = cache.get(key)
         if stored is None:
             counts.miss += 1
-            return Gap.NOT_CACHED
+            return NoObject.NOT_CACHED
         counts.hit += 1
         return stored
 

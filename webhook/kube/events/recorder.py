@@ -97,7 +97,7 @@ class EventRecorder:
 
     def record(self, answer: Answer, entry: Entry) -> None:
         """Queue the Events of an answered admission. This neither waits nor raises."""
-        if not events.is_worth_telling(answer):
+        if not events.may_have_events(answer):
             return
         if self._queue.full():
             self.counts[Outcome.OVERFLOWED] += 1
@@ -128,7 +128,7 @@ class EventRecorder:
             LOGGER.warning("events dropped", extra={"fields": {"because": "shutting down", "dropped": left}})
 
     async def _write_all(self, queued: _Queued) -> None:
-        for event in events.of(queued.answer, queued.entry):
+        for event in events.events_for(queued.answer, queued.entry):
             outcome = await self._write(event, queued.at)
             self.counts[outcome] += 1
             fields = {"uid": queued.answer.request.uid, "outcome": outcome.value, "reason": event.reason}

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import INSTANCE, LABEL_MIGRATION_JOB_UID
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID, VMI_KIND
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
@@ -110,7 +110,7 @@ def transform(wire: Any) -> VirtLauncher:
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
-    owner = next((each for each in meta.owner_references or () if each.kind == INSTANCE), OwnerReference())
+    owner = next((each for each in meta.owner_references or () if each.kind == VMI_KIND), OwnerReference())
     co_schedule = meta.annotations.co_schedule if meta.annotations else None
     decision = meta.annotations.decision if meta.annotations else None
     decided = decision.partition(" ")[0][:_WORD_CHARS] if decision else None
@@ -138,7 +138,7 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
             name=name,
             labels={LABEL_MIGRATION_JOB_UID: ""} if common.migrated else None,
             annotations=_annotations(common),
-            owner_references=None if vmi is None else [OwnerReference(kind=INSTANCE, name=vmi, uid=record.uid)],
+            owner_references=None if vmi is None else [OwnerReference(kind=VMI_KIND, name=vmi, uid=record.uid)],
             creation_timestamp=record.created,
             deletion_timestamp=record.deleted,
         ),
