@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from certs import options
 from certs.errors import UserError
-from certs.settings import BadSettings, Keeping, Kept, Option, resolve
+from certs.settings import BadSettings, ControllerSettings, ObjectNames, Option, resolve
 from certs.x509 import pki
 
 PROGRAM: Final = "python -m certs"
@@ -34,7 +34,7 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def _keep(values: Mapping[str, Any]) -> int:
-    keeping = Keeping(**_fields(Keeping, values))
+    keeping = ControllerSettings(**_fields(ControllerSettings, values))
     from certs.connection import Target  # noqa: PLC0415 - as above
     from certs.controller import run as program  # noqa: PLC0415 - the API client takes a second to import
 
@@ -52,7 +52,7 @@ def _inspect(values: Mapping[str, Any]) -> int:
         from certs.connection import Target  # noqa: PLC0415 - as above
         from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
 
-        kept = Kept(**_fields(Kept, values))
+        kept = ObjectNames(**_fields(ObjectNames, values))
         names = names or kept.names
         material, service = cluster.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
         address = connect or service
@@ -60,7 +60,7 @@ def _inspect(values: Mapping[str, Any]) -> int:
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)
 
 
-def _fields(kind: type[Kept], values: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(kind: type[ObjectNames], values: Mapping[str, Any]) -> dict[str, Any]:
     return {field: values[field] for field in kind.__struct_fields__}
 
 

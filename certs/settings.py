@@ -124,7 +124,7 @@ class Option(Struct, frozen=True, kw_only=True):
         return ENVIRONMENT_PREFIX + self.field.upper()
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class ObjectNames(Struct, frozen=True, kw_only=True):
     """What is kept, and for which Service."""
 
     namespace: str
@@ -139,7 +139,7 @@ class Kept(Struct, frozen=True, kw_only=True):
         return pki.service_names(self.service, self.namespace, self.cluster_domain)
 
 
-class Keeping(Kept, frozen=True, kw_only=True):
+class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
     """What is kept, and how.
 
     Raises:

@@ -23,7 +23,7 @@ from certs.connection import Target, open_client, sentence
 from certs.rotation import state
 from certs.rotation.change import Change, CreateSecret, PatchConfiguration, PatchSecret
 from certs.rotation.state import State
-from certs.settings import Kept
+from certs.settings import ObjectNames
 
 _ANSWER_SECONDS: Final = 10.0
 _WATCH_MARGIN_SECONDS: Final = 10.0  # beyond the time that the API server was asked to end a watch at
@@ -48,7 +48,7 @@ class Places(Struct, frozen=True, kw_only=True):
     configuration: str
 
     @classmethod
-    def of(cls, kept: Kept) -> Self:
+    def of(cls, kept: ObjectNames) -> Self:
         """As the settings name them."""
         return cls(namespace=kept.namespace, secret=kept.secret, configuration=kept.webhook_configuration)
 

@@ -18,10 +18,10 @@ from certs.connection import Target
 from certs.controller import health
 from certs.controller.objects import Cluster, Places, connect
 from certs.controller.reconciler import Controller
-from certs.settings import Address, Keeping
+from certs.settings import Address, ControllerSettings
 
 
-def run(keeping: Keeping, *, listen: Address, target: Target) -> int:
+def run(keeping: ControllerSettings, *, listen: Address, target: Target) -> int:
     """Keep the certificate until SIGTERM or SIGINT. Returns the exit code: 1 where the keeper ended before.
 
     Raises:
@@ -31,7 +31,7 @@ def run(keeping: Keeping, *, listen: Address, target: Target) -> int:
     return asyncio.run(_run(keeping, listen, target))
 
 
-async def _run(keeping: Keeping, listen: Address, target: Target) -> int:
+async def _run(keeping: ControllerSettings, listen: Address, target: Target) -> int:
     places = Places.of(keeping)
 
     def open_cluster() -> AbstractAsyncContextManager[Cluster]:

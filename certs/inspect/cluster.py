@@ -10,14 +10,14 @@ from certs.controller.objects import ApiError, Cluster, Places, connect
 from certs.errors import UserError
 from certs.inspect.findings import Material
 from certs.rotation import state
-from certs.settings import Address, Kept
+from certs.settings import Address, ObjectNames
 
 
 class CantReadCluster(UserError):
     """The cluster can't be read."""
 
 
-def read(target: Target, kept: Kept) -> tuple[Material, Address | None]:
+def read(target: Target, kept: ObjectNames) -> tuple[Material, Address | None]:
     """The Secret and the bundles, and where the Service is.
 
     Raises:

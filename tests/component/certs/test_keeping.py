@@ -14,7 +14,7 @@ from certs import options, settings
 from certs.connection import Target
 from certs.controller import run
 from certs.controller.reconciler import Controller
-from certs.settings import Address, Keeping
+from certs.settings import Address, ControllerSettings
 
 
 async def _returns(_: Controller) -> None:
@@ -53,7 +53,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
     values = settings.resolve(options.KEEP, {}, {})
-    kept = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+    kept = ControllerSettings(**{field: values[field] for field in ControllerSettings.__struct_fields__})
     assert await run._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]

@@ -27,7 +27,7 @@ from support.control_plane.rendering import (
 
 from certs import options
 from certs.rotation import state
-from certs.settings import Keeping, resolve
+from certs.settings import ControllerSettings, resolve
 from webhook import __version__, settings
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
@@ -134,7 +134,7 @@ def test_the_keeper_keeps_what_the_webhook_serves_and_api_servers_trust() -> Non
     given = dict(word.split("=", 1) for word in words)
     fields = {option.flag: option.field for option in options.KEEP}
     values = resolve(options.KEEP, {fields[flag]: text for flag, text in given.items()}, {})
-    keeping = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+    keeping = ControllerSettings(**{field: values[field] for field in ControllerSettings.__struct_fields__})
     (mounted,) = at("spec.template.spec.volumes", the("Deployment"))
     assert command == "keep"
     assert (keeping.secret, keeping.namespace) == (mounted["secret"]["secretName"], NAME)

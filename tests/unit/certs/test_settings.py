@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from certs import options, settings
-from certs.settings import BadSettings, Keeping
+from certs.settings import BadSettings, ControllerSettings
 
 
-def keeping(**given: str) -> Keeping:
+def keeping(**given: str) -> ControllerSettings:
     """The settings that these flags come to."""
     values = settings.resolve(options.KEEP, given, {})
-    return Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+    return ControllerSettings(**{field: values[field] for field in ControllerSettings.__struct_fields__})
 
 
 def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
