@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from certs.controller.objects import ApiError, Conflict
+from certs.cluster import ApiError, Conflict
 from certs.errors import UserError
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle

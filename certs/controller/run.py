@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from certs import log
+from certs.cluster import Cluster, Places, connect
 from certs.connection import Target
 from certs.controller import health
-from certs.controller.objects import Cluster, Places, connect
 from certs.controller.reconciler import Controller
 from certs.settings import Address, ControllerSettings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from certs.cluster import ApiError, Cluster, Places, connect
 from certs.connection import Target
-from certs.controller.objects import ApiError, Cluster, Places, connect
 from certs.errors import UserError
 from certs.inspect.findings import Material
 from certs.rotation import state

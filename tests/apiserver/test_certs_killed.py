@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 from support.control_plane.kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
 
+from certs import cluster
+from certs.cluster import Cluster
 from certs.connection import Target
-from certs.controller import objects
-from certs.controller.objects import Cluster
 from certs.controller.reconciler import Controller
 from certs.rotation import state
 from certs.rotation.plan import Policy
@@ -86,7 +86,7 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
-            async with objects.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
+            async with cluster.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
                 yield Dying(real, kept, left, at)
 
         keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)

@@ -15,11 +15,11 @@ from webhook.telemetry.record import LOGGER
 
 
 class Background:
-    """Tasks by name. `failures`: how many of each name ended before `stop`. `over` is set by the first that does."""
+    """Tasks by name. `failures`: how many of each name ended before `stop`. `failed` is set by the first that does."""
 
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()
-        self.over = asyncio.Event()
+        self.failed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
@@ -50,4 +50,4 @@ class Background:
         because = "it was cancelled" if task.cancelled() else "it failed" if error else "it returned"
         fields = {"task": task.get_name(), "because": because}
         LOGGER.error("a background task ended, so the process ends", exc_info=error, extra={"fields": fields})
-        self.over.set()
+        self.failed.set()

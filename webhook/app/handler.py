@@ -26,7 +26,7 @@ OnAnswer = Callable[[Answer, Entry], None]
 """What is told of each answer, after it was made; it neither waits nor fails."""
 
 
-class Cluster(Protocol):
+class FactSource(Protocol):
     """Where the facts come from: a live cluster's Store, or Manifests."""
 
     def view(self) -> ClusterView:
@@ -46,19 +46,19 @@ class Cluster(Protocol):
         ...
 
 
-def entries(
-    cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None], hear: OnAnswer | None = None
+def admit_functions(
+    cluster: FactSource, policy: Policy, note: Callable[[AdmissionRecord], None], on_answer: OnAnswer | None = None
 ) -> Mapping[str, Admit]:
     """What answers the calls of each entry of the webhook configuration, by its path."""
-    return {entry.path: admitter(cluster, policy, note, entry, hear) for entry in Entry}
+    return {entry.path: admit_function(cluster, policy, note, entry, on_answer) for entry in Entry}
 
 
-def admitter(
-    cluster: Cluster,
+def admit_function(
+    cluster: FactSource,
     policy: Policy,
     note: Callable[[AdmissionRecord], None],
     entry: Entry = Entry.VIRT_LAUNCHER,
-    hear: OnAnswer | None = None,
+    on_answer: OnAnswer | None = None,
 ) -> Admit:
     """The function that answers the AdmissionReviews of `entry` from `cluster`, and hands a record of each to `note`.
 
@@ -96,8 +96,8 @@ def admitter(
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
         note(record.of(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))
-        if hear is not None:
-            hear(answer, entry)
+        if on_answer is not None:
+            on_answer(answer, entry)
         return answer.body
 
     return admit

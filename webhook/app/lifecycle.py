@@ -8,7 +8,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any, Final
 
-from webhook.serving.routes import Check
+from webhook.serving.health import Check
 from webhook.serving.server import Listener
 from webhook.settings import ServeSettings
 from webhook.telemetry.record import LOGGER
@@ -16,7 +16,7 @@ from webhook.telemetry.record import LOGGER
 SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
 
 
-async def _take_calls(
+async def serve_calls(
     webhook: Listener,
     settings: ServeSettings,
     stopping: asyncio.Event,
@@ -37,12 +37,12 @@ async def _take_calls(
         await webhook.stop(SHUTDOWN_GRACE_SECONDS)
 
 
-def _shutdown(stopping: asyncio.Event) -> Check:
+def shutdown_check(stopping: asyncio.Event) -> Check:
     """Readiness goes with the signal, before anything else does: that is what takes new callers elsewhere."""
     return Check("shutdown", ok=False, detail="shutting down") if stopping.is_set() else Check("shutdown", ok=True)
 
 
-def _stopping(stopping: asyncio.Event) -> asyncio.Event:
+def set_on_signal(stopping: asyncio.Event) -> asyncio.Event:
     """Set by the first SIGTERM or SIGINT, too; a second one ends the process on the spot."""
     signalled = False
 
@@ -59,7 +59,7 @@ def _stopping(stopping: asyncio.Event) -> asyncio.Event:
     return stopping
 
 
-async def _first(*events: asyncio.Event) -> None:
+async def wait_for_first(*events: asyncio.Event) -> None:
     """Wait until one of these is set."""
     waits = [asyncio.create_task(event.wait()) for event in events]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from webhook.app.background import Background
-from webhook.app.handler import Cluster, OnAnswer, entries
-from webhook.app.lifecycle import _first, _log, _shutdown, _stopping, _take_calls
+from webhook.app.handler import FactSource, OnAnswer, admit_functions
+from webhook.app.lifecycle import _log, serve_calls, set_on_signal, shutdown_check, wait_for_first
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
@@ -22,16 +22,16 @@ from webhook.kube.metrics import Caches, VirtualMachines, of_events
 from webhook.page.decisions import Decisions
 from webhook.page.news import Feed
 from webhook.page.routes import page_handler
-from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.metrics import of_certificate
-from webhook.serving.routes import Check, count_refusals, health_handler, webhook_handler
+from webhook.serving.health import Check, health_handler
+from webhook.serving.metrics import certificate_families
+from webhook.serving.routes import count_refusals, require_client, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.sockets import allow_files
-from webhook.serving.tls import MIN_VERSIONS, Files
+from webhook.serving.tls import MIN_VERSIONS, TLSFiles
 from webhook.settings import ServeSettings
 from webhook.telemetry.log import Log
-from webhook.telemetry.metrics import Admissions, Metrics, Source, of_background, of_log
+from webhook.telemetry.metrics import Admissions, Metrics, MetricSource, background_families, log_families
 from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class LiveSources(Struct, frozen=True):
 
     background: Background
     caches: Callable[[], Iterable[Check]] = tuple
-    sources: Sequence[Source] = ()
-    fleet: VMStatusTracker | None = None
-    hear: OnAnswer | None = None
+    sources: Sequence[MetricSource] = ()
+    vm_statuses: VMStatusTracker | None = None
+    on_answer: OnAnswer | None = None
 
 
 def serve(settings: ServeSettings) -> int:
@@ -98,12 +98,12 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     background = Background()
     for cache, work in store.followers().items():
         background.start(f"cache {cache}", work)
-    sources: list[Source] = [Caches(store.states, store.lookups).families]
-    fleet = None
+    sources: list[MetricSource] = [Caches(store.states, store.lookups).families]
+    vm_statuses = None
     if settings.watch_pods != "none":
-        fleet = VMStatusTracker(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
-        background.start("vms", fleet.run())
-        sources.append(VirtualMachines(fleet).families)
+        vm_statuses = VMStatusTracker(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
+        background.start("vms", vm_statuses.run())
+        sources.append(VirtualMachines(vm_statuses).families)
     now = asyncio.get_running_loop().time
     until = now() + POD_SYNC_TIMEOUT_SECONDS
     events = EventRecorder(api) if settings.events else None
@@ -114,8 +114,8 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
         background,
         caches=lambda: [_cache_check(state, new=now() < until) for state in store.states()],
         sources=sources,
-        fleet=fleet,
-        hear=events.hear if events else None,
+        vm_statuses=vm_statuses,
+        on_answer=events.hear if events else None,
     )
     try:
         await _serve(settings, log, store, {"cluster": api.host}, followed)
@@ -147,36 +147,38 @@ def _cache_check(state: CacheState, *, new: bool) -> Check:
 
 
 async def _serve(
-    settings: ServeSettings, log: Log, cluster: Cluster, facts: Mapping[str, Any], followed: LiveSources
+    settings: ServeSettings, log: Log, cluster: FactSource, facts: Mapping[str, Any], followed: LiveSources
 ) -> None:
     background = followed.background
     certificate = ServingCertificate(_tls_files(settings))
-    stopping, admissions, decisions = _stopping(background.over), Admissions(), Decisions()
+    stopping, admissions, decisions = set_on_signal(background.failed), Admissions(), Decisions()
     own = (
         admissions.families,
-        lambda: of_certificate(certificate),
-        lambda: of_log(log),
-        lambda: of_background(background.failures),
+        lambda: certificate_families(certificate),
+        lambda: log_families(log),
+        lambda: background_families(background.failures),
     )
     metrics = Metrics(*own, *followed.sources)
-    checks = health_handler(lambda: [_shutdown(stopping), certificate.check(), *followed.caches()], metrics.expose)
+    checks = health_handler(lambda: [shutdown_check(stopping), certificate.check(), *followed.caches()], metrics.expose)
     if settings.page:
-        checks = page_handler(Feed(followed.fleet, decisions, replica=platform.node()), checks)
+        checks = page_handler(Feed(followed.vm_statuses, decisions, replica=platform.node()), checks)
     health = Listener(checks)
     health_listen = await health.start(settings.health_listen)
-    background.start("certificate", certificate.keep())
+    background.start("certificate", certificate.watch_files())
     try:
         if certificate.problem is not None:
             _log("not serving yet", health_listen=f"http://{health_listen}")
-        await _first(certificate.there, stopping)
+        await wait_for_first(certificate.available, stopping)
         if not stopping.is_set():
             policy = Policy(settings.mode, settings.longhorn_namespace)
-            handler = webhook_handler(entries(cluster, policy, _record_all(admissions, decisions, log), followed.hear))
+            handler = webhook_handler(
+                admit_functions(cluster, policy, _record_all(admissions, decisions, log), followed.on_answer)
+            )
             if settings.client_name is not None:
-                handler = only(settings.client_name, handler)
+                handler = require_client(settings.client_name, handler)
             webhook = Listener(count_refusals(handler, admissions.refused), tls=certificate.context)
             known = {"health_listen": f"http://{health_listen}", "certificate_valid_until": certificate.not_after}
-            await _take_calls(webhook, settings, stopping, {**known, **facts})
+            await serve_calls(webhook, settings, stopping, {**known, **facts})
     finally:
         await health.stop(0)
         log.flush()
@@ -194,8 +196,8 @@ def _record_all(admissions: Admissions, decisions: Decisions, log: Log) -> Calla
     return note
 
 
-def _tls_files(settings: ServeSettings) -> Files:
-    return Files(
+def _tls_files(settings: ServeSettings) -> TLSFiles:
+    return TLSFiles(
         cert_file=settings.tls_cert_file,
         key_file=settings.tls_private_key_file,
         client_ca_file=settings.client_ca_file,

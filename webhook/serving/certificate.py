@@ -23,12 +23,12 @@ from errno import ENOENT
 from typing import Any, Final, Self
 
 from webhook.serving.handshakes import Handshakes
-from webhook.serving.pem import BadCertificate, Problem, check_dates, timestamp
-from webhook.serving.routes import Check
-from webhook.serving.tls import Files, Loaded, load
+from webhook.serving.health import Check
+from webhook.serving.pem import BadCertificate, Problem, check_dates, rfc3339
+from webhook.serving.tls import LoadedPair, TLSFiles, load
 from webhook.telemetry.record import LOGGER
 
-_LOOK_SECONDS: Final = 1.0
+_CHECK_SECONDS: Final = 1.0
 _REPEAT: Final = timedelta(minutes=1)  # of what nobody can call us with: often enough to be seen, seldom enough to read
 _KUBELETS_LINK: Final = "..data"  # pkg/volume/util/atomic_writer.go: in each volume of files, also in an empty one
 
@@ -65,10 +65,10 @@ class ServingCertificate:
 
     def __init__(
         self,
-        files: Files,
+        files: TLSFiles,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        look_seconds: float = _LOOK_SECONDS,
+        check_seconds: float = _CHECK_SECONDS,
     ) -> None:
         self.reloads = 0
         self.failures: Counter[Problem] = Counter()
@@ -76,10 +76,10 @@ class ServingCertificate:
         self.handshakes = Handshakes(now)
         self._files = files
         self._now = now
-        self._look_seconds = look_seconds
-        self._loaded: Loaded | None = None
+        self._check_seconds = check_seconds
+        self._loaded: LoadedPair | None = None
         self._context: CurrentContext | None = None
-        self.there = asyncio.Event()
+        self.available = asyncio.Event()
         self._said = datetime.min.replace(tzinfo=UTC)
         try:
             self._renew(now())
@@ -95,20 +95,20 @@ class ServingCertificate:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context to listen with, for as long as anybody listens, once a certificate is `there`."""
+        """The context to listen with, for as long as anybody listens, once a certificate is `available`."""
         assert self._context, "there is no certificate yet"  # noqa: S101 - a mistake of the caller's
         return self._context
 
-    async def keep(self) -> None:
+    async def watch_files(self) -> None:
         """Look again and again, for ever."""
         while True:
-            await asyncio.sleep(self._look_seconds)
+            await asyncio.sleep(self._check_seconds)
             try:
-                self.look()
+                self.check_files()
             except Exception:  # noqa: BLE001 - the task's supervisor: what is served is served on
                 LOGGER.exception("certificate check failed")
 
-    def look(self) -> None:
+    def check_files(self) -> None:
         """Take what is new and good; say, once, what is not. What can go right at the next look is no exception."""
         now = self._now()
         try:
@@ -129,7 +129,7 @@ class ServingCertificate:
         """
         if self.not_after is None:
             return Check("certificate", ok=False, detail=f"waiting for one that can be served: {self.problem}")
-        served = f"valid until {timestamp(self.not_after)}"
+        served = f"valid until {rfc3339(self.not_after)}"
         if self.problem is None:
             return Check("certificate", ok=True, detail=served)
         return Check("certificate", ok=False, detail=f"{self.problem}; serving one {served}", gates=False)
@@ -143,7 +143,7 @@ class ServingCertificate:
         self.handshakes.watch(loaded.context)
         if self._context is None:
             self._context = CurrentContext(loaded.context)
-            self.there.set()
+            self.available.set()
         else:
             self._context.current = loaded.context
             self.reloads += 1
@@ -167,7 +167,7 @@ class ServingCertificate:
             _log(logging.ERROR, "certificate not taken", because=str(problem), valid_until=self.not_after)
 
 
-def _is_kept(files: Files) -> bool:
+def _is_kept(files: TLSFiles) -> bool:
     """Is there somebody who will mend what is wrong? See the module's docstring."""
     if any((file.parent / _KUBELETS_LINK).is_symlink() for file in files.all):
         return True

@@ -17,7 +17,7 @@ from typing import Final, cast
 
 from aiohttp import web
 
-from webhook.serving.places import Peer, Places
+from webhook.serving.connection_slots import ConnectionSlots, Peer
 from webhook.serving.routes import Limits, refuse
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
@@ -32,10 +32,15 @@ class Connection(web.RequestHandler):
     What is under way is told from aiohttp's own state: the same that its keep-alive timer goes by.
     """
 
-    __slots__ = ("_accepted", "_begun", "_limits", "_lower", "_places", "_timer", "asked_at", "peer")
+    __slots__ = ("_accepted", "_begun", "_limits", "_lower", "_slots", "_timer", "last_request_at", "peer")
 
     def __init__(
-        self, server: web.Server, places: Places[Connection], accepted: socket.socket, peer: Peer, limits: Limits
+        self,
+        server: web.Server,
+        places: ConnectionSlots[Connection],
+        accepted: socket.socket,
+        peer: Peer,
+        limits: Limits,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(
@@ -47,21 +52,21 @@ class Connection(web.RequestHandler):
             lingering_time=CLOSE_SECONDS,
         )
         self.peer = peer
-        self.asked_at = -inf
+        self.last_request_at = -inf
         self._limits = limits
-        self._places = places
+        self._slots = places
         self._accepted = accepted
         self._lower: asyncio.Transport | None = None  # aiohttp forgets its own as soon as it begins to close it
         self._begun = -1  # after how many whole heads one has begun
         self._timer: asyncio.TimerHandle | None = loop.call_later(self._limits.head_seconds, self._head_due)
 
     @property
-    def made(self) -> bool:
+    def handshake_done(self) -> bool:
         """Its TLS handshake, if it has one, is over."""
         return self._lower is not None
 
     @property
-    def unasked(self) -> bool:
+    def no_request_yet(self) -> bool:
         """It was accepted, its TLS handshake may still be under way, and no request was read on it."""
         return self._request_count == 0
 
@@ -77,17 +82,17 @@ class Connection(web.RequestHandler):
         return task is not None and not task.done() and not self.idle
 
     @property
-    def waited_for(self) -> bool:
+    def caller_waits(self) -> bool:
         """It is busy, and not for longer than anybody waits."""
-        late = self._request_in_progress and self._loop.time() - self.asked_at >= self._limits.call_seconds
+        late = self._request_in_progress and self._loop.time() - self.last_request_at >= self._limits.call_seconds
         return self.busy and not late
 
     def asks(self) -> None:
         """A request is about to be handled."""
-        self.asked_at = self._loop.time()
-        self._places.asked(self)
+        self.last_request_at = self._loop.time()
+        self._slots.request_arrived(self)
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close it at once, without the end of TLS: the other side might never say its part of that."""
         if self._lower is not None:
             self._lower.abort()
@@ -97,7 +102,7 @@ class Connection(web.RequestHandler):
 
     def forget(self) -> None:
         """It is gone."""
-        self._places.leave(self)
+        self._slots.remove(self)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -125,8 +130,8 @@ class Connection(web.RequestHandler):
     def _head_due(self) -> None:
         self._timer = None
         begun = self._begun == self._request_count
-        if not self.made or (self.idle and (begun or (self.unasked and not self.peer.asks))):
-            self.cut()
+        if not self.handshake_done or (self.idle and (begun or (self.no_request_yet and not self.peer.asks))):
+            self.abort()
 
     def handle_error(
         self,

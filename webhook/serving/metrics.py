@@ -11,7 +11,7 @@ from webhook.serving.pem import Problem
 from webhook.telemetry.exposition import Family
 
 
-def of_certificate(certificate: ServingCertificate) -> Iterator[Metric]:
+def certificate_families(certificate: ServingCertificate) -> Iterator[Metric]:
     """What is served, and what became of its files."""
     until = certificate.not_after
     yield Family.CERTIFICATE_EXPIRY.metric({(): until.timestamp()} if until else {})

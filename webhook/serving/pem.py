@@ -53,7 +53,7 @@ def _content(content: bytes | int, file: Path, what: str) -> bytes:
     raise BadCertificate(problem, f"{file}: {os.strerror(content)}; expected a PEM file with {what}")
 
 
-def certificates(content: bytes | int, file: Path, what: str) -> Sequence[x509.Certificate]:
+def load_certificates(content: bytes | int, file: Path, what: str) -> Sequence[x509.Certificate]:
     """The certificates of a file, in their order: one at least.
 
     Raises:
@@ -89,7 +89,8 @@ def check_key(content: bytes | int, file: Path, certificate: x509.Certificate, c
         same = False  # a certificate for a kind of key that nobody knows
     if not same:
         raise BadCertificate(
-            Problem.KEY_MISMATCH, f"{file}: not the private key of {cert_file}; expected the two to be issued together"
+            Problem.KEY_MISMATCH,
+            f"{file}: not the private key of {cert_file}; expected the two to be issued together",
         )
 
 
@@ -136,12 +137,12 @@ def check_dates(certificate: x509.Certificate, file: Path, now: datetime) -> Non
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < start:
         raise BadCertificate(
-            Problem.NOT_YET_VALID, f"{file}: not valid before {timestamp(start)}; check this machine's clock"
+            Problem.NOT_YET_VALID, f"{file}: not valid before {rfc3339(start)}; check this machine's clock"
         )
     if now >= end:
-        raise BadCertificate(Problem.EXPIRED, f"{file}: expired at {timestamp(end)}; issue a new one")
+        raise BadCertificate(Problem.EXPIRED, f"{file}: expired at {rfc3339(end)}; issue a new one")
 
 
-def timestamp(moment: datetime) -> str:
+def rfc3339(moment: datetime) -> str:
     """A moment as Kubernetes writes it."""
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -7,8 +7,8 @@ exception leaves a handler, and no answer carries a traceback.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from aiohttp import web
 from msgspec import Struct
@@ -23,8 +23,8 @@ MAX_BODY_BYTES: Final = 7 * 1024 * 1024
 _OK: Final = 200
 _SHOWN_CHARS: Final = 200
 _JSON: Final = "application/json"
-_SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
-_ANSWER_HEADERS: Final = {**_SERVER_HEADER, "Content-Type": _JSON}
+SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
+_ANSWER_HEADERS: Final = {**SERVER_HEADER, "Content-Type": _JSON}
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
             answer = await admit(body, arrived + budget_seconds(query))
         except BadReview as error:
             LOGGER.warning("bad review", extra={"fields": {"uid": uid_of(body), "because": str(error)}})
-            return _reply(400, str(error))
+            return reply(400, str(error))
         return web.Response(body=answer, headers=_ANSWER_HEADERS)
 
     return handle
@@ -135,65 +135,33 @@ async def _body(request: web.BaseRequest, seconds: float) -> bytes:
         return await request.read()
 
 
-def _reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(status=status, text=f"{sentence}\n", headers={**_SERVER_HEADER, **(headers or {})})
+def reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
+    """A text answer with one sentence."""
+    return web.Response(status=status, text=f"{sentence}\n", headers={**SERVER_HEADER, **(headers or {})})
 
 
 def refuse(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
     """A reply that ends the connection: what follows on it is a body nobody will read."""
-    response = _reply(status, sentence, headers)
+    response = reply(status, sentence, headers)
     response.force_close()
     return response
 
 
-class Check(Struct, frozen=True):
-    """One thing that readiness is made of. `detail`: why it is not `ok`, or more about it where it is.
-
-    One that does not gate is shown, and changes nothing: calls are answered without it.
-    """
-
-    name: str
-    ok: bool
-    detail: str = ""
-    gates: bool = True
-
-
-_PING: Final = Check("ping", ok=True)  # the API server's own word for: this event loop answers
-
-
-Expose = Callable[[str], tuple[str, bytes]]
-"""An Accept header to the content type and the body of /metrics."""
-
-
-def health_handler(
-    checks: Callable[[], Sequence[Check]], metrics: Expose = lambda _: ("text/plain; charset=utf-8", b"")
-) -> Handler:
-    """`/healthz` (this event loop answers), `/readyz` (calls are taken) and `/metrics`; no side effects.
-
-    With `?verbose` every check has its line, in the API server's own format.
-    """
+def require_client(name: str, handler: Handler) -> Handler:
+    """`handler` for callers of this name, and 403 for all others."""
 
     async def handle(request: web.BaseRequest) -> web.Response:
-        if request.path not in ("/healthz", "/readyz", "/metrics"):
-            return refuse(404, f"got path '{shown(request.path)}', expected /healthz, /readyz or /metrics")
-        if request.method not in ("GET", "HEAD"):
-            return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
-        name = request.path[1:]
-        if name == "metrics":
-            content_type, body = metrics(request.headers.get("Accept", ""))
-            return web.Response(body=body, headers={**_SERVER_HEADER, "Content-Type": content_type})
-        found = [_PING, *checks()] if name == "readyz" else [_PING]
-        failed = [check for check in found if check.gates and not check.ok]
-        text = "; ".join(f"{check.name}: {check.detail}" for check in failed) or "ok"
-        if "verbose" in request.query:
-            text = "\n".join([*map(_line, found), f"{name} check {'failed' if failed else 'passed'}"])
-        return _reply(503 if failed else 200, text)
+        transport = request.transport
+        names = _names(transport.get_extra_info("peercert") or {}) if transport else []
+        if name in names:
+            return await handler(request)
+        got = shown(", ".join(names)) or "one without a name"
+        return refuse(403, f"got the client certificate of {got}, expected that of {name}")
 
     return handle
 
 
-def _line(check: Check) -> str:
-    detail = f": {check.detail}" if check.detail else ""
-    if check.ok:
-        return f"[+]{check.name} ok{detail}"
-    return f"[-]{check.name} failed{detail}{'' if check.gates else ' (not required)'}"
+def _names(peercert: Mapping[str, Any]) -> list[str]:
+    """Common names, by which Kubernetes knows users, and DNS names, in the form that `ssl` gives a certificate in."""
+    subject = [value for rdn in peercert.get("subject", ()) for key, value in rdn if key == "commonName"]
+    return subject + [value for key, value in peercert.get("subjectAltName", ()) if key == "DNS"]

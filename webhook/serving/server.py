@@ -20,7 +20,7 @@ from aiohttp import web
 
 from webhook.options import Address
 from webhook.serving.connection import CLOSE_SECONDS, Connection
-from webhook.serving.places import Places
+from webhook.serving.connection_slots import ConnectionSlots
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits
 from webhook.serving.sockets import listen
 from webhook.telemetry.record import LOGGER
@@ -28,7 +28,7 @@ from webhook.telemetry.record import LOGGER
 _ACCEPT_AT_ONCE: Final = 64  # of a flood; then whatever else there is to do has its turn
 _NO_FILES_SECONDS: Final = 1.0  # as asyncio's own server has it (base_events.py, ACCEPT_RETRY_DELAY)
 _NO_SECONDS: Final = 0.001  # aiohttp takes 0 for no limit at all
-_LOOK_SECONDS: Final = 0.01  # between two looks at what is being closed
+_CHECK_SECONDS: Final = 0.01  # between two looks at what is being closed
 
 
 class Listener:
@@ -41,7 +41,7 @@ class Listener:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
         self._http = web.Server(self._answer, request_factory=request)
-        self.connections: Places[Connection] = Places(limits, loop.time)
+        self.connections: ConnectionSlots[Connection] = ConnectionSlots(limits, loop.time)
         self._handler = handler
         self._draining = False
         self._tls = tls
@@ -80,21 +80,21 @@ class Listener:
             except OSError as error:
                 self._no_files(listening, error)
                 return
-            peer = self.connections.room(host)
+            peer = self.connections.reserve(host)
             if peer is None:
                 accepted.close()
                 continue
             accepted.settimeout(0)
             connection = Connection(self._http, self.connections, accepted, peer, self._limits)
-            self.connections.take(connection)
+            self.connections.add(connection)
             task = self._loop.create_task(self._join(accepted, connection))
             self._joining.add(task)
             task.add_done_callback(self._joining.discard)
 
     def _no_files(self, listening: socket.socket, error: OSError) -> None:
         """The process can have no more sockets. One gives way, and whoever waits is taken when it is closed."""
-        seconds = _LOOK_SECONDS
-        if not self.connections.give_way():
+        seconds = _CHECK_SECONDS
+        if not self.connections.close_one():
             LOGGER.error("no connection can be taken", extra={"fields": {"because": error.strerror}})
             seconds = _NO_FILES_SECONDS
         self._loop.remove_reader(listening)
@@ -143,7 +143,7 @@ class Listener:
             each.close()
         self._sockets = []
         await self._until_none(
-            lambda connection: connection.unasked, min(grace_seconds, self._limits.first_call_seconds)
+            lambda connection: connection.no_request_yet, min(grace_seconds, self._limits.first_call_seconds)
         )
         for connection in self.connections:
             if connection.idle:
@@ -151,15 +151,15 @@ class Listener:
         in_time = await self._until_none(lambda connection: connection.busy, end - self._loop.time())
         await self._http.shutdown(CLOSE_SECONDS if in_time else _NO_SECONDS)
         for connection in self.connections:
-            if not connection.made:
-                connection.cut()
+            if not connection.handshake_done:
+                connection.abort()
 
     async def _until_none(self, still: Callable[[Connection], bool], seconds: float) -> bool:
         """Whether none is left in time."""
         try:
             async with asyncio.timeout(seconds):
                 while any(map(still, self.connections)):  # noqa: ASYNC110 - an event would be paid for by every call
-                    await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(_CHECK_SECONDS)
         except TimeoutError:
             return False
         return True

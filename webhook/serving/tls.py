@@ -16,7 +16,14 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec import Struct
 
-from webhook.serving.pem import BadCertificate, Problem, certificates, check_dates, check_key, check_name
+from webhook.serving.pem import (
+    BadCertificate,
+    Problem,
+    check_dates,
+    check_key,
+    check_name,
+    load_certificates,
+)
 
 _TLS_1_2_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"  # forward secret and authenticated; Go's client has them all
 MIN_VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
@@ -25,7 +32,7 @@ MIN_VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": s
 _TRIES: Final = 3  # a swap takes microseconds, and a second one in the same moment is nobody's
 
 
-class Contents(NamedTuple):
+class FileContents(NamedTuple):
     """What the files hold: the bytes of each, or the errno of reading it. Two that are equal make the same context."""
 
     certificate: bytes | int
@@ -33,7 +40,7 @@ class Contents(NamedTuple):
     client_ca: bytes | int = b""
 
 
-class Files(Struct, frozen=True, kw_only=True):
+class TLSFiles(Struct, frozen=True, kw_only=True):
     """Where the pair is, and what is asked of it and of callers.
 
     `server_name`: what the certificate must be for, where it matters. `client_ca_file`: who issues the certificates of
@@ -51,20 +58,20 @@ class Files(Struct, frozen=True, kw_only=True):
         """Every file that is read."""
         return (self.cert_file, self.key_file, *([self.client_ca_file] if self.client_ca_file else []))
 
-    def read(self) -> Contents:
+    def read(self) -> FileContents:
         """What they hold now; each is read for itself, so that they may be of two generations."""
-        return Contents(*map(_read, self.all))
+        return FileContents(*map(_read, self.all))
 
 
-class Loaded(Struct, frozen=True):
+class LoadedPair(Struct, frozen=True):
     """A context, the certificate that it shows, and the bytes that it was made from."""
 
     context: ssl.SSLContext
     certificate: x509.Certificate
-    contents: Contents
+    contents: FileContents
 
 
-def load(files: Files, now: datetime) -> Loaded:
+def load(files: TLSFiles, now: datetime) -> LoadedPair:
     """A fresh context for the pair, after it was found to belong together, and to be for `now` and `server_name`.
 
     Raises:
@@ -93,7 +100,7 @@ def server_context(cert_file: Path, key_file: Path, *, now: datetime | None = No
     Raises:
         BadCertificate: as `load`.
     """
-    return load(Files(cert_file=cert_file, key_file=key_file), now or datetime.now(UTC)).context
+    return load(TLSFiles(cert_file=cert_file, key_file=key_file), now or datetime.now(UTC)).context
 
 
 def _read(file: Path) -> bytes | int:
@@ -103,8 +110,8 @@ def _read(file: Path) -> bytes | int:
         return error.errno or 0
 
 
-def _load(files: Files, contents: Contents, now: datetime) -> Loaded:
-    (certificate, *_) = certificates(contents.certificate, files.cert_file, "the serving certificate")
+def _load(files: TLSFiles, contents: FileContents, now: datetime) -> LoadedPair:
+    (certificate, *_) = load_certificates(contents.certificate, files.cert_file, "the serving certificate")
     check_key(contents.key, files.key_file, certificate, files.cert_file)
     check_dates(certificate, files.cert_file, now)
     if files.server_name is not None:
@@ -124,12 +131,12 @@ def _load(files: Files, contents: Contents, now: datetime) -> Loaded:
         ) from None
     if files.client_ca_file is not None:
         _verify_callers(context, contents.client_ca, files.client_ca_file, now)
-    return Loaded(context, certificate, contents)
+    return LoadedPair(context, certificate, contents)
 
 
 def _verify_callers(context: ssl.SSLContext, content: bytes | int, file: Path, now: datetime) -> None:
     """Have the handshake ask callers for a certificate that one of these authorities has issued, for clients."""
-    authorities = certificates(content, file, "the authority that issues callers' certificates")
+    authorities = load_certificates(content, file, "the authority that issues callers' certificates")
     if not any(each.not_valid_before_utc <= now < each.not_valid_after_utc for each in authorities):
         raise BadCertificate(
             Problem.EXPIRED, f"{file}: no authority in it is valid now; expected one that may verify callers"

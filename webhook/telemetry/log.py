@@ -23,17 +23,17 @@ import msgspec
 
 from webhook.telemetry.record import LOGGER, AdmissionRecord
 
-Form = Literal["json", "text"]
-Level = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["json", "text"]
+LogLevel = Literal["debug", "info", "warning", "error"]
 Counts = Mapping[tuple[str, ...], int]
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 
 ADMISSIONS_PER_SECOND: Final = 100  # 30 KB of log a second; a VM's start is one
 _SECOND: Final = 1.0
 _encoder: Final = msgspec.json.Encoder()
 
 
-class Storm:
+class LineLimiter:
     """Lets the first lines of each second pass and counts the others by key; `tell` gets the counts as a second ends.
 
     Attributes:
@@ -46,7 +46,7 @@ class Storm:
         tell: Callable[[Counts], None],
         *,
         clock: Callable[[], float] = time.monotonic,
-        later: Later | None = None,
+        later: CallLater | None = None,
     ) -> None:
         self.left_out = 0
         self._per_second = per_second
@@ -57,7 +57,7 @@ class Storm:
         self._ends = 0.0
         self._room = 0
 
-    def passes(self, *key: str) -> bool:
+    def allows(self, *key: str) -> bool:
         """Whether this line is to be written."""
         now = self._clock()
         if now >= self._ends:
@@ -87,17 +87,17 @@ class Log:
 
     def __init__(
         self,
-        form: Form = "json",
-        level: Level = "info",
+        form: LogFormat = "json",
+        level: LogLevel = "info",
         per_second: int = ADMISSIONS_PER_SECOND,
         *,
-        later: Later | None = None,
+        later: CallLater | None = None,
     ) -> None:
         self._form = form
         self._line = _json_line if form == "json" else _text_line
         self._number = logging.getLevelNamesMapping()[level.upper()]
-        self._storm = Storm(per_second, _left_out("admissions left out"), later=later)
-        self._calls = Storm(per_second, _left_out("lines left out"), later=later)
+        self._storm = LineLimiter(per_second, _left_out("admissions left out"), later=later)
+        self._calls = LineLimiter(per_second, _left_out("lines left out"), later=later)
         self._tells_admissions = self._number <= logging.INFO
 
     def start(self) -> None:
@@ -116,7 +116,7 @@ class Log:
 
     def note(self, record: AdmissionRecord) -> None:
         """Write the line of a call."""
-        if self._tells_admissions and self._storm.passes(record.decision, record.reason):
+        if self._tells_admissions and self._storm.allows(record.decision, record.reason):
             stream = sys.stderr.buffer  # the text layer above it would encode the line once more
             stream.write(self._line(record))
             stream.flush()
@@ -128,7 +128,7 @@ class Log:
 
     def _is_written(self, line: logging.LogRecord) -> bool:
         fields = getattr(line, "fields", None)
-        return not isinstance(fields, dict) or "uid" not in fields or self._calls.passes(line.getMessage())
+        return not isinstance(fields, dict) or "uid" not in fields or self._calls.allows(line.getMessage())
 
 
 def failure(error: BaseException) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_TYPE: Final = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
 
 
-Source = Callable[[], Iterable[Metric]]
+MetricSource = Callable[[], Iterable[Metric]]
 """What is asked for its families at each scrape."""
 
 
@@ -80,12 +80,12 @@ class LinesLeftOut(Protocol):
         ...
 
 
-def of_log(log: LinesLeftOut) -> Iterator[Metric]:
+def log_families(log: LinesLeftOut) -> Iterator[Metric]:
     """What the log does not tell."""
     yield Family.LOG_LINES_LEFT_OUT.metric({(): log.left_out})
 
 
-def of_background(failures: Mapping[str, int]) -> Iterator[Metric]:
+def background_families(failures: Mapping[str, int]) -> Iterator[Metric]:
     """What runs in the background, by name, and how often it has ended."""
     yield Family.TASK_FAILURES.metric({(name,): count for name, count in failures.items()})
 
@@ -93,7 +93,7 @@ def of_background(failures: Mapping[str, int]) -> Iterator[Metric]:
 class Metrics(Collector):
     """All that /metrics tells. Each source says its families when it is asked."""
 
-    def __init__(self, *sources: Source) -> None:
+    def __init__(self, *sources: MetricSource) -> None:
         self._sources = sources
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)

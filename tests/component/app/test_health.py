@@ -10,7 +10,7 @@ import pytest
 from support.fakes.wire import Wire
 
 from webhook.options import Address
-from webhook.serving.routes import Check, health_handler
+from webhook.serving.health import Check, health_handler
 from webhook.serving.server import Listener
 
 UP: Final = Check("shutdown", ok=True)

@@ -17,12 +17,11 @@ from support.drivers.serving import PATH, Client, Reply, cluster, request, servi
 from support.fakes.wire import Listening, Wire
 
 from webhook.options import Address
-from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem
-from webhook.serving.routes import webhook_handler
+from webhook.serving.routes import require_client, webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import Files
+from webhook.serving.tls import TLSFiles
 
 CALL: Final = request(b"{}")
 NAME: Final = "kube-apiserver"
@@ -45,11 +44,11 @@ class Guarded:
         self.certificate = ServingCertificate(self.files)
 
     @property
-    def files(self) -> Files:
+    def files(self) -> TLSFiles:
         """Where everything is."""
         directory = self.mounted.directory
         names = {"cert_file": "tls.crt", "key_file": "tls.key", "client_ca_file": "client-ca.crt"}
-        return Files(**{field: directory / name for field, name in names.items()})
+        return TLSFiles(**{field: directory / name for field, name in names.items()})
 
     def trust_callers_of(self, authority: Authority) -> None:
         """From the next look on."""
@@ -63,7 +62,9 @@ class Guarded:
             return body
 
         handler = webhook_handler({PATH: admit})
-        listener = Listener(only(self._name, handler) if self._name else handler, tls=self.certificate.context)
+        listener = Listener(
+            require_client(self._name, handler) if self._name else handler, tls=self.certificate.context
+        )
         address = await listener.start(Address("127.0.0.1", 0))
         try:
             yield Listening(listener, address.port, SERVERS.trust())
@@ -97,7 +98,7 @@ async def test_an_authority_need_not_be_a_root(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path, NAME)
     intermediate = Authority(trustme.CA())
     guarded.trust_callers_of(intermediate)
-    guarded.certificate.look()
+    guarded.certificate.check_files()
     async with guarded.listening() as server:
         assert (await guarded.call(server, intermediate.issue(common_name=NAME))).status == 200
 
@@ -154,7 +155,7 @@ async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: P
     ):
         assert (await held.ask(CALL)).status == 200
         guarded.trust_callers_of(STRANGERS)
-        guarded.certificate.look()
+        guarded.certificate.check_files()
         assert (await guarded.call(server, new)).status == 200
         with pytest.raises(UNHEARD):
             await guarded.call(server, old)
@@ -162,7 +163,11 @@ async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: P
 
 
 BAD: Final = {
-    "gone": ({}, Problem.MISSING, "client-ca.crt: No such file or directory; expected a PEM file with the authority"),
+    "gone": (
+        {},
+        Problem.MISSING,
+        "client-ca.crt: No such file or directory; expected a PEM file with the authority",
+    ),
     "empty": ({"client-ca.crt": b""}, Problem.MISSING, "client-ca.crt: no certificate in it"),
     "no PEM": ({"client-ca.crt": b"\xff" * 9}, Problem.MALFORMED, "client-ca.crt: no certificate in it"),
     "unreadable": ({"client-ca.crt": None}, Problem.UNREADABLE, "client-ca.crt: Is a directory"),
@@ -182,7 +187,7 @@ async def test_a_bad_file_of_authorities_keeps_the_old_ones(
     guarded = Guarded(tmp_path, NAME)
     async with guarded.listening() as server:
         guarded.mounted.put({**SERVERS.issue().payload, **harm})
-        guarded.certificate.look()
+        guarded.certificate.check_files()
         assert guarded.certificate.failures == {problem: 1}
         assert sentence in guarded.certificate.check().detail
         assert (await guarded.call(server, CALLERS.issue(common_name=NAME))).status == 200

@@ -25,8 +25,8 @@ from support.control_plane.mounted import (
 )
 
 from webhook.serving.certificate import ServingCertificate
+from webhook.serving.health import Check
 from webhook.serving.pem import Problem
-from webhook.serving.routes import Check
 
 UNTIL_END: Final = "valid until 2026-04-01T00:00:00Z"
 
@@ -117,7 +117,11 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
         Problem.MISSING,
         "tls.crt: no certificate in it",
     ),
-    "key empty": (lambda _, new: new.payload | {"tls.key": b""}, Problem.MISSING, "tls.key: no private key in it"),
+    "key empty": (
+        lambda _, new: new.payload | {"tls.key": b""},
+        Problem.MISSING,
+        "tls.key: no private key in it",
+    ),
     "key encrypted": (
         lambda _, new: new.payload | {"tls.key": _encrypted(new)},
         Problem.ENCRYPTED,
@@ -128,7 +132,11 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
         Problem.MISSING,
         "tls.crt: No such file or directory",
     ),
-    "key gone": (lambda _, new: {"tls.crt": new.certificate}, Problem.MISSING, "tls.key: No such file or directory"),
+    "key gone": (
+        lambda _, new: {"tls.crt": new.certificate},
+        Problem.MISSING,
+        "tls.key: No such file or directory",
+    ),
     "Secret emptied": (lambda _, __: {}, Problem.MISSING, "tls.crt: No such file or directory"),
     "swapped": (
         lambda _, new: {"tls.crt": new.key, "tls.key": new.certificate},
@@ -140,7 +148,11 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
 
 @pytest.mark.parametrize(("harm", "expected"), [(harm, rest) for harm, *rest in BAD.values()], ids=BAD)
 def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
-    mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture, harm: Harm, expected: tuple[Problem, str]
+    mounted: Mounted,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    harm: Harm,
+    expected: tuple[Problem, str],
 ) -> None:
     """It is said once, stands in /readyz and is counted; then a good pair is served, and nothing is wrong."""
     caplog.set_level(logging.INFO)
@@ -152,7 +164,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
 
     mounted.put(harm(old, new))
     for _ in range(3):
-        certificate.look()
+        certificate.check_files()
         clock.now += MINUTE
     assert certificate.context.current is before
     assert served(certificate) == old.der
@@ -165,7 +177,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
     assert said(caplog) == [("ERROR", "certificate not taken")]
 
     mounted.put(next_good.payload)
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == next_good.der
     assert (certificate.failures, certificate.reloads, certificate.not_after) == ({problem: 1}, 1, END + DAY)
     assert certificate.check() == Check("certificate", ok=True, detail="valid until 2026-04-02T00:00:00Z")
@@ -180,12 +192,12 @@ def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog
     certificate = ServingCertificate(mounted.files, now=clock)
     before = certificate.context.current
     mounted.put(pair.payload)
-    certificate.look()
+    certificate.check_files()
     assert said(caplog) == []
     mounted.put({})
-    certificate.look()
+    certificate.check_files()
     mounted.put(pair.payload)
-    certificate.look()
+    certificate.check_files()
     assert said(caplog) == [("ERROR", "certificate not taken"), ("INFO", "certificate files are as they were")]
     assert certificate.context.current is before
     assert certificate.check().ok
@@ -200,7 +212,7 @@ def test_what_is_wrong_in_another_way_is_said_too(
     certificate = ServingCertificate(mounted.files, now=clock)
     for payload in ({}, {"tls.crt": new.certificate}, {"tls.crt": new.certificate, "tls.key": b""}):
         mounted.put(payload)
-        certificate.look()
+        certificate.check_files()
     assert said(caplog) == [("ERROR", "certificate not taken")] * 3
     assert certificate.failures == {Problem.MISSING: 3}
 
@@ -211,12 +223,12 @@ def test_time_alone_makes_a_pair_good(mounted: Mounted, clock: Clock) -> None:
     mounted.put(old.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
     mounted.put(early.payload)
-    certificate.look()
+    certificate.check_files()
     clock.now = NOON + DAY - SECOND
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == old.der
     clock.now = NOON + DAY
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == early.der
 
 
@@ -226,19 +238,19 @@ def test_an_expired_pair_is_served_on_loudly(mounted: Mounted, clock: Clock, cap
     mounted.put(pair.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
     clock.now = END - SECOND
-    certificate.look()
+    certificate.check_files()
     assert (said(caplog), certificate.check().ok) == ([], True)
     for clock.now in (END, END + SECOND, END + MINUTE - SECOND):
-        certificate.look()
+        certificate.check_files()
     assert said(caplog) == [("ERROR", "serving an expired certificate")]
     check = certificate.check()
     assert (check.ok, check.gates) == (False, False)
     assert "tls.crt: expired at 2026-04-01T00:00:00Z; issue a new one" in check.detail
     assert served(certificate) == pair.der
     clock.now = END + MINUTE
-    certificate.look()
+    certificate.check_files()
     assert said(caplog) == [("ERROR", "serving an expired certificate")]
     assert certificate.failures == {Problem.EXPIRED: 1}
     mounted.put(new.payload)
-    certificate.look()
+    certificate.check_files()
     assert certificate.check().ok

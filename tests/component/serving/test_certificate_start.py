@@ -77,9 +77,9 @@ def test_a_pair_that_somebody_will_mend_is_waited_for(
     certificate = ServingCertificate(mounted.files, now=clock)
     for seconds in range(121):
         clock.now = NOON + seconds * SECOND
-        certificate.look()
+        certificate.check_files()
     assert [record.getMessage() for record in caplog.records] == ["waiting for a certificate"] * 3
-    assert not certificate.there.is_set()
+    assert not certificate.available.is_set()
     check = certificate.check()
     assert (check.ok, check.gates) == (False, True)
     assert check.detail.startswith(f"waiting for one that can be served: {mounted.directory}/tls.")
@@ -87,8 +87,8 @@ def test_a_pair_that_somebody_will_mend_is_waited_for(
     for name, content in pair.payload.items():
         (mounted.directory / name).unlink(missing_ok=True)
         (mounted.directory / name).write_bytes(content)
-    certificate.look()
-    assert certificate.there.is_set()
+    certificate.check_files()
+    assert certificate.available.is_set()
     assert served(certificate) == pair.der
     assert certificate.check().ok
     assert certificate.reloads == 0

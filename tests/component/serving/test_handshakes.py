@@ -21,7 +21,7 @@ from webhook.serving.certificate import ServingCertificate
 from webhook.serving.handshakes import Handshakes
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import Files, load
+from webhook.serving.tls import TLSFiles, load
 
 INVALID: Final = "the caller's certificate is not one of --client-ca-file, or is not valid"
 CALL: Final = request(b"{}")
@@ -31,11 +31,11 @@ STRANGERS: Final = Authority()
 _PATIENCE_SECONDS: Final = 10.0
 
 
-def asking_for_certificates(mounted: Mounted) -> Files:
+def asking_for_certificates(mounted: Mounted) -> TLSFiles:
     """A pair of ours, and the authority of callers."""
     mounted.put({**OURS.issue().payload, "client-ca.crt": CALLERS.pem})
     directory = mounted.directory
-    return Files(
+    return TLSFiles(
         cert_file=directory / "tls.crt",
         key_file=directory / "tls.key",
         client_ca_file=directory / "client-ca.crt",

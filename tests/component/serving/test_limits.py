@@ -13,7 +13,7 @@ from support.drivers.serving import PATH, request
 from support.fakes.wire import Wire, listening
 from support.objects import builders
 
-from webhook.app.handler import admitter
+from webhook.app.handler import admit_function
 from webhook.core.opt_in import Policy
 from webhook.serving.routes import Limits, webhook_handler
 from webhook.telemetry.log import JSONFormatter
@@ -215,7 +215,7 @@ class BrokenView:
 async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The VM starts, the answer says why nothing was done, and the log has the error in one line."""
     noted: list[AdmissionRecord] = []
-    admit = admitter(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
+    admit = admit_function(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
     review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
     async with listening(webhook_handler({PATH: admit}), tmp_path) as server:
         reply = await server.ask(request(json.dumps(review).encode()))

@@ -21,7 +21,7 @@ from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate, Problem
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import Contents, Files, load
+from webhook.serving.tls import FileContents, TLSFiles, load
 
 CALL: Final = request(b"{}")
 _SWAPS: Final = 300
@@ -37,12 +37,12 @@ def mounted(tmp_path: Path) -> Mounted:
     return Mounted(tmp_path / "tls")
 
 
-class Hook(Files, frozen=True, kw_only=True):
+class Hook(TLSFiles, frozen=True, kw_only=True):
     """Files with somebody who acts after each time they were read."""
 
     after: Callable[[], Any]
 
-    def read(self) -> Contents:
+    def read(self) -> FileContents:
         """As Files."""
         contents = super().read()
         self.after()
@@ -102,11 +102,11 @@ def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
     swapping = Thread(target=swap)
     swapping.start()
     while swapping.is_alive():
-        certificate.look()
+        certificate.check_files()
         if served(certificate) == pairs[_HALFWAY % len(pairs)].der:
             taken.set()
     swapping.join()
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == pairs[(_SWAPS - 1) % len(pairs)].der
     assert set(certificate.failures) <= {Problem.CHANGING}  # where a busy machine lets one look see four generations
     assert certificate.reloads > 1
@@ -119,7 +119,7 @@ def test_each_pair_is_served_by_a_context_of_its_own(mounted: Mounted) -> None:
     for _ in range(5):
         mounted.put(good().payload)
         certificate = certificate or ServingCertificate(mounted.files, now=Clock())
-        certificate.look()
+        certificate.check_files()
         contexts.append(certificate.context.current)
     assert len(set(map(id, contexts))) == 5
 
@@ -156,7 +156,7 @@ class Reloading:
     def rotate(self) -> None:
         """A new pair, swapped in and looked at."""
         self._store()
-        self.certificate.look()
+        self.certificate.check_files()
         assert self.certificate.problem is None
 
 
@@ -246,7 +246,7 @@ async def test_a_torn_pair_breaks_no_handshake(mounted: Mounted) -> None:
     async with reloading.listening() as server:
         for harm in ("tls.crt", "tls.key"):
             mounted.put({**reloading.pairs[0].payload, harm: good().payload[harm]})
-            reloading.certificate.look()
+            reloading.certificate.check_files()
             async with await server.connect() as wire:
                 assert (await wire.ask(CALL)).status == 200
                 assert shown(wire) == reloading.pairs[0].der
@@ -271,15 +271,15 @@ async def test_the_files_are_looked_at_again_and_again(mounted: Mounted, caplog:
 
     files = mounted.files
     watched = Hook(cert_file=files.cert_file, key_file=files.key_file, after=fail)
-    certificate = ServingCertificate(watched, now=Clock(), look_seconds=0.001)
+    certificate = ServingCertificate(watched, now=Clock(), check_seconds=0.001)
     caplog.clear()
     caplog.set_level(logging.INFO)
     troubles.append("broken")
     pair = good()
     mounted.put(pair.payload)
-    keeping = asyncio.create_task(certificate.keep())
+    keeping = asyncio.create_task(certificate.watch_files())
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        await certificate.there.wait()
+        await certificate.available.wait()
     keeping.cancel()
     assert served(certificate) == pair.der
     assert [record.getMessage() for record in caplog.records] == ["certificate check failed"]

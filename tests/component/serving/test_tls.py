@@ -18,7 +18,7 @@ from support.drivers.serving import Pair, issue
 
 from webhook import cli
 from webhook.serving.pem import BadCertificate
-from webhook.serving.tls import MIN_VERSIONS, Files, load, server_context
+from webhook.serving.tls import MIN_VERSIONS, TLSFiles, load, server_context
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 END: Final = datetime(2026, 4, 1, tzinfo=UTC)
@@ -181,7 +181,7 @@ def test_old_tls_is_not_spoken(
     issued = AUTHORITY.issue()
     for name, content in issued.payload.items():
         (tmp_path / name).write_bytes(content)
-    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", min_version=MIN_VERSIONS[oldest])
+    files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", min_version=MIN_VERSIONS[oldest])
     client = AUTHORITY.trust()
     client.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
     client.maximum_version = ssl.TLSVersion[spoken.replace(".", "_")]
@@ -223,7 +223,7 @@ def test_the_certificate_must_be_for_the_server_name(
     """As an API server compares them, which is as Go does."""
     for file, content in AUTHORITY.issue(*names).payload.items():
         (tmp_path / file).write_bytes(content)
-    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=name)
+    files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=name)
     if covers:
         assert load(files, datetime.now(UTC)).certificate is not None
         return
@@ -237,7 +237,7 @@ def test_a_common_name_is_no_name(tmp_path: Path) -> None:
     """Go has stopped to look at it."""
     for file, content in AUTHORITY.issue(common_name=NAME).payload.items():
         (tmp_path / file).write_bytes(content)
-    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
+    files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
     with pytest.raises(BadCertificate, match="for no name; expected localhost"):
         load(files, datetime.now(UTC))
 

@@ -17,7 +17,7 @@ from support.drivers.serving import PATH, cluster, request
 from support.fakes.wire import listening
 from support.objects import builders
 
-from webhook.app.handler import entries
+from webhook.app.handler import admit_functions
 from webhook.core.opt_in import Policy
 from webhook.files.documents import read
 from webhook.files.manifests import Manifests
@@ -256,7 +256,7 @@ BODIES: Final = {
 
 async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
     """The HTTP status of a call, of a webhook that logs there."""
-    handler = webhook_handler(entries(source, Policy(), log.note))
+    handler = webhook_handler(admit_functions(source, Policy(), log.note))
     async with listening(handler, directory) as server:
         return (await server.ask(request(body))).status
 

@@ -21,9 +21,9 @@ from support.objects import builders
 from webhook.core.reasons import Reason
 from webhook.options import Address
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.metrics import of_certificate
+from webhook.serving.health import health_handler
+from webhook.serving.metrics import certificate_families
 from webhook.serving.pem import Problem
-from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.metrics import Metrics
@@ -96,17 +96,17 @@ def mounted_at_noon(tmp_path: Path) -> tuple[Mounted, ServingCertificate]:
 
 def of(certificate: ServingCertificate) -> Scraped:
     """What is told of it now."""
-    return Scraped.of(*Metrics(lambda: of_certificate(certificate)).expose(""))
+    return Scraped.of(*Metrics(lambda: certificate_families(certificate)).expose(""))
 
 
 def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
     """Reloads, what was not taken by its kind (the others at 0), failed handshakes by reason, and the expiry."""
     mounted, certificate = mounted_at_noon
     mounted.put({"tls.crt": good().certificate, "tls.key": good().key})
-    certificate.look()
+    certificate.check_files()
     assert of(certificate).value(Family.CERTIFICATE_PROBLEM.title) == 1
     mounted.put(good().payload)
-    certificate.look()
+    certificate.check_files()
     certificate.handshakes.failures["HTTP_REQUEST"] += 1
     found = of(certificate)
     assert found.value(Family.CERTIFICATE_EXPIRY.title) == END.timestamp()

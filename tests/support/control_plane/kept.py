@@ -16,7 +16,7 @@ from support.control_plane.installed import MANIFESTS, NAME
 from support.control_plane.kustomizing import kustomize
 from support.drivers.serving import spawned, until_logged
 
-from certs.controller.objects import Places
+from certs.cluster import Places
 from certs.rotation import state
 from certs.rotation.state import State
 from certs.x509 import pki, verify

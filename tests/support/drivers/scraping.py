@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.samples import Sample
 from support.drivers.serving import Client, Reply
 
-from webhook.telemetry.metrics import Metrics, Source
+from webhook.telemetry.metrics import Metrics, MetricSource
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS = (  # what Prometheus 3 says (scrape/scrape.go)
@@ -81,6 +81,6 @@ def untyped(text: str, names: Collection[str]) -> Scraped:
     return Scraped.of("text/plain", "".join(lines).encode())
 
 
-def told(*sources: Source) -> Scraped:
+def told(*sources: MetricSource) -> Scraped:
     """What these sources come to, as Prometheus gets it."""
     return Scraped.of(*Metrics(*sources).expose(""))

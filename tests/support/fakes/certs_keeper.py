@@ -13,7 +13,7 @@ import pytest
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import POLICY, MemoryCluster
 
-from certs.controller.objects import ApiError, Conflict
+from certs.cluster import ApiError, Conflict
 from certs.controller.reconciler import Controller
 from certs.rotation.change import Change
 from certs.rotation.state import State

@@ -43,7 +43,7 @@ async def test_a_task_that_ends_ends_the_process(
     background.start("ends", work())  # type: ignore[arg-type] # they are coroutines
     assert (background.exit_code, dict(background.failures)) == (0, {"lasts": 0, "ends": 0})
     async with asyncio.timeout(_PATIENCE_SECONDS):
-        await background.over.wait()
+        await background.failed.wait()
     assert (background.exit_code, dict(background.failures)) == (1, {"lasts": 0, "ends": 1})
     await background.stop()
     [told] = caplog.records
@@ -66,4 +66,4 @@ async def test_our_own_end_is_no_failure(caplog: pytest.LogCaptureFixture) -> No
     background.start("objects", objects())
     await asyncio.sleep(0)
     await background.stop()
-    assert (background.exit_code, background.over.is_set(), caplog.records) == (0, False, [])
+    assert (background.exit_code, background.failed.is_set(), caplog.records) == (0, False, [])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.serving.places import Peer, Places
+from webhook.serving.connection_slots import ConnectionSlots, Peer
 from webhook.serving.routes import Limits
 
 LIMITS: Final = Limits(connections=4, connections_per_peer=3)
@@ -19,11 +19,11 @@ LIMITS: Final = Limits(connections=4, connections_per_peer=3)
 class Held:
     """A connection: what it did, and whether it was cut."""
 
-    def __init__(self, peer: Peer, *, waited_for: bool = False) -> None:
-        self.peer, self.asked_at, self.waited_for = peer, -inf, waited_for
+    def __init__(self, peer: Peer, *, caller_waits: bool = False) -> None:
+        self.peer, self.last_request_at, self.caller_waits = peer, -inf, caller_waits
         self.is_cut = False
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Remember it."""
         self.is_cut = True
 
@@ -33,18 +33,18 @@ class Hall:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.places: Places[Held] = Places(LIMITS, lambda: self.now)
+        self.places: ConnectionSlots[Held] = ConnectionSlots(LIMITS, lambda: self.now)
 
-    def come(self, address: str, asked_ago: float | None = None, *, waited_for: bool = False) -> Held | None:
+    def come(self, address: str, asked_ago: float | None = None, *, caller_waits: bool = False) -> Held | None:
         """A newcomer, who may have asked so many seconds ago; None where it got no place."""
-        peer = self.places.room(address)
+        peer = self.places.reserve(address)
         if peer is None:
             return None
-        held = Held(peer, waited_for=waited_for)
-        self.places.take(held)
+        held = Held(peer, caller_waits=caller_waits)
+        self.places.add(held)
         if asked_ago is not None:
-            held.asked_at = self.now - asked_ago
-            self.places.asked(held)
+            held.last_request_at = self.now - asked_ago
+            self.places.request_arrived(held)
         return held
 
 
@@ -70,7 +70,7 @@ ROWS: Final[dict[str, tuple[Sequence[Row], str, int | None]]] = {
 def test_who_gives_way(there: Sequence[Row], newcomer: str, gone: int | None) -> None:
     """The number of the one that is cut, -1 for none; None where the newcomer is refused instead."""
     hall = Hall()
-    held = [hall.come(address, asked_ago, waited_for=waited_for) for address, asked_ago, waited_for in there]
+    held = [hall.come(address, asked_ago, caller_waits=caller_waits) for address, asked_ago, caller_waits in there]
     new = hall.come(newcomer)
     assert (new is None) == (gone is None)
     assert [each is not None and each.is_cut for each in held] == [index == gone for index in range(len(held))]
@@ -84,13 +84,13 @@ def test_an_address_that_asked_is_known_while_it_is_connected() -> None:
     assert asked
     assert spare
     assert spare.peer.asks
-    hall.places.leave(asked)
-    hall.places.leave(asked)  # it was cut, and then is lost
+    hall.places.remove(asked)
+    hall.places.remove(asked)  # it was cut, and then is lost
     again = hall.come("a")
     assert again
     assert again.peer is spare.peer
     for each in (spare, again):
-        hall.places.leave(each)
+        hall.places.remove(each)
     new = hall.come("a")
     assert new
     assert (new.peer.asks, new.peer.connections, len(hall.places)) == (False, 1, 1)
@@ -111,7 +111,7 @@ def test_a_flood_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None
     """With how many were cut and refused so far, and where the latest came from."""
     hall = Hall()
     for _ in range(4):
-        hall.come("a", 1, waited_for=True)
+        hall.come("a", 1, caller_waits=True)
     for _ in range(8):
         hall.come("b")
     hall.now += 60
@@ -140,21 +140,21 @@ def test_places_add_up(steps: list[tuple[str, str, int]]) -> None:
             before = own if len(own) == LIMITS.connections_per_peer else there
             full = len(before) >= (LIMITS.connections_per_peer if before is own else LIMITS.connections)
             new = hall.come(address)
-            assert (new is None) == (full and all(each.waited_for for each in before))
+            assert (new is None) == (full and all(each.caller_waits for each in before))
             there += [new] if new else []
         elif there:
             held = there[number % len(there)]
             if step == "ask":
-                held.waited_for, held.asked_at = True, hall.now
-                hall.places.asked(held)
+                held.caller_waits, held.last_request_at = True, hall.now
+                hall.places.request_arrived(held)
             elif step == "answer":
-                held.waited_for = False
+                held.caller_waits = False
             else:
-                hall.places.leave(held)
+                hall.places.remove(held)
                 there.remove(held)
         kept = [each for each in there if not each.is_cut]
         assert list(hall.places) == kept
-        assert not any(each.is_cut and each.waited_for for each in there)
+        assert not any(each.is_cut and each.caller_waits for each in there)
         for each in kept:
             assert each.peer.connections == sum(other.peer is each.peer for other in kept)
             assert each.peer.connections <= LIMITS.connections_per_peer

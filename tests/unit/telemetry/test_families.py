@@ -58,12 +58,12 @@ def test_a_histogram_counts_each_value_once(values: list[float]) -> None:
 def test_a_family_without_values_is_told_all_the_same() -> None:
     """Whoever looks for a metric finds its words, though nothing has happened yet."""
 
-    class Source:
+    class MetricSource:
         def collect(self) -> list[object]:
             return [Family.ADMISSIONS.metric({}), Family.DURATION.histograms([])]
 
     registry = CollectorRegistry()
-    registry.register(Source())  # type: ignore[arg-type]
+    registry.register(MetricSource())  # type: ignore[arg-type]
     lines = generate_latest(registry).decode().splitlines()
     assert lines == [
         f"# HELP {Family.ADMISSIONS.title} {Family.ADMISSIONS.words}",

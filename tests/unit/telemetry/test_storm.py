@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from webhook.telemetry.log import Counts, Storm
+from webhook.telemetry.log import Counts, LineLimiter
 
 START: Final = 1000.25  # of the clock: no second's beginning
 
@@ -19,7 +19,7 @@ class Weather:
         self.now = START
         self.told: list[tuple[float, Counts]] = []
         self._alarms: list[tuple[float, Callable[[], None]]] = []
-        self.storm = Storm(
+        self.storm = LineLimiter(
             per_second,
             lambda counts: self.told.append((self.now - START, counts)),
             clock=lambda: self.now,
@@ -37,7 +37,7 @@ class Weather:
 
     def lines(self, count: int, *key: str) -> int:
         """How many of so many lines pass."""
-        return sum(self.storm.passes(*key) for _ in range(count))
+        return sum(self.storm.allows(*key) for _ in range(count))
 
 
 @pytest.mark.parametrize(("per_second", "lines", "written"), [(3, 2, 2), (3, 3, 3), (3, 4, 3), (0, 1, 0)])
@@ -92,8 +92,8 @@ def test_without_a_loop_the_next_line_tells() -> None:
     """Nothing is lost where nobody can be asked to come back later."""
     told: list[Counts] = []
     now = [START]
-    storm = Storm(0, told.append, clock=lambda: now[0])
-    storm.passes("a")
+    storm = LineLimiter(0, told.append, clock=lambda: now[0])
+    storm.allows("a")
     now[0] += 1
-    storm.passes("b")
+    storm.allows("b")
     assert told == [{("a",): 1}]

@@ -19,7 +19,7 @@ from support.drivers.serving import cluster as described
 from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
 from support.objects import builders
 
-from webhook.app.handler import entries
+from webhook.app.handler import admit_functions
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.names import is_node_name
 from webhook.core.observe.events import Outcome
@@ -346,7 +346,7 @@ async def test_admissions_do_not_notice(problem: str, server: ApiServer, api: Ap
     fault, *_ = TROUBLES[problem]
     body = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
     async with count_refusals(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:
-        call = entries(manifests(), Policy(), lambda _: None, events.hear)[Entry.VIRT_LAUNCHER.path]
+        call = admit_functions(manifests(), Policy(), lambda _: None, events.hear)[Entry.VIRT_LAUNCHER.path]
         took = []
         with writing.fault(fault(writing)):
             while dropped(events) < 100:

@@ -27,26 +27,26 @@ class Peer:
         self.connections = 0
 
 
-class Holder(Protocol):
-    """A connection that has a place. `asked_at`: when its last request began to be handled; any time before that."""
+class OpenConnection(Protocol):
+    """A connection that has a slot. `last_request_at`: when its last request began to be handled."""
 
     peer: Peer
-    asked_at: float
+    last_request_at: float
 
     @property
-    def waited_for(self) -> bool:
+    def caller_waits(self) -> bool:
         """It has a call in flight, and so short a time that somebody waits for the answer."""
         ...
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close it at once."""
         ...
 
 
-H = TypeVar("H", bound=Holder)
+H = TypeVar("H", bound=OpenConnection)
 
 
-class Places(Generic[H]):
+class ConnectionSlots(Generic[H]):
     """Who holds them, in the order in which they came. `now`: the time in seconds."""
 
     def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
@@ -64,50 +64,50 @@ class Places(Generic[H]):
     def __iter__(self) -> Iterator[H]:
         return iter(list(self._all))
 
-    def room(self, address: str) -> Peer | None:
+    def reserve(self, address: str) -> Peer | None:
         """Make room for a newcomer from this address. None: there is none, so it is to be refused.
 
         One address can't fill all places: where it has its share, one of its own connections gives way.
         """
         peer, limits = self._peers.get(address), self._limits
         full_of_it = peer is not None and peer.connections >= limits.connections_per_peer
-        if (full_of_it and not self.give_way(peer)) or (len(self._all) >= limits.connections and not self.give_way()):
+        if (full_of_it and not self.close_one(peer)) or (len(self._all) >= limits.connections and not self.close_one()):
             self._refused += 1
             self._tell(address)
             return None
         return self._peers.get(address) or Peer(address)
 
-    def give_way(self, peer: Peer | None = None) -> bool:
+    def close_one(self, peer: Peer | None = None) -> bool:
         """Have one connection, of this peer where one is named, give way; False where none can.
 
         First who was silent for longest. Then, of the addresses with the most connections, who asked longest ago.
         """
-        free = (each for each in self._silent if peer in (None, each.peer) and not each.waited_for)
+        free = (each for each in self._silent if peer in (None, each.peer) and not each.caller_waits)
         victim = next(free, None)
         if victim is None:
-            free = (each for each in self._all if peer in (None, each.peer) and not each.waited_for)
-            victim = max(free, key=lambda each: (each.peer.connections, -each.asked_at), default=None)
+            free = (each for each in self._all if peer in (None, each.peer) and not each.caller_waits)
+            victim = max(free, key=lambda each: (each.peer.connections, -each.last_request_at), default=None)
         if victim is None:
             return False
-        self.leave(victim)
-        victim.cut()
+        self.remove(victim)
+        victim.abort()
         self._cut += 1
         self._tell(victim.peer.address)
         return True
 
-    def take(self, holder: H) -> None:
-        """A newcomer has its place; its peer is the one that `room` gave."""
+    def add(self, holder: H) -> None:
+        """A newcomer has its place; its peer is the one that `reserve` gave."""
         peer = holder.peer
         peer.connections += 1
         self._peers[peer.address] = peer
         self._all[holder] = self._silent[holder] = None
 
-    def asked(self, holder: H) -> None:
+    def request_arrived(self, holder: H) -> None:
         """A request came on it."""
         self._silent.pop(holder, None)
         holder.peer.asks = True
 
-    def leave(self, holder: H) -> None:
+    def remove(self, holder: H) -> None:
         """It is gone, or about to go."""
         self._silent.pop(holder, None)
         if holder not in self._all:
