@@ -56,7 +56,7 @@ def _inspect(values: Mapping[str, Any]) -> int:
         names = names or kept.names
         material, service = cluster.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
         address = connect or service
-    subject = inspection.Subject(material=material, names=names or (), address=address, asked=connect is not None)
+    subject = inspection.Inspection(material=material, names=names or (), address=address, asked=connect is not None)
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)
 
 

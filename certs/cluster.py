@@ -22,7 +22,7 @@ from msgspec import Struct
 from certs.connection import Target, open_client, sentence
 from certs.rotation import state
 from certs.rotation.change import Change, CreateSecret, PatchConfiguration, PatchSecret
-from certs.rotation.state import State
+from certs.rotation.state import ClusterState
 from certs.settings import ObjectNames
 
 _ANSWER_SECONDS: Final = 10.0
@@ -40,7 +40,7 @@ class Conflict(Exception):
     """Somebody has written since this was read."""
 
 
-class Places(Struct, frozen=True, kw_only=True):
+class ObjectPaths(Struct, frozen=True, kw_only=True):
     """Where the two objects are."""
 
     namespace: str
@@ -48,9 +48,9 @@ class Places(Struct, frozen=True, kw_only=True):
     configuration: str
 
     @classmethod
-    def of(cls, kept: ObjectNames) -> Self:
+    def of(cls, names: ObjectNames) -> Self:
         """As the settings name them."""
-        return cls(namespace=kept.namespace, secret=kept.secret, configuration=kept.webhook_configuration)
+        return cls(namespace=names.namespace, secret=names.secret, configuration=names.webhook_configuration)
 
     @property
     def secret_path(self) -> str:
@@ -72,28 +72,28 @@ class _Request(Struct, frozen=True):
     seconds: float = _ANSWER_SECONDS
 
 
-class Cluster:
+class ClusterObjects:
     """Both objects, through one connection pool."""
 
-    def __init__(self, client: ApiClient, places: Places) -> None:
-        self._client, self._places = client, places
+    def __init__(self, client: ApiClient, paths: ObjectPaths) -> None:
+        self._client, self._paths = client, paths
         # A name of its own for each keeper: an apply then conflicts with another keeper's, where it would undo it.
         self._manager = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
 
-    async def read(self) -> State:
+    async def read(self) -> ClusterState:
         """Both as they are now. The configuration first: what leaves the bundle is judged by a Secret at least as new.
 
         Raises:
             Trouble: one could not be read, or there is no configuration.
         """
-        configuration = await self.find(self._places.configuration_path)
+        configuration = await self.find(self._paths.configuration_path)
         if configuration is None:
             raise ApiError(
-                f"MutatingWebhookConfiguration {self._places.configuration} is not there; apply the manifests, or name "
+                f"MutatingWebhookConfiguration {self._paths.configuration} is not there; apply the manifests, or name "
                 "the right one with --webhook-configuration"
             )
-        secret = await self.find(self._places.secret_path)
-        return State(state.read_secret(secret) if secret else None, state.read_configuration(configuration))
+        secret = await self.find(self._paths.secret_path)
+        return ClusterState(state.read_secret(secret) if secret else None, state.read_configuration(configuration))
 
     async def write(self, change: Change) -> None:
         """Make one change.
@@ -106,26 +106,26 @@ class Cluster:
             empty = {
                 "apiVersion": "v1",
                 "kind": "Secret",
-                "metadata": {"name": self._places.secret, "namespace": self._places.namespace},
+                "metadata": {"name": self._paths.secret, "namespace": self._paths.namespace},
                 "type": "Opaque",
             }
             # An apply and no POST: RBAC can grant a creation by name only where the name is in the path.
             query = {"fieldManager": self._manager}
-            await self._call(_Request("PATCH", self._places.secret_path, query, empty, _APPLY))
+            await self._call(_Request("PATCH", self._paths.secret_path, query, empty, _APPLY))
         elif isinstance(change, PatchSecret):
-            await self._call(_Request("PATCH", self._places.secret_path, {}, change.body, _MERGE))
+            await self._call(_Request("PATCH", self._paths.secret_path, {}, change.body, _MERGE))
         elif isinstance(change, PatchConfiguration):
-            await self._call(_Request("PATCH", self._places.configuration_path, {}, change.body, _MERGE))
+            await self._call(_Request("PATCH", self._paths.configuration_path, {}, change.body, _MERGE))
 
-    async def changed(self, seen: State, at_most: timedelta) -> None:
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
         """Wait until one of the two may be another than was seen.
 
         Raises:
             Trouble: they can't be watched.
         """
-        watched = [(self._places.configuration_path, seen.configuration.version)]
+        watched = [(self._paths.configuration_path, seen.configuration.version)]
         if seen.secret:
-            watched.append((self._places.secret_path, seen.secret.version))
+            watched.append((self._paths.secret_path, seen.secret.version))
         seconds = max(at_most.total_seconds(), 0)
         tasks = [asyncio.create_task(self._event(path, version, seconds)) for path, version in watched]
         try:
@@ -200,7 +200,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def connect(target: Target, places: Places) -> AsyncIterator[Cluster]:
+async def connect_objects(target: Target, paths: ObjectPaths) -> AsyncIterator[ClusterObjects]:
     """The cluster, by a connection pool of its own: credentials and authorities are read anew.
 
     Raises:
@@ -208,15 +208,15 @@ async def connect(target: Target, places: Places) -> AsyncIterator[Cluster]:
     """
     client = await open_client(target)
     try:
-        yield Cluster(client, places)
+        yield ClusterObjects(client, paths)
     finally:
         await client.close()
 
 
 def _refusal(verb: str, path: str, status: int, text: bytes) -> str:
     try:
-        told = msgspec.json.decode(text, type=dict[str, Any]).get("message")
+        message = msgspec.json.decode(text, type=dict[str, Any]).get("message")
     except msgspec.DecodeError:
-        told = None
+        message = None
     advice = "; apply manifests/certs, which grants it" if status == HTTPStatus.FORBIDDEN else ""
-    return f"{verb} {path}: {status} {ascii(str(told or HTTPStatus(status).phrase)[:300])[1:-1]}{advice}"
+    return f"{verb} {path}: {status} {ascii(str(message or HTTPStatus(status).phrase)[:300])[1:-1]}{advice}"

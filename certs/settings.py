@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from certs.errors import UserError
 from certs.rotation import bundle
-from certs.rotation.plan import Policy
+from certs.rotation.plan import RotationPolicy
 from certs.x509 import pki
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_CERTS_"
@@ -186,9 +186,9 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
         return self.lifetime * (1 - self.renew_at)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> RotationPolicy:
         """The same, for the plan."""
-        return Policy(
+        return RotationPolicy(
             names=self.names,
             lifetime=self.lifetime,
             renew_before=self.renew_before,

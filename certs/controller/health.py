@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from certs.controller import reconciler
-from certs.controller.reconciler import Clock, Status
+from certs.controller.reconciler import Clock, ControllerStatus
 from certs.errors import UserError
 from certs.settings import Address
 
@@ -22,7 +22,7 @@ class BadAddress(UserError):
     """An address that can't be listened on."""
 
 
-async def listen(address: Address, status: Status, clock: Clock) -> web.AppRunner:
+async def listen(address: Address, status: ControllerStatus, clock: Clock) -> web.AppRunner:
     """Answer there until the runner is cleaned up.
 
     Raises:
@@ -37,8 +37,8 @@ async def listen(address: Address, status: Status, clock: Clock) -> web.AppRunne
         return handle
 
     app = web.Application()
-    app.router.add_get("/healthz", answers(lambda: alive(status, clock())))  # type: ignore[arg-type]
-    app.router.add_get("/readyz", answers(lambda: ready(status)))  # type: ignore[arg-type]
+    app.router.add_get("/healthz", answers(lambda: liveness(status, clock())))  # type: ignore[arg-type]
+    app.router.add_get("/readyz", answers(lambda: readiness(status)))  # type: ignore[arg-type]
     app.router.add_get("/metrics", answers(lambda: (200, metrics(status))))  # type: ignore[arg-type]
     runner = web.AppRunner(app, access_log=None, handle_signals=False)
     await runner.setup()
@@ -50,19 +50,19 @@ async def listen(address: Address, status: Status, clock: Clock) -> web.AppRunne
     return runner
 
 
-def alive(status: Status, now: datetime) -> tuple[int, str]:
+def liveness(status: ControllerStatus, now: datetime) -> tuple[int, str]:
     """Whether the loop goes round; a cluster that does not answer is no reason to start anew."""
-    if status.turned_at and now - status.turned_at > _STUCK_AFTER:
-        return 503, f"the loop has not gone round since {status.turned_at:%Y-%m-%dT%H:%M:%SZ}"
+    if status.reconciled_at and now - status.reconciled_at > _STUCK_AFTER:
+        return 503, f"the loop has not gone round since {status.reconciled_at:%Y-%m-%dT%H:%M:%SZ}"
     return 200, "ok"
 
 
-def ready(status: Status) -> tuple[int, str]:
+def readiness(status: ControllerStatus) -> tuple[int, str]:
     """Whether both objects could be read, and written, at the last try."""
     return (503, status.problem) if status.problem else (200, "ok")
 
 
-def metrics(status: Status) -> str:
+def metrics(status: ControllerStatus) -> str:
     """Prometheus' text format. Times are seconds since 1970, absent while they are not known."""
     samples = (
         (
@@ -80,7 +80,7 @@ def metrics(status: Status) -> str:
         ("rotations_total", "counter", "Certificates put in place.", status.rotations),
         ("writes_total", "counter", "Writes of the Secret and of the webhook configuration.", status.writes),
         ("conflicts_total", "counter", "Writes that somebody else was faster with.", status.conflicts),
-        ("errors_total", "counter", "Times that something could not be read or written.", status.troubles),
+        ("errors_total", "counter", "Times that something could not be read or written.", status.errors),
     )
     lines = []
     for name, kind, text, value in samples:

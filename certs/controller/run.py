@@ -14,45 +14,45 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from certs import log
-from certs.cluster import Cluster, Places, connect
+from certs.cluster import ClusterObjects, ObjectPaths, connect_objects
 from certs.connection import Target
 from certs.controller import health
 from certs.controller.reconciler import Controller
 from certs.settings import Address, ControllerSettings
 
 
-def run(keeping: ControllerSettings, *, listen: Address, target: Target) -> int:
+def run(settings: ControllerSettings, *, listen: Address, target: Target) -> int:
     """Keep the certificate until SIGTERM or SIGINT. Returns the exit code: 1 where the keeper ended before.
 
     Raises:
         UserError: there is no way to an API server, or the address can't be listened on.
     """
     log.start()
-    return asyncio.run(_run(keeping, listen, target))
+    return asyncio.run(_run(settings, listen, target))
 
 
-async def _run(keeping: ControllerSettings, listen: Address, target: Target) -> int:
-    places = Places.of(keeping)
+async def _run(settings: ControllerSettings, listen: Address, target: Target) -> int:
+    paths = ObjectPaths.of(settings)
 
-    def open_cluster() -> AbstractAsyncContextManager[Cluster]:
-        return connect(target, places)
+    def open_cluster() -> AbstractAsyncContextManager[ClusterObjects]:
+        return connect_objects(target, paths)
 
     async with open_cluster():
         pass  # a kubeconfig that can't be used is said now, and not tried again
-    keeper = Controller(open_cluster, keeping.policy, clock=_now, note=log.note)
-    listener = await health.listen(listen, keeper.status, _now)
+    controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
+    listener = await health.listen(listen, controller.status, _now)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     log.note(
         "keeping",
-        secret=f"{keeping.namespace}/{keeping.secret}",
-        webhook_configuration=keeping.webhook_configuration,
-        names=keeping.policy.names,
+        secret=f"{settings.namespace}/{settings.secret}",
+        webhook_configuration=settings.webhook_configuration,
+        names=settings.policy.names,
         listen=[f"http://{Address(*each[:2])}" for each in listener.addresses],
     )
-    keeps = asyncio.create_task(keeper.run())
+    keeps = asyncio.create_task(controller.run())
     stops = asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait((keeps, stops), return_when=asyncio.FIRST_COMPLETED)
@@ -74,8 +74,8 @@ def _why(ended: asyncio.Task[None]) -> dict[str, object]:
     error = ended.exception()
     if error is None:
         return {"because": "it returned"}
-    places = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
-    return {"because": f"{type(error).__name__}: {error}", "at": places}
+    at = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
+    return {"because": f"{type(error).__name__}: {error}", "at": at}
 
 
 def _now() -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from certs.cluster import ApiError, Cluster, Places, connect
+from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
 from certs.connection import Target
 from certs.errors import UserError
 from certs.inspect.findings import Material
@@ -17,28 +17,28 @@ class CantReadCluster(UserError):
     """The cluster can't be read."""
 
 
-def read(target: Target, kept: ObjectNames) -> tuple[Material, Address | None]:
+def read(target: Target, names: ObjectNames) -> tuple[Material, Address | None]:
     """The Secret and the bundles, and where the Service is.
 
     Raises:
         UserError: there is no way to the cluster, or no permission, or no webhook configuration.
     """
-    return asyncio.run(_read(target, Places.of(kept), kept.service))
+    return asyncio.run(_read(target, ObjectPaths.of(names), names.service))
 
 
-async def _read(target: Target, places: Places, service: str) -> tuple[Material, Address | None]:
+async def _read(target: Target, paths: ObjectPaths, service: str) -> tuple[Material, Address | None]:
     try:
-        async with connect(target, places) as cluster:
+        async with connect_objects(target, paths) as cluster:
             seen = await cluster.read()
-            address = await _address(cluster, f"/api/v1/namespaces/{places.namespace}/services/{service}")
+            address = await _address(cluster, f"/api/v1/namespaces/{paths.namespace}/services/{service}")
     except ApiError as error:
         raise CantReadCluster(str(error)) from None
     secret = seen.secret or state.Secret(version="")
-    bundles = {hook.name: hook.bundle for hook in seen.configuration.hooks}
+    bundles = {hook.name: hook.bundle for hook in seen.configuration.webhooks}
     return Material(pair=secret.current, following=secret.next, bundles=bundles), address
 
 
-async def _address(cluster: Cluster, path: str) -> Address | None:
+async def _address(cluster: ClusterObjects, path: str) -> Address | None:
     """Where the Service is; None where it is nowhere, or not for us to see."""
     try:
         spec: dict[str, Any] = ((await cluster.find(path)) or {}).get("spec", {})

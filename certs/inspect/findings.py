@@ -23,7 +23,7 @@ class Result(StrEnum):
     NOTE = "note"
 
 
-class Finding(Struct, frozen=True):
+class InspectFinding(Struct, frozen=True):
     """One check, and what it found."""
 
     check: str
@@ -44,47 +44,49 @@ class Material(Struct, frozen=True, kw_only=True):
         return next(iter(self.bundles.values()), b"") if self.bundles else self.pair.authority
 
 
-def findings(material: Material, names: Sequence[str], now: datetime) -> Iterator[Finding]:
+def findings(material: Material, names: Sequence[str], now: datetime) -> Iterator[InspectFinding]:
     """Everything but the handshake. Without `names` the certificate is asked for its own."""
-    chain = pki.certificates(material.pair.certificate)
+    chain = pki.read_certificates(material.pair.certificate)
     if not chain:
         what = "tls.crt holds no certificate" if material.pair.certificate else "there is no tls.crt"
-        yield Finding("certificate", Result.WRONG, what)
+        yield InspectFinding("certificate", Result.WRONG, what)
         return
     certificate = chain[0]
-    stated = pki.names_of(certificate)
-    yield Finding("certificate", Result.OK, described(certificate))
-    yield _judged("key", verify.key_problem(material.pair.key, certificate), "tls.key is the key of tls.crt")
-    yield _judged("names", verify.name_problem(certificate, names), ", ".join(stated) or "none")
-    yield _judged("dates", verify.date_problem(certificate, now), _dates(certificate, now))
+    stated = pki.subject_alternative_names(certificate)
+    yield InspectFinding("certificate", Result.OK, describe(certificate))
+    yield _result("key", verify.key_problem(material.pair.key, certificate), "tls.key is the key of tls.crt")
+    yield _result("names", verify.name_problem(certificate, names), ", ".join(stated) or "none")
+    yield _result("dates", verify.date_problem(certificate, now), _dates(certificate, now))
     name = names[0] if names else next(iter(stated), "")
     yield _authority("ca.crt", material.pair.authority, chain, name, now)
     for hook, bundle in material.bundles.items():
         yield _authority(f"caBundle of {hook}", bundle, chain, name, now)
     if material.following:
-        next_chain = pki.certificates(material.following.certificate)
-        yield Finding("next", Result.NOTE, described(next_chain[0]) if next_chain else "next.crt holds no certificate")
+        next_chain = pki.read_certificates(material.following.certificate)
+        yield InspectFinding(
+            "next", Result.NOTE, describe(next_chain[0]) if next_chain else "next.crt holds no certificate"
+        )
 
 
-def of_handshake(shaken: Handshake, pair: Pair) -> Finding:
+def handshake_finding(handshake: Handshake, pair: Pair) -> InspectFinding:
     """What a handshake says."""
-    what = f"{shaken.protocol}, {described(shaken.certificate)}"
-    if shaken.refused:
-        return Finding("handshake", Result.WRONG, f"{what}: refused, {shaken.refused}")
-    if shaken.certificate not in pki.certificates(pair.certificate)[:1]:
-        return Finding(
+    what = f"{handshake.protocol}, {describe(handshake.certificate)}"
+    if handshake.refused:
+        return InspectFinding("handshake", Result.WRONG, f"{what}: refused, {handshake.refused}")
+    if handshake.certificate not in pki.read_certificates(pair.certificate)[:1]:
+        return InspectFinding(
             "handshake", Result.NOTE, f"{what}: trusted, but not tls.crt; the server has not reloaded it yet"
         )
-    return Finding("handshake", Result.OK, f"{what}: trusted")
+    return InspectFinding("handshake", Result.OK, f"{what}: trusted")
 
 
-def described(certificate: x509.Certificate) -> str:
+def describe(certificate: x509.Certificate) -> str:
     """A certificate in a few words."""
-    return f"{pki.fingerprint(certificate)}, until {timestamp(certificate.not_valid_after_utc)}"
+    return f"{pki.short_fingerprint(certificate)}, until {timestamp(certificate.not_valid_after_utc)}"
 
 
-def _judged(check: str, problem: str | None, good: str) -> Finding:
-    return Finding(check, Result.WRONG, problem) if problem else Finding(check, Result.OK, good)
+def _result(check: str, problem: str | None, good: str) -> InspectFinding:
+    return InspectFinding(check, Result.WRONG, problem) if problem else InspectFinding(check, Result.OK, good)
 
 
 def _dates(certificate: x509.Certificate, now: datetime) -> str:
@@ -99,13 +101,15 @@ def _left(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _authority(check: str, bundle: bytes, chain: Sequence[x509.Certificate], name: str, now: datetime) -> Finding:
-    authorities = pki.certificates(bundle)
+def _authority(
+    check: str, bundle: bytes, chain: Sequence[x509.Certificate], name: str, now: datetime
+) -> InspectFinding:
+    authorities = pki.read_certificates(bundle)
     verifying = [each for each in authorities if verify.verifies(each, chain, name, now)]
-    others = ", ".join(f"{pki.fingerprint(each)}" for each in authorities if each not in verifying)
+    others = ", ".join(f"{pki.short_fingerprint(each)}" for each in authorities if each not in verifying)
     if verifying:
         beside = f"; beside it {others}" if others else ""
-        return Finding(check, Result.OK, f"{pki.fingerprint(verifying[0])} verifies tls.crt{beside}")
+        return InspectFinding(check, Result.OK, f"{pki.short_fingerprint(verifying[0])} verifies tls.crt{beside}")
     if not authorities:
-        return Finding(check, Result.WRONG, f"{'no certificate in it' if bundle else 'it is empty'}")
-    return Finding(check, Result.WRONG, f"nothing in it verifies tls.crt: {others}")
+        return InspectFinding(check, Result.WRONG, f"{'no certificate in it' if bundle else 'it is empty'}")
+    return InspectFinding(check, Result.WRONG, f"nothing in it verifies tls.crt: {others}")

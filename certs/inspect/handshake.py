@@ -27,7 +27,7 @@ class Handshake(Struct, frozen=True):
     refused: str | None
 
 
-def shake(address: Address, name: str, authorities: bytes) -> Handshake:
+def shake_hands(address: Address, name: str, authorities: bytes) -> Handshake:
     """Shake hands as somebody who trusts these authorities and asks for that name.
 
     Raises:
@@ -35,7 +35,7 @@ def shake(address: Address, name: str, authorities: bytes) -> Handshake:
     """
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     refused: str | None = "there is no authority to trust"
-    readable = pki.pem(pki.certificates(authorities))
+    readable = pki.pem(pki.read_certificates(authorities))
     try:
         if readable:
             trust.load_verify_locations(cadata=readable.decode())

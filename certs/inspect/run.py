@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from certs.errors import UserError
 from certs.inspect import findings
-from certs.inspect.findings import Finding, Material, Result
-from certs.inspect.handshake import Unreachable, shake
+from certs.inspect.findings import InspectFinding, Material, Result
+from certs.inspect.handshake import Unreachable, shake_hands
 from certs.rotation.state import CURRENT_KEYS
 from certs.settings import Address
 from certs.x509.pki import Pair
@@ -25,7 +25,7 @@ class CantRead(UserError):
     """The files can't be read."""
 
 
-class Subject(Struct, frozen=True, kw_only=True):
+class Inspection(Struct, frozen=True, kw_only=True):
     """What is inspected.
 
     `names`: what the certificate must be for; none where it may be for anything. `address`: where to shake hands, None
@@ -38,7 +38,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     asked: bool
 
 
-def run(subject: Subject, *, output: str, stdout: TextIO) -> int:
+def run(subject: Inspection, *, output: str, stdout: TextIO) -> int:
     """Print what is found. Returns the exit code: 0, or 1 where something is wrong."""
     found = list(findings.findings(subject.material, subject.names, datetime.now(UTC)))
     if subject.address or subject.material.bundles:
@@ -67,24 +67,26 @@ def read_directory(directory: Path) -> Material:
     return Material(pair=Pair(*contents))
 
 
-def _handshake(subject: Subject) -> Finding:
+def _handshake(subject: Inspection) -> InspectFinding:
     advice = "forward a port to it (kubectl port-forward), and name that with --connect"
     address, names = subject.address, subject.names
     if address is None:
-        return Finding("handshake", Result.NOTE, f"not tried: the Service has no address that can be seen; {advice}")
+        return InspectFinding(
+            "handshake", Result.NOTE, f"not tried: the Service has no address that can be seen; {advice}"
+        )
     try:
-        shaken = shake(address, names[0] if names else address.host, subject.material.trusted)
+        handshake = shake_hands(address, names[0] if names else address.host, subject.material.trusted)
     except Unreachable as error:
         if subject.asked:
-            return Finding("handshake", Result.WRONG, str(error))
-        return Finding("handshake", Result.NOTE, f"the Service can't be reached from here ({error}); {advice}")
-    return findings.of_handshake(shaken, subject.material.pair)
+            return InspectFinding("handshake", Result.WRONG, str(error))
+        return InspectFinding("handshake", Result.NOTE, f"the Service can't be reached from here ({error}); {advice}")
+    return findings.handshake_finding(handshake, subject.material.pair)
 
 
-def _json(found: Sequence[Finding], *, good: bool) -> str:
+def _json(found: Sequence[InspectFinding], *, good: bool) -> str:
     return msgspec.json.format(msgspec.json.encode({"good": good, "findings": found})).decode() + "\n"
 
 
-def _table(found: Sequence[Finding]) -> str:
+def _table(found: Sequence[InspectFinding]) -> str:
     width = max(len(each.check) for each in found)
     return "".join(f"{each.result:<5}  {each.check:<{width}}  {each.detail}\n" for each in found)

@@ -24,7 +24,7 @@ from certs.x509 import pki
 OTHERS_AT_MOST: Final = 32  # a rotation leaves one behind; etcd and every API server carry them all
 
 
-class Because(StrEnum):
+class ChangeReason(StrEnum):
     """Why an authority is added, dropped or about to leave."""
 
     SERVED = "it verifies the certificate that servers mount"
@@ -39,11 +39,11 @@ class Change(Struct, frozen=True, omit_defaults=True):
     """One authority, and why it is added, dropped or marked. `until`: when it will leave."""
 
     authority: str
-    because: Because
+    because: ChangeReason
     until: datetime | None = None
 
 
-class NeedObjects(Struct, frozen=True, kw_only=True):
+class BundleNeeds(Struct, frozen=True, kw_only=True):
     """What the Secret asks of the bundle.
 
     `needed`: what verifies its pairs. `previous`: what was published when a pair was last staged or put in place, and
@@ -51,7 +51,7 @@ class NeedObjects(Struct, frozen=True, kw_only=True):
     take; where it is not, they may serve any.
     """
 
-    needed: Mapping[x509.Certificate, Because]
+    needed: Mapping[x509.Certificate, ChangeReason]
     previous: Sequence[x509.Certificate] = ()
     placed_at: datetime | None = None
     someone_serves: bool = True
@@ -73,9 +73,9 @@ class Bundle(Struct, frozen=True, kw_only=True):
     next_change: datetime | None
 
     @property
-    def mends(self) -> bool:
+    def is_repair(self) -> bool:
         """It puts right what nobody has planned."""
-        return self.tidied or any(each.because is not Because.NEXT for each in self.added)
+        return self.tidied or any(each.because is not ChangeReason.NEXT for each in self.added)
 
     @property
     def text(self) -> bytes:
@@ -84,20 +84,20 @@ class Bundle(Struct, frozen=True, kw_only=True):
 
 
 class _Rules(Struct, frozen=True):
-    needs: NeedObjects
+    needs: BundleNeeds
     retire: timedelta
     now: datetime
     everywhere: frozenset[x509.Certificate]
     somewhere: frozenset[x509.Certificate]
 
-    def fate(self, authority: x509.Certificate, mark: Mark | None) -> Mark | Because:
+    def fate(self, authority: x509.Certificate, mark: Mark | None) -> Mark | ChangeReason:
         """The mark with which it is carried, or why it is not. A mark of a time to come is somebody's wrong clock."""
         if mark and mark.since > self.now:
             mark = None
         role = mark.role if mark else None
         needed = authority in self.needs.needed
         if not needed and self.now >= authority.not_valid_after_utc:
-            return Because.EXPIRED
+            return ChangeReason.EXPIRED
         if needed or not self.needs.someone_serves:
             stays = mark and role is Role.NEEDED and authority in self.everywhere
             return mark if mark and stays else Mark(Role.NEEDED, self.now)
@@ -105,46 +105,46 @@ class _Rules(Struct, frozen=True):
             mark, role = Mark(Role.LEAVING, self.needs.placed_at or self.now), Role.LEAVING
         if not mark or role is Role.NEEDED:
             return Mark(Role.LEAVING, self.now)
-        return Because.RETIRED if self.now >= mark.since + self.retire else mark
+        return ChangeReason.RETIRED if self.now >= mark.since + self.retire else mark
 
 
-def plan(configuration: Configuration, needs: NeedObjects, retire: timedelta, now: datetime) -> Bundle:
+def plan(configuration: Configuration, needs: BundleNeeds, retire: timedelta, now: datetime) -> Bundle:
     """The bundle as it should be now."""
-    read = [pki.certificates(hook.bundle) for hook in configuration.hooks]
-    there = list(dict.fromkeys(authority for authorities in read for authority in authorities))
-    everywhere = frozenset(each for each in there if all(each in authorities for authorities in read))
-    rules = _Rules(needs, retire, now, everywhere, frozenset(there))
-    candidates = dict.fromkeys([*there, *needs.needed, *needs.previous])
-    fates = {each: rules.fate(each, configuration.marks.get(pki.fingerprint(each))) for each in candidates}
+    read = [pki.read_certificates(webhook.bundle) for webhook in configuration.webhooks]
+    existing = list(dict.fromkeys(authority for authorities in read for authority in authorities))
+    everywhere = frozenset(each for each in existing if all(each in authorities for authorities in read))
+    rules = _Rules(needs, retire, now, everywhere, frozenset(existing))
+    candidates = dict.fromkeys([*existing, *needs.needed, *needs.previous])
+    fates = {each: rules.fate(each, configuration.marks.get(pki.short_fingerprint(each))) for each in candidates}
     for excess in _excess(
         [each for each, fate in fates.items() if isinstance(fate, Mark) and each not in needs.needed]
     ):
-        fates[excess] = Because.TOO_MANY
+        fates[excess] = ChangeReason.TOO_MANY
     carried = {each: fate for each, fate in fates.items() if isinstance(fate, Mark)}
-    marks = {pki.fingerprint(each): mark for each, mark in carried.items()}
+    marks = {pki.short_fingerprint(each): mark for each, mark in carried.items()}
     text = pki.pem(carried)
     return Bundle(
         authorities=tuple(carried),
         marks=marks,
-        differs=marks != configuration.marks or any(hook.bundle != text for hook in configuration.hooks),
+        differs=marks != configuration.marks or any(webhook.bundle != text for webhook in configuration.webhooks),
         added=tuple(
-            Change(pki.fingerprint(each), needs.needed.get(each, Because.WAS_SERVED))
+            Change(pki.short_fingerprint(each), needs.needed.get(each, ChangeReason.WAS_SERVED))
             for each in carried
             if each not in everywhere
         ),
         dropped=tuple(
-            Change(pki.fingerprint(each), fate)
+            Change(pki.short_fingerprint(each), fate)
             for each, fate in fates.items()
-            if isinstance(fate, Because) and each in rules.somewhere
+            if isinstance(fate, ChangeReason) and each in rules.somewhere
         ),
         leaving=tuple(
-            Change(pki.fingerprint(each), Because.WAS_SERVED, mark.since + retire)
+            Change(pki.short_fingerprint(each), ChangeReason.WAS_SERVED, mark.since + retire)
             for each, mark in carried.items()
-            if mark.role is Role.LEAVING and configuration.marks.get(pki.fingerprint(each)) != mark
+            if mark.role is Role.LEAVING and configuration.marks.get(pki.short_fingerprint(each)) != mark
         ),
         tidied=any(
-            hook.bundle and hook.bundle != pki.pem(dict.fromkeys(authorities))
-            for hook, authorities in zip(configuration.hooks, read, strict=True)
+            webhook.bundle and webhook.bundle != pki.pem(dict.fromkeys(authorities))
+            for webhook, authorities in zip(configuration.webhooks, read, strict=True)
         ),
         next_change=min(_ends(carried, needs, retire), default=None),
     )
@@ -156,7 +156,7 @@ def _excess(others: Sequence[x509.Certificate]) -> Iterable[x509.Certificate]:
     return newest_first[OTHERS_AT_MOST:]
 
 
-def _ends(carried: Mapping[x509.Certificate, Mark], needs: NeedObjects, retire: timedelta) -> Iterable[datetime]:
+def _ends(carried: Mapping[x509.Certificate, Mark], needs: BundleNeeds, retire: timedelta) -> Iterable[datetime]:
     for authority, mark in carried.items():
         if mark.role is Role.LEAVING:
             yield mark.since + retire

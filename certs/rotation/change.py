@@ -9,8 +9,8 @@ from typing import Any, assert_never
 from msgspec import Struct
 
 from certs.rotation import state
-from certs.rotation.plan import Create, Issue, Policy, Promote, Publish, Stage, Unstage, Write
-from certs.rotation.state import State
+from certs.rotation.plan import Create, Issue, Promote, Publish, RotationPolicy, Stage, Unstage, Write
+from certs.rotation.state import ClusterState
 from certs.x509 import pki
 
 
@@ -36,24 +36,24 @@ class PatchConfiguration(Struct, frozen=True):
 Change = CreateSecret | PatchSecret | PatchConfiguration
 
 
-def change(step: Write, seen: State, policy: Policy, now: datetime) -> Change:
+def change(step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> Change:
     """What to write, for a step that was planned from `seen`."""
     if isinstance(step, Publish):
-        return PatchConfiguration(state.configuration_change(seen.configuration, step.bundle.text, step.bundle.marks))
+        return PatchConfiguration(state.configuration_patch(seen.configuration, step.bundle.text, step.bundle.marks))
     if seen.secret is None or isinstance(step, Create):
         return CreateSecret()
     match step:
         case Issue():
             pair = pki.issue(policy.names, now=now, lifetime=policy.lifetime)
-            return PatchSecret(state.secret_change(seen.secret, current=pair, placed_at=now))
+            return PatchSecret(state.secret_patch(seen.secret, current=pair, placed_at=now))
         case Stage(previous=previous):
             pair = pki.issue(policy.names, now=now, lifetime=policy.lifetime)
-            return PatchSecret(state.secret_change(seen.secret, following=pair, previous=pki.pem(previous)))
+            return PatchSecret(state.secret_patch(seen.secret, following=pair, previous=pki.pem(previous)))
         case Unstage():
-            return PatchSecret(state.secret_change(seen.secret))
+            return PatchSecret(state.secret_patch(seen.secret))
         case Promote(previous=previous):
             return PatchSecret(
-                state.secret_change(seen.secret, current=seen.secret.next, previous=pki.pem(previous), placed_at=now)
+                state.secret_patch(seen.secret, current=seen.secret.next, previous=pki.pem(previous), placed_at=now)
             )
         case _:
             assert_never(step)

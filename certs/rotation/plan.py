@@ -27,13 +27,13 @@ from cryptography import x509
 from msgspec import Struct
 
 from certs.rotation import bundle as bundles
-from certs.rotation.bundle import Because, Bundle, NeedObjects
-from certs.rotation.state import Secret, State
+from certs.rotation.bundle import Bundle, BundleNeeds, ChangeReason
+from certs.rotation.state import ClusterState, Secret
 from certs.x509 import pki, verify
 from certs.x509.verify import Flaw, Servable
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class RotationPolicy(Struct, frozen=True, kw_only=True):
     """How long things take, and for which names; `names[0]` is what API servers ask for.
 
     `renew_before`: a pair is renewed when it has so much of its life left. `propagation`: from a write of the bundle
@@ -85,7 +85,7 @@ class Promote(Struct, frozen=True):
     previous: tuple[x509.Certificate, ...]
 
 
-class Wait(Struct, frozen=True):
+class WaitUntil(Struct, frozen=True):
     """Nothing is to be done until then."""
 
     until: datetime
@@ -93,7 +93,7 @@ class Wait(Struct, frozen=True):
 
 
 Write = Create | Issue | Stage | Unstage | Publish | Promote
-Step = Write | Wait
+RotationStep = Write | WaitUntil
 
 
 class _Seen(Struct, frozen=True):
@@ -109,7 +109,7 @@ class _Seen(Struct, frozen=True):
         return self.next.authority if isinstance(self.next, Servable) else None
 
 
-def next_step(state: State, policy: Policy, now: datetime) -> Step:
+def next_step(state: ClusterState, policy: RotationPolicy, now: datetime) -> RotationStep:
     """The one step to take now."""
     if state.secret is None:
         return Create("the Secret is not there")
@@ -123,13 +123,13 @@ def next_step(state: State, policy: Policy, now: datetime) -> Step:
     nobody_serves = isinstance(seen.current, Flaw) and not others
     if isinstance(seen.next, Flaw):
         return Issue(seen.due) if nobody_serves else Stage(seen.due, others)
-    seen_everywhere = bundle.marks[pki.fingerprint(seen.next.authority)].since + policy.propagation
+    seen_everywhere = bundle.marks[pki.short_fingerprint(seen.next.authority)].since + policy.propagation
     if nobody_serves or now >= seen_everywhere:
         return Promote(seen.due, others)
-    return Wait(seen_everywhere, "API servers have to see the next certificate's authority before it is served")
+    return WaitUntil(seen_everywhere, "API servers have to see the next certificate's authority before it is served")
 
 
-def _look(secret: Secret, policy: Policy, now: datetime) -> _Seen:
+def _look(secret: Secret, policy: RotationPolicy, now: datetime) -> _Seen:
     current = verify.examine(secret.current, policy.names, now)
     following = verify.examine(secret.next, policy.names, now)
     due = current.sentence if isinstance(current, Flaw) else _renewal_due(current, policy, now)
@@ -138,7 +138,7 @@ def _look(secret: Secret, policy: Policy, now: datetime) -> _Seen:
     return _Seen(current, following, due)
 
 
-def renewal(pair: Servable, policy: Policy) -> datetime:
+def renewal(pair: Servable, policy: RotationPolicy) -> datetime:
     """When a pair is to be renewed."""
     return _ends(pair) - policy.renew_before
 
@@ -147,33 +147,33 @@ def _ends(pair: Servable) -> datetime:
     return min(pair.certificate.not_valid_after_utc, pair.authority.not_valid_after_utc)
 
 
-def _renewal_due(pair: Servable, policy: Policy, now: datetime) -> str | None:
+def _renewal_due(pair: Servable, policy: RotationPolicy, now: datetime) -> str | None:
     if now < renewal(pair, policy):
         return None
     return f"tls.crt is due for renewal: it expires at {verify.timestamp(pair.certificate.not_valid_after_utc)}"
 
 
-def _needs(secret: Secret, seen: _Seen, now: datetime) -> NeedObjects:
+def _needs(secret: Secret, seen: _Seen, now: datetime) -> BundleNeeds:
     needed = {}
     if seen.due and seen.next_authority:
-        needed[seen.next_authority] = Because.NEXT
+        needed[seen.next_authority] = ChangeReason.NEXT
     if isinstance(seen.current, Servable):
-        needed[seen.current.authority] = Because.SERVED
+        needed[seen.current.authority] = ChangeReason.SERVED
     serves = isinstance(seen.current, Servable)
     dated = secret.placed_at and secret.placed_at <= now  # from then on they retire
-    return NeedObjects(
+    return BundleNeeds(
         needed=needed,
-        previous=pki.certificates(secret.previous) if dated or not serves else (),
+        previous=pki.read_certificates(secret.previous) if dated or not serves else (),
         placed_at=secret.placed_at,
         someone_serves=serves,
     )
 
 
-def _at_rest(secret: Secret, seen: _Seen, bundle: Bundle, policy: Policy) -> Step:
+def _at_rest(secret: Secret, seen: _Seen, bundle: Bundle, policy: RotationPolicy) -> RotationStep:
     if secret.next:
         return Unstage("the current certificate is good: no next one is needed")
     assert isinstance(seen.current, Servable)  # noqa: S101 - for the type checker: what is not is due
     renew = renewal(seen.current, policy)
     if bundle.next_change and bundle.next_change < renew:
-        return Wait(bundle.next_change, "an authority leaves the bundle then")
-    return Wait(renew, "the certificate is good until it is renewed")
+        return WaitUntil(bundle.next_change, "an authority leaves the bundle then")
+    return WaitUntil(renew, "the certificate is good until it is renewed")

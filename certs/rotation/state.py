@@ -55,7 +55,7 @@ class Secret(Struct, frozen=True, kw_only=True):
     placed_at: datetime | None = None
 
 
-class Hook(Struct, frozen=True):
+class MutatingWebhook(Struct, frozen=True):
     """One webhook of the configuration."""
 
     name: str
@@ -66,12 +66,12 @@ class Configuration(Struct, frozen=True, kw_only=True):
     """The MutatingWebhookConfiguration. `raw` is what the API server sent: whatever we do not know stays in it."""
 
     version: str
-    hooks: tuple[Hook, ...]
+    webhooks: tuple[MutatingWebhook, ...]
     marks: Mapping[str, Mark]
     raw: Mapping[str, Any]
 
 
-class State(Struct, frozen=True):
+class ClusterState(Struct, frozen=True):
     """Both; None for a Secret that is not there."""
 
     secret: Secret | None
@@ -95,16 +95,16 @@ def read_configuration(raw: Mapping[str, Any]) -> Configuration:
     """The MutatingWebhookConfiguration as the API server's JSON has it."""
     return Configuration(
         version=raw["metadata"]["resourceVersion"],
-        hooks=tuple(
-            Hook(hook["name"], _decoded(hook["clientConfig"].get("caBundle") or ""))
-            for hook in raw.get("webhooks") or ()
+        webhooks=tuple(
+            MutatingWebhook(webhook["name"], _decoded(webhook["clientConfig"].get("caBundle") or ""))
+            for webhook in raw.get("webhooks") or ()
         ),
         marks=_marks((raw["metadata"].get("annotations") or {}).get(MARKS, "")),
         raw=raw,
     )
 
 
-def secret_change(
+def secret_patch(
     secret: Secret,
     *,
     current: Pair | None = None,
@@ -127,19 +127,21 @@ def secret_change(
     return {"metadata": metadata, "data": {key: _encoded(value) if value else None for key, value in values.items()}}
 
 
-def configuration_change(configuration: Configuration, bundle: bytes, marks: Mapping[str, Mark]) -> dict[str, Any]:
+def configuration_patch(configuration: Configuration, bundle: bytes, marks: Mapping[str, Mark]) -> dict[str, Any]:
     """A JSON merge patch of the configuration: this bundle for every webhook of it, and these marks.
 
     A merge patch replaces a list whole, so the webhooks are sent as they were read; the resourceVersion guards them.
     """
     text = base64.b64encode(bundle).decode()
-    hooks: Sequence[Mapping[str, Any]] = configuration.raw.get("webhooks") or ()
+    webhooks: Sequence[Mapping[str, Any]] = configuration.raw.get("webhooks") or ()
     return {
         "metadata": {
             "resourceVersion": configuration.version,
             "annotations": {MARKS: msgspec.json.encode(marks).decode()},
         },
-        "webhooks": [{**hook, "clientConfig": {**hook["clientConfig"], "caBundle": text}} for hook in hooks],
+        "webhooks": [
+            {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": text}} for webhook in webhooks
+        ],
     }
 
 

@@ -89,7 +89,7 @@ def issue(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
     )
 
 
-def certificates(text: bytes) -> list[x509.Certificate]:
+def read_certificates(text: bytes) -> list[x509.Certificate]:
     """Every certificate that can be read in a text, as Go's AppendCertsFromPEM: what is none is passed over."""
     found = []
     for block in _CERTIFICATE.findall(text):
@@ -107,12 +107,12 @@ def pem(chosen: Iterable[x509.Certificate]) -> bytes:
     return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chosen)
 
 
-def fingerprint(certificate: x509.Certificate) -> str:
+def short_fingerprint(certificate: x509.Certificate) -> str:
     """What a certificate is called in logs and in our notes: the start of its SHA-256."""
     return certificate.fingerprint(hashes.SHA256()).hex()[:_SHOWN_HEX]
 
 
-def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
+def subject_alternative_names(certificate: x509.Certificate) -> tuple[str, ...]:
     """The DNS names and addresses that a certificate is for."""
     try:
         stated = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -36,14 +36,14 @@ def examine(pair: Pair, names: Sequence[str], now: datetime) -> Servable | Flaw:
     """Judge a pair for these names, the first of which is what callers ask for."""
     if not pair:
         return Flaw("there is none")
-    found = pki.certificates(pair.certificate)
+    found = pki.read_certificates(pair.certificate)
     if not found:
         return Flaw("tls.crt holds no certificate")
     certificate = found[0]
     wrong = key_problem(pair.key, certificate) or date_problem(certificate, now) or name_problem(certificate, names)
     if wrong:
         return Flaw(wrong)
-    for authority in pki.certificates(pair.authority):
+    for authority in pki.read_certificates(pair.authority):
         if verifies(authority, found, names[0], now):
             return Servable(certificate, authority)
     return Flaw("nothing in ca.crt verifies tls.crt")
@@ -71,7 +71,7 @@ def date_problem(certificate: x509.Certificate, now: datetime) -> str | None:
 
 def name_problem(certificate: x509.Certificate, names: Sequence[str]) -> str | None:
     """Which names a certificate should have and has not."""
-    missing = [name for name in names if name not in pki.names_of(certificate)]
+    missing = [name for name in names if name not in pki.subject_alternative_names(certificate)]
     return f"tls.crt is not for {', '.join(missing)}" if missing else None
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
+from support.control_plane.certs_install import CONFIGURATION, CertsInstall
 from support.control_plane.installed import NAME
-from support.control_plane.kept import CONFIGURATION, Kept
 from support.control_plane.kube_api import Api, ApiError, Object
 
 from certs.rotation import state
@@ -57,7 +57,7 @@ LIST: Final[dict[str, Callable[[Webhooks], Webhooks]]] = {
 class Confined:
     """The install on one API server, as the admin and as the keeper's account see it."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: CertsInstall) -> None:
         self.bundle = kept.plane.ca_pem
         self.admin, self.keeper = kept.api, kept.plane.as_user(kept.account)
         kept.until(lambda: self.told(self.keeper, {"metadata": {"labels": {"changed": "true"}}}) is not None)
@@ -88,7 +88,7 @@ class Confined:
 def confined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confined]:
     """On the newest and on the oldest Kubernetes that we build."""
     install = request.getfixturevalue("installed" if request.param == "newest" else "installed_on_old")
-    with Kept(install.plane, tmp_path_factory.mktemp("confined"), install.port) as kept:
+    with CertsInstall(install.plane, tmp_path_factory.mktemp("confined"), install.port) as kept:
         yield Confined(kept)
 
 
@@ -144,7 +144,7 @@ def test_the_keeper_may_change_no_metadata(metadata: dict[str, Any], reason: str
 def test_the_keeper_may_change_what_it_keeps(confined: Confined) -> None:
     """With what is there, and what it adds and takes away again: caBundle of each webhook, and its annotation."""
     seen = state.read_configuration(confined.keeper.get(CONFIGURATION))
-    written = confined.keeper.patch(CONFIGURATION, state.configuration_change(seen, confined.bundle, {}))
+    written = confined.keeper.patch(CONFIGURATION, state.configuration_patch(seen, confined.bundle, {}))
     assert written["metadata"]["annotations"] == MARKS
     assert [hook.bundle for hook in state.read_configuration(written).hooks] == [confined.bundle] * 2
     bare = [{**hook, "clientConfig": {"service": hook["clientConfig"]["service"]}} for hook in written["webhooks"]]

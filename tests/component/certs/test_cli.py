@@ -86,7 +86,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
         pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
         assert isinstance(verify.examine(pair, name.split(","), datetime.now(UTC)), verify.Servable)
         assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
-        assert pki.names_of(pki.certificates(pair.certificate)[0]) == tuple(name.split(","))
+        assert pki.subject_alternative_names(pki.read_certificates(pair.certificate)[0]) == tuple(name.split(","))
         (directory / "tls.key").chmod(0o644)
     assert capsys.readouterr().out.count("ca.crt that verifies it") == 2
 

@@ -18,7 +18,7 @@ from support.fakes.certs_cluster import DAY, NAMES
 
 from certs import cli
 from certs.inspect import findings, run
-from certs.inspect.findings import Finding, Material, Result
+from certs.inspect.findings import InspectFinding, Material, Result
 from certs.settings import Address
 from certs.x509 import pki
 from certs.x509.pki import NO_PAIR, Pair
@@ -108,17 +108,19 @@ def serving(pair: Pair, directory: Path) -> Iterator[Address]:
         thread.join()
 
 
-def handshake(served: Pair, shown: Material, directory: Path) -> Finding:
+def handshake(served: Pair, shown: Material, directory: Path) -> InspectFinding:
     """What is found where a server serves one pair, and the cluster shows another."""
     with serving(served, directory) as address:
-        return run._handshake(run.Subject(material=shown, names=NAMES, address=address, asked=True))
+        return run._handshake(run.Inspection(material=shown, names=NAMES, address=address, asked=True))
 
 
 def test_a_handshake_that_an_api_server_would_take_is_good(tmp_path: Path) -> None:
     """With what it got."""
     found = handshake(GOOD, live(GOOD, OTHER.authority + b"garbage\n" + GOOD.authority), tmp_path)
     assert found.result is Result.OK
-    assert found.detail.startswith(f"TLSv1.3, {pki.fingerprint(pki.certificates(GOOD.certificate)[0])}, until ")
+    assert found.detail.startswith(
+        f"TLSv1.3, {pki.short_fingerprint(pki.read_certificates(GOOD.certificate)[0])}, until "
+    )
 
 
 def test_a_server_that_has_not_reloaded_is_a_note(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_a_handshake_that_an_api_server_would_refuse_is_wrong(
     found = handshake(served, live(GOOD, served.authority if bundle is None else bundle), tmp_path)
     assert found.result is Result.WRONG
     assert why in found.detail
-    assert pki.fingerprint(pki.certificates(served.certificate)[0]) in found.detail
+    assert pki.short_fingerprint(pki.read_certificates(served.certificate)[0]) in found.detail
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_a_server_that_is_not_reached_is_wrong_only_where_one_was_named(
     words: str,
 ) -> None:
     """From a laptop the Service can't be reached, and nothing is wrong with that."""
-    subject = run.Subject(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
+    subject = run.Inspection(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
     found = run._handshake(subject)
     assert found.result is result
     assert words in found.detail
@@ -190,6 +192,6 @@ def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as who may read it"):
         run.read_directory(tmp_path)
     output = io.StringIO()
-    subject = run.Subject(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
+    subject = run.Inspection(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
     assert run.run(subject, output="text", stdout=output) == 1
     assert output.getvalue() == "wrong  certificate  there is no tls.crt\n"

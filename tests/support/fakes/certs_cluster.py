@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from certs.rotation import plan, state
 from certs.rotation.change import Change, CreateSecret, PatchSecret, change
-from certs.rotation.plan import Policy
-from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, State
+from certs.rotation.plan import RotationPolicy
+from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, ClusterState
 from certs.x509 import pki
 from certs.x509.pki import Pair
 
@@ -19,7 +19,7 @@ NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
 DAY: Final = timedelta(days=1)
 NAMES: Final = pki.service_names("kubevirt-coschedule", "kubevirt-coschedule", "cluster.local")
-POLICY: Final = Policy(
+POLICY: Final = RotationPolicy(
     names=NAMES,
     lifetime=30 * DAY,
     renew_before=10 * DAY,
@@ -39,7 +39,7 @@ def pair(*, at: datetime = NOW, lifetime: timedelta = POLICY.lifetime, names: Se
 
 def authority(issued: Pair) -> str:
     """What the authority of a pair is called in notes."""
-    return pki.fingerprint(pki.certificates(issued.authority)[0])
+    return pki.short_fingerprint(pki.read_certificates(issued.authority)[0])
 
 
 def secret(
@@ -95,10 +95,10 @@ class MemoryCluster:
         self.writes: list[Change] = []
         self._version = 1
 
-    def state(self) -> State:
+    def state(self) -> ClusterState:
         """What a keeper reads now."""
         found = state.read_secret(copy.deepcopy(self.secret)) if self.secret else None
-        return State(found, state.read_configuration(copy.deepcopy(self.configuration)))
+        return ClusterState(found, state.read_configuration(copy.deepcopy(self.configuration)))
 
     def apply(self, written: Change) -> None:
         """One write.
@@ -131,7 +131,7 @@ class MemoryCluster:
     @property
     def bundles(self) -> list[bytes]:
         """The caBundle of each webhook."""
-        return [hook.bundle for hook in self.state().configuration.hooks]
+        return [hook.bundle for hook in self.state().configuration.webhooks]
 
     def _patched(self, old: dict[str, Any] | None, body: Mapping[str, Any]) -> dict[str, Any]:
         if old is None or body["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"]:
@@ -157,8 +157,8 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def next_change(seen: State, now: datetime) -> Change:
+def next_change(seen: ClusterState, now: datetime) -> Change:
     """What a keeper would write."""
     step = plan.next_step(seen, POLICY, now)
-    assert not isinstance(step, plan.Wait), step
+    assert not isinstance(step, plan.WaitUntil), step
     return change(step, seen, POLICY, now)

@@ -20,8 +20,8 @@ from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflic
 
 from certs.rotation import plan
 from certs.rotation.change import change
-from certs.rotation.plan import Wait
-from certs.rotation.state import State
+from certs.rotation.plan import WaitUntil
+from certs.rotation.state import ClusterState
 from certs.x509 import verify
 from certs.x509.pki import NO_PAIR, Pair
 from certs.x509.verify import Servable
@@ -40,7 +40,7 @@ class Rotations(RuleBasedStateMachine):
         super().__init__()
         self.now = NOW
         self.cluster = MemoryCluster(None, certs_cluster.configuration(b""))
-        self.planned: dict[int, tuple[datetime, State, plan.Step]] = {}
+        self.planned: dict[int, tuple[datetime, ClusterState, plan.RotationStep]] = {}
         self.excused_until = NOW
         self.edited_at = NOW - DAY
         self.served: list[tuple[datetime, Pair]] = []  # when it became the newest servable pair
@@ -62,7 +62,7 @@ class Rotations(RuleBasedStateMachine):
     def act(self, keeper: int) -> None:
         """It writes what it has planned, unless somebody was faster; or it was killed, and never does."""
         at, state, step = self.planned.pop(keeper, (NOW, None, None))
-        if step is None or state is None or isinstance(step, Wait) or self.now - at > WATCH_SECONDS:
+        if step is None or state is None or isinstance(step, WaitUntil) or self.now - at > WATCH_SECONDS:
             return
         try:
             self.cluster.apply(change(step, state, POLICY, at))
@@ -76,7 +76,7 @@ class Rotations(RuleBasedStateMachine):
         for _ in range(TURNS_AT_MOST):
             state = self.cluster.state()
             step = plan.next_step(state, POLICY, self.now)
-            if isinstance(step, Wait):
+            if isinstance(step, WaitUntil):
                 assert step.until > self.now
                 return
             self.cluster.apply(change(step, state, POLICY, self.now))
@@ -90,7 +90,7 @@ class Rotations(RuleBasedStateMachine):
         while self.now < end:
             self.settle()
             step = plan.next_step(self.cluster.state(), POLICY, self.now)
-            assert isinstance(step, Wait)
+            assert isinstance(step, WaitUntil)
             self.now = min(step.until, end)
 
     @rule(span=jumps)
@@ -190,7 +190,7 @@ class Rotations(RuleBasedStateMachine):
         for _ in range(TURNS_AT_MOST):
             self.settle()
             step = plan.next_step(self.cluster.state(), POLICY, self.now)
-            assert isinstance(step, Wait)
+            assert isinstance(step, WaitUntil)
             if step.until > self.now + POLICY.retire:
                 break
             self.now = step.until

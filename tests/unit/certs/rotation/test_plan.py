@@ -10,7 +10,7 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, MemoryCluster, authority, configuration, secret
 
 from certs.rotation import change, plan
-from certs.rotation.plan import Create, Issue, Promote, Publish, Stage, Step, Unstage, Wait
+from certs.rotation.plan import Create, Issue, Promote, Publish, RotationStep, Stage, Unstage, WaitUntil
 from certs.x509.pki import Pair
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
@@ -23,7 +23,7 @@ WRONG_KEY = Pair(FRESH.certificate, STRANGER.key, FRESH.authority)
 DUE = "tls.crt is due for renewal: it expires at 2026-11-30T12:00:00Z"
 
 
-def step(secret: dict[str, Any] | None, configuration: dict[str, Any], now: datetime = NOW) -> Step:
+def step(secret: dict[str, Any] | None, configuration: dict[str, Any], now: datetime = NOW) -> RotationStep:
     """The step for what these objects show."""
     return plan.next_step(MemoryCluster(secret, configuration).state(), POLICY, now)
 
@@ -53,7 +53,7 @@ def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW
         pytest.param((secret(WRONG_KEY), configuration(b"")), Issue("tls.key is not the key of tls.crt"), id="torn"),
         pytest.param(
             (secret(FRESH), carried(FRESH)),
-            Wait(RENEWAL, "the certificate is good until it is renewed"),
+            WaitUntil(RENEWAL, "the certificate is good until it is renewed"),
             id="good",
         ),
         pytest.param(
@@ -63,12 +63,12 @@ def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW
         ),
         pytest.param(
             (secret(FRESH), carried(FRESH, leaving=(OLD,), since=NOW - 60 * SECOND)),
-            Wait(NOW - 60 * SECOND + POLICY.retire, "an authority leaves the bundle then"),
+            WaitUntil(NOW - 60 * SECOND + POLICY.retire, "an authority leaves the bundle then"),
             id="leaving",
         ),
     ],
 )
-def test_a_state_has_a_step_and_a_reason(objects: Any, expected: Step) -> None:
+def test_a_state_has_a_step_and_a_reason(objects: Any, expected: RotationStep) -> None:
     """Steps whose every word is known."""
     assert step(*objects) == expected
 
@@ -158,7 +158,9 @@ def test_where_somebody_may_be_serving_the_next_pair_is_staged_first(current: Pa
         shown.apply(change.change(wanted, shown.state(), POLICY, NOW))
     assert isinstance(wanted, Stage)
     assert wanted.reason == because
-    assert [certs_cluster.pki.fingerprint(each) for each in wanted.previous] == [authority(pair) for pair in published]
+    assert [certs_cluster.pki.short_fingerprint(each) for each in wanted.previous] == [
+        authority(pair) for pair in published
+    ]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_where_somebody_may_be_serving_the_next_pair_is_staged_first(current: Pa
 )
 def test_a_certificate_is_renewed_at_two_thirds_of_its_life(now: datetime, renewed: bool) -> None:  # noqa: FBT001 - a column
     """To the second."""
-    assert isinstance(step(secret(FRESH), carried(FRESH), now), Stage if renewed else Wait)
+    assert isinstance(step(secret(FRESH), carried(FRESH), now), Stage if renewed else WaitUntil)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +184,9 @@ def test_the_next_pair_is_served_when_every_api_server_has_seen_its_authority(
     wanted = step(secret(FRESH, NEXT), carried(FRESH, NEXT, since=RENEWAL), RENEWAL + waited)
     if promoted:
         assert isinstance(wanted, Promote)
-        assert [certs_cluster.pki.fingerprint(each) for each in wanted.previous] == [authority(FRESH)]
+        assert [certs_cluster.pki.short_fingerprint(each) for each in wanted.previous] == [authority(FRESH)]
     else:
-        assert isinstance(wanted, Wait)
+        assert isinstance(wanted, WaitUntil)
         assert wanted.until == RENEWAL + POLICY.propagation
 
 
@@ -197,7 +199,7 @@ def test_an_authority_leaves_when_no_server_can_serve_its_certificate(
 ) -> None:
     """And not a second before."""
     wanted = step(secret(FRESH), carried(FRESH, leaving=(OLD,)), NOW + waited)
-    assert isinstance(wanted, Publish if dropped else Wait)
+    assert isinstance(wanted, Publish if dropped else WaitUntil)
 
 
 def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
@@ -272,11 +274,11 @@ def test_a_rotation_is_five_writes_and_two_waits() -> None:
     while now < RENEWAL + POLICY.propagation + POLICY.retire + SECOND:
         wanted = plan.next_step(shown.state(), POLICY, now)
         story.append(type(wanted))
-        if isinstance(wanted, Wait):
+        if isinstance(wanted, WaitUntil):
             now = wanted.until
         else:
             shown.apply(change.change(wanted, shown.state(), POLICY, now))
-    assert story == [Stage, Publish, Wait, Promote, Publish, Wait, Publish, Wait]
+    assert story == [Stage, Publish, WaitUntil, Promote, Publish, WaitUntil, Publish, WaitUntil]
     assert shown.bundles == [shown.served.authority] * 2
 
 

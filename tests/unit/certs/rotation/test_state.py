@@ -53,7 +53,7 @@ def test_marks_are_read_as_they_are_written() -> None:
     """To the microsecond."""
     marks = {"a": Mark(Role.NEEDED, NOW), "b": Mark(Role.LEAVING, datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC))}
     read = state.read_configuration(configuration(b""))
-    text = state.configuration_change(read, b"", marks)["metadata"]["annotations"][state.MARKS]
+    text = state.configuration_patch(read, b"", marks)["metadata"]["annotations"][state.MARKS]
     assert state.read_configuration(configuration(b"", marks=text)).marks == marks
 
 
@@ -61,5 +61,5 @@ def test_marks_are_read_as_they_are_written() -> None:
 def test_any_garbage_has_a_next_step(bundle: bytes, current: bytes, marks: str) -> None:
     """No content of the two objects stops the keeper."""
     raw = secret(certs_cluster.pki.Pair(current, current, current))
-    seen = state.State(state.read_secret(raw), state.read_configuration(configuration(bundle, marks=marks)))
+    seen = state.ClusterState(state.read_secret(raw), state.read_configuration(configuration(bundle, marks=marks)))
     assert isinstance(plan.next_step(seen, certs_cluster.POLICY, NOW), plan.Publish | plan.Issue)

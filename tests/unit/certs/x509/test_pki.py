@@ -20,7 +20,7 @@ from certs.x509 import pki, verify
 from certs.x509.pki import Pair
 
 ISSUED = certs_cluster.pair()
-LEAF, AUTHORITY = pki.certificates(ISSUED.certificate)[0], pki.certificates(ISSUED.authority)[0]
+LEAF, AUTHORITY = pki.read_certificates(ISSUED.certificate)[0], pki.read_certificates(ISSUED.authority)[0]
 
 
 def extension(certificate: x509.Certificate, kind: type) -> Any:
@@ -31,7 +31,7 @@ def extension(certificate: x509.Certificate, kind: type) -> Any:
 def test_the_names_are_those_of_the_service_and_the_first_is_what_api_servers_ask_for() -> None:
     """kube-apiserver takes `<service>.<namespace>.svc` as server name."""
     assert pki.service_names("web", "ns", "example.org") == ("web.ns.svc", "web", "web.ns", "web.ns.svc.example.org")
-    assert pki.names_of(LEAF) == NAMES
+    assert pki.subject_alternative_names(LEAF) == NAMES
 
 
 def test_a_leaf_may_serve_and_nothing_else() -> None:
@@ -62,7 +62,7 @@ def test_a_pair_is_backdated_and_lives_as_long_as_it_is_told() -> None:
 def test_no_two_pairs_share_a_name_or_a_number_or_a_key() -> None:
     """A verifier that looks for an issuer by name finds one."""
     pairs = [certs_cluster.pair() for _ in range(20)]
-    authorities = [pki.certificates(pair.authority)[0] for pair in pairs]
+    authorities = [pki.read_certificates(pair.authority)[0] for pair in pairs]
     assert len({authority.subject.rfc4514_string() for authority in authorities}) == len(pairs)
     assert len({authority.serial_number for authority in authorities}) == len(pairs)
     assert len({pair.key for pair in pairs}) == len(pairs)
@@ -92,7 +92,11 @@ def test_a_strict_client_refuses_it_without_its_authority(tmp_path: Path) -> Non
 def test_an_address_can_be_a_name(tmp_path: Path) -> None:
     """As on a laptop."""
     issued = pki.issue(["localhost", "127.0.0.1", "::1"], now=datetime.now(UTC), lifetime=DAY)
-    assert pki.names_of(pki.certificates(issued.certificate)[0]) == ("localhost", "127.0.0.1", "::1")
+    assert pki.subject_alternative_names(pki.read_certificates(issued.certificate)[0]) == (
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    )
     shake_hands(issued, issued.authority, "127.0.0.1", tmp_path)
 
 
@@ -128,7 +132,7 @@ def test_reading_passes_over_whatever_is_no_certificate() -> None:
     """As Go does; a bundle with a damaged certificate in it still counts for the others."""
     damaged = ISSUED.authority.replace(b"MII", b"MIX", 1)
     text = b"\x00garbage\n" + damaged + ISSUED.key + ISSUED.authority.replace(b"\n", b"\r\n") + ISSUED.certificate[:80]
-    assert pki.certificates(text) == [AUTHORITY]
+    assert pki.read_certificates(text) == [AUTHORITY]
 
 
 def shake_hands(pair: Pair, trusted: bytes, name: str, directory: Path) -> None:

@@ -13,7 +13,7 @@ from msgspec import structs
 from support.drivers.logging_here import logging_as_before
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
-from support.fakes.certs_keeper import Killed, Objects, Said, keep
+from support.fakes.certs_controller import Killed, Objects, Said, keep
 
 from certs import log
 from certs.connection import BadKubeconfig
@@ -97,7 +97,7 @@ async def test_trouble_is_said_once_and_tried_again() -> None:
         "no permission",
     ]
     assert said.messages[2] == "both objects can be read again"
-    assert keeper.status.troubles == 7
+    assert keeper.status.errors == 7
     assert all(0.25 <= pause <= 15 for pause in objects.pauses)
     assert objects.pauses[0] < objects.pauses[3] < objects.pauses[5]
 
@@ -139,7 +139,7 @@ async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
     objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
     times = iter([NOW, NOW, NOW + 11 * SECOND])
     keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
-    await keeper.turn(objects)
+    await keeper.reconcile(objects)
     assert objects.cluster.writes == []
 
 
@@ -150,7 +150,7 @@ async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> 
 
     keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
     for _ in range(20):
-        await keeper.turn(objects)
+        await keeper.reconcile(objects)
         objects.cluster.edit_configuration(configuration(b""))
     assert objects.pauses == [5.0]
     assert said.messages[-1].startswith("what is written does not last")
@@ -179,15 +179,15 @@ def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
     status = Controller(
         Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
     ).status
-    assert health.alive(status, NOW)[0] == 200
-    assert health.ready(status) == (503, "nothing was read yet")
-    status = structs.replace(status, turned_at=NOW, problem=None)
-    assert health.alive(status, NOW + 3 * LOOK_EVERY)[0] == 200
-    assert health.alive(status, NOW + 3 * LOOK_EVERY + SECOND) == (
+    assert health.liveness(status, NOW)[0] == 200
+    assert health.readiness(status) == (503, "nothing was read yet")
+    status = structs.replace(status, reconciled_at=NOW, problem=None)
+    assert health.liveness(status, NOW + 3 * LOOK_EVERY)[0] == 200
+    assert health.liveness(status, NOW + 3 * LOOK_EVERY + SECOND) == (
         503,
         "the loop has not gone round since 2026-11-21T12:00:00Z",
     )
-    assert health.ready(status) == (200, "ok")
+    assert health.readiness(status) == (200, "ok")
 
 
 async def test_metrics_tell_the_expiry_and_what_was_done() -> None:

@@ -16,7 +16,7 @@ from support.fakes.certs_cluster import POLICY, MemoryCluster
 from certs.cluster import ApiError, Conflict
 from certs.controller.reconciler import Controller
 from certs.rotation.change import Change
-from certs.rotation.state import State
+from certs.rotation.state import ClusterState
 
 
 class Killed(Exception):
@@ -41,7 +41,7 @@ class Objects:
         self.pauses.append(seconds)
         await asyncio.sleep(0)
 
-    async def read(self) -> State:
+    async def read(self) -> ClusterState:
         """Both, or what is in the way."""
         if self.problem:
             raise ApiError(self.problem.pop(0))
@@ -62,7 +62,7 @@ class Objects:
         if kill == "after":
             raise Killed
 
-    async def changed(self, seen: State, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
         """Nothing changes; time passes."""
         if self.unwatched:
             raise ApiError(self.unwatched.pop(0))

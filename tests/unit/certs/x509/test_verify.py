@@ -28,7 +28,7 @@ def test_a_good_pair_can_be_served() -> None:
     """And is verified by the one in ca.crt that verifies it, wherever it stands."""
     crowded = Pair(GOOD.certificate, GOOD.key, OTHER.authority + b"garbage" + GOOD.authority)
     found = verify.examine(crowded, NAMES, NOW)
-    assert found == Servable(pki.certificates(GOOD.certificate)[0], pki.certificates(GOOD.authority)[0])
+    assert found == Servable(pki.read_certificates(GOOD.certificate)[0], pki.read_certificates(GOOD.authority)[0])
 
 
 @pytest.mark.parametrize(
