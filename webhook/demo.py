@@ -118,7 +118,7 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
         files = Path(directory)
         await asyncio.to_thread(_issue, files)
         listener = Listener(
-            webhook_handler(admit_functions(cluster, Policy(), note=lambda _: None)),
+            webhook_handler(admit_functions(cluster, Policy(), on_record=lambda _: None)),
             tls=server_context(files / "tls.crt", files / "tls.key"),
         )
         trust = ssl.create_default_context(cafile=str(files / "ca.crt"))

@@ -1,7 +1,7 @@
-"""The places of a listener's connections: how many there are, and who gives way when there is no room for one more.
+"""The slots of a listener: how many connections it holds, and which one it closes if there is no free slot.
 
-Without I/O: sockets are the listener's business. Invariant: a newcomer gets a place unless everybody who could give way
-has a call in flight that is waited for; nobody who has one is cut for a newcomer.
+No I/O here: the listener owns the sockets. Invariant: a new connection gets a slot if one other connection can be
+closed for it. A connection whose caller still waits for an answer is never closed for a new one.
 """
 
 from __future__ import annotations
@@ -13,116 +13,121 @@ from typing import Final, Generic, Protocol, TypeVar
 from webhook.serving.routes import Limits
 from webhook.telemetry.record import LOGGER
 
-_TELL_SECONDS: Final = 60.0  # between two log lines that say the same: a flood of connections fills no log
+_LOG_SECONDS: Final = 60.0  # between two log lines of a flood, so that the flood does not fill the log
 
 
 class Peer:
-    """An address that has connections. `asks`: a request came from it, on one of those that it has had since."""
+    """A remote address that has connections. `has_sent`: a request came from it since its first open connection."""
 
-    __slots__ = ("address", "asks", "connections")
+    __slots__ = ("address", "connections", "has_sent")
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.asks = False
+        self.has_sent = False
         self.connections = 0
 
 
 class OpenConnection(Protocol):
-    """A connection that has a slot. `last_request_at`: when its last request began to be handled."""
+    """A connection that has a slot.
+
+    `last_request_at`: the time in seconds at which the handling of its last request began. Before its first request:
+    any earlier time.
+    """
 
     peer: Peer
     last_request_at: float
 
     @property
     def caller_waits(self) -> bool:
-        """It has a call in flight, and so short a time that somebody waits for the answer."""
+        """Whether a call is in flight, and has taken less time than a caller waits for its answer."""
         ...
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         ...
 
 
-H = TypeVar("H", bound=OpenConnection)
+C = TypeVar("C", bound=OpenConnection)
 
 
-class ConnectionSlots(Generic[H]):
-    """Who holds them, in the order in which they came. `now`: the time in seconds."""
+class ConnectionSlots(Generic[C]):
+    """The connections of a listener, oldest first. `now` returns the time in seconds."""
 
     def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
         self._limits = limits
         self._now = now
-        self._all: dict[H, None] = {}
-        self._silent: dict[H, None] = {}  # those of them that have never asked
+        self._all: dict[C, None] = {}
+        self._silent: dict[C, None] = {}  # those that have not sent a request yet
         self._peers: dict[str, Peer] = {}
-        self._cut = self._refused = 0
-        self._told_at = -inf
+        self._closed = self._refused = 0
+        self._logged_at = -inf
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[H]:
+    def __iter__(self) -> Iterator[C]:
         return iter(list(self._all))
 
     def reserve(self, address: str) -> Peer | None:
-        """Make room for a newcomer from this address. None: there is none, so it is to be refused.
+        """Free a slot for a new connection from this address. Return its peer, or None to refuse the connection.
 
-        One address can't fill all places: where it has its share, one of its own connections gives way.
+        One address can't fill all slots. If it has its share, one of its own connections is closed.
         """
         peer, limits = self._peers.get(address), self._limits
-        full_of_it = peer is not None and peer.connections >= limits.connections_per_peer
-        if (full_of_it and not self.close_one(peer)) or (len(self._all) >= limits.connections and not self.close_one()):
+        has_share = peer is not None and peer.connections >= limits.connections_per_peer
+        if (has_share and not self.close_one(peer)) or (len(self._all) >= limits.connections and not self.close_one()):
             self._refused += 1
-            self._tell(address)
+            self._log(address)
             return None
         return self._peers.get(address) or Peer(address)
 
     def close_one(self, peer: Peer | None = None) -> bool:
-        """Have one connection, of this peer where one is named, give way; False where none can.
+        """Close one connection, of `peer` if it is given. Return False if none can be closed.
 
-        First who was silent for longest. Then, of the addresses with the most connections, who asked longest ago.
+        The first choice is the oldest connection without a request. The second choice is a connection of the address
+        with the most connections: the one whose last request is the longest ago.
         """
-        free = (each for each in self._silent if peer in (None, each.peer) and not each.caller_waits)
-        victim = next(free, None)
-        if victim is None:
-            free = (each for each in self._all if peer in (None, each.peer) and not each.caller_waits)
-            victim = max(free, key=lambda each: (each.peer.connections, -each.last_request_at), default=None)
-        if victim is None:
+        closable = (each for each in self._silent if peer in (None, each.peer) and not each.caller_waits)
+        chosen = next(closable, None)
+        if chosen is None:
+            closable = (each for each in self._all if peer in (None, each.peer) and not each.caller_waits)
+            chosen = max(closable, key=lambda each: (each.peer.connections, -each.last_request_at), default=None)
+        if chosen is None:
             return False
-        self.remove(victim)
-        victim.abort()
-        self._cut += 1
-        self._tell(victim.peer.address)
+        self.remove(chosen)
+        chosen.abort()
+        self._closed += 1
+        self._log(chosen.peer.address)
         return True
 
-    def add(self, holder: H) -> None:
-        """A newcomer has its place; its peer is the one that `reserve` gave."""
-        peer = holder.peer
+    def add(self, connection: C) -> None:
+        """Give a new connection its slot. Its peer is the one that `reserve` returned."""
+        peer = connection.peer
         peer.connections += 1
         self._peers[peer.address] = peer
-        self._all[holder] = self._silent[holder] = None
+        self._all[connection] = self._silent[connection] = None
 
-    def request_arrived(self, holder: H) -> None:
-        """A request came on it."""
-        self._silent.pop(holder, None)
-        holder.peer.asks = True
+    def request_arrived(self, connection: C) -> None:
+        """Note that the connection has sent a request."""
+        self._silent.pop(connection, None)
+        connection.peer.has_sent = True
 
-    def remove(self, holder: H) -> None:
-        """It is gone, or about to go."""
-        self._silent.pop(holder, None)
-        if holder not in self._all:
+    def remove(self, connection: C) -> None:
+        """Free the slot of a connection that is closed, or is about to be closed. A second call changes nothing."""
+        self._silent.pop(connection, None)
+        if connection not in self._all:
             return
-        del self._all[holder]
-        peer = holder.peer
+        del self._all[connection]
+        peer = connection.peer
         peer.connections -= 1
         if not peer.connections:
             del self._peers[peer.address]
 
-    def _tell(self, address: str) -> None:
+    def _log(self, address: str) -> None:
         now = self._now()
-        if now < self._told_at + _TELL_SECONDS:
+        if now < self._logged_at + _LOG_SECONDS:
             return
-        self._told_at = now
-        so_far = {"cut_so_far": self._cut, "refused_so_far": self._refused}
+        self._logged_at = now
+        so_far = {"cut_so_far": self._closed, "refused_so_far": self._refused}
         fields = {"held": len(self._all), "latest_from": address, **so_far}
-        LOGGER.warning("too many connections, some are cut to make room", extra={"fields": fields})
+        LOGGER.warning("too many connections: some are closed to accept others", extra={"fields": fields})

@@ -1,4 +1,7 @@
-"""/healthz, /readyz and /metrics."""
+"""The health port: /healthz, /readyz and /metrics.
+
+No request changes anything here. /readyz answers 503 until the webhook can take calls.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from webhook.serving.routes import SERVER_HEADER, Handler, refuse, reply, shown
 
 
 class Check(Struct, frozen=True):
-    """One thing that readiness is made of. `detail`: why it is not `ok`, or more about it where it is.
+    """One condition of /readyz. `detail` says why the check is not `ok`, or gives more about a check that is.
 
-    One that does not gate is shown, and changes nothing: calls are answered without it.
+    A check that does not gate is only shown: without it the webhook still answers calls.
     """
 
     name: str
@@ -23,17 +26,18 @@ class Check(Struct, frozen=True):
     gates: bool = True
 
 
-_PING: Final = Check("ping", ok=True)  # the API server's own word for: this event loop answers
+_PING: Final = Check("ping", ok=True)  # kube-apiserver's name for this check: the process answers
+
 Expose = Callable[[str], tuple[str, bytes]]
-"""An Accept header to the content type and the body of /metrics."""
+"""Takes an Accept header; returns the content type and the body of /metrics."""
 
 
 def health_handler(
     checks: Callable[[], Sequence[Check]], metrics: Expose = lambda _: ("text/plain; charset=utf-8", b"")
 ) -> Handler:
-    """`/healthz` (this event loop answers), `/readyz` (calls are taken) and `/metrics`; no side effects.
+    """Return the handler of `/healthz` (the event loop answers), `/readyz` (all gating checks are ok) and `/metrics`.
 
-    With `?verbose` every check has its line, in the API server's own format.
+    With `?verbose` every check has its own line, in kube-apiserver's format.
     """
 
     async def handle(request: web.BaseRequest) -> web.Response:

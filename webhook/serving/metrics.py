@@ -12,7 +12,7 @@ from webhook.telemetry.exposition import Family
 
 
 def certificate_families(certificate: ServingCertificate) -> Iterator[Metric]:
-    """What is served, and what became of its files."""
+    """Return the metrics of the certificate that is served, of its files, and of failed handshakes."""
     until = certificate.not_after
     yield Family.CERTIFICATE_EXPIRY.metric({(): until.timestamp()} if until else {})
     yield Family.CERTIFICATE_RELOADS.metric({(): certificate.reloads})

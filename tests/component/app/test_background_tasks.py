@@ -63,7 +63,7 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
         }
         chosen = settings.ServeSettings(**options.resolve(settings.SERVE, given, {}))
         caplog.set_level("INFO", logger="webhook")
-        ended = asyncio.create_task(run._serve_live(chosen, Log()))
+        ended = asyncio.create_task(run.run_until_stopped(chosen, Log()))
         try:
             await until(lambda: ended.done() or bool(_told(caplog, "serving")))
             ports = [int(each[name].rpartition(":")[2]) for each in _told(caplog, "serving") for name in _PORTS]

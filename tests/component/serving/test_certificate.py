@@ -172,16 +172,16 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
     check = certificate.check()
     assert (check.ok, check.gates) == (False, False)
     assert sentence in check.detail
-    assert check.detail.endswith(f"; serving one {UNTIL_END}")
+    assert check.detail.endswith(f"; serving a certificate {UNTIL_END}")
     assert len(check.detail.splitlines()) == 1
-    assert said(caplog) == [("ERROR", "certificate not taken")]
+    assert said(caplog) == [("ERROR", "certificate not loaded")]
 
     mounted.put(next_good.payload)
     certificate.check_files()
     assert served(certificate) == next_good.der
     assert (certificate.failures, certificate.reloads, certificate.not_after) == ({problem: 1}, 1, END + DAY)
     assert certificate.check() == Check("certificate", ok=True, detail="valid until 2026-04-02T00:00:00Z")
-    assert said(caplog) == [("INFO", "certificate taken")]
+    assert said(caplog) == [("INFO", "certificate loaded")]
 
 
 def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
@@ -198,7 +198,10 @@ def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog
     certificate.check_files()
     mounted.put(pair.payload)
     certificate.check_files()
-    assert said(caplog) == [("ERROR", "certificate not taken"), ("INFO", "certificate files are as they were")]
+    assert said(caplog) == [
+        ("ERROR", "certificate not loaded"),
+        ("INFO", "certificate files match the served certificate again"),
+    ]
     assert certificate.context.current is before
     assert certificate.check().ok
 
@@ -213,7 +216,7 @@ def test_what_is_wrong_in_another_way_is_said_too(
     for payload in ({}, {"tls.crt": new.certificate}, {"tls.crt": new.certificate, "tls.key": b""}):
         mounted.put(payload)
         certificate.check_files()
-    assert said(caplog) == [("ERROR", "certificate not taken")] * 3
+    assert said(caplog) == [("ERROR", "certificate not loaded")] * 3
     assert certificate.failures == {Problem.MISSING: 3}
 
 

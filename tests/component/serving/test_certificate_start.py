@@ -82,7 +82,7 @@ def test_a_pair_that_somebody_will_mend_is_waited_for(
     assert not certificate.available.is_set()
     check = certificate.check()
     assert (check.ok, check.gates) == (False, True)
-    assert check.detail.startswith(f"waiting for one that can be served: {mounted.directory}/tls.")
+    assert check.detail.startswith(f"waiting for a certificate that can be served: {mounted.directory}/tls.")
     pair = good()
     for name, content in pair.payload.items():
         (mounted.directory / name).unlink(missing_ok=True)
@@ -143,8 +143,8 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
         unready = health(server, "/readyz")
         assert unready.status == 503
         assert unready.sentence == (
-            f"certificate: waiting for one that can be served: {mounted.directory}/tls.crt: No such file or directory; "
-            "expected a PEM file with the serving certificate"
+            f"certificate: waiting for a certificate that can be served: {mounted.directory}/tls.crt: "
+            "No such file or directory; expected a PEM file with the serving certificate"
         )
         mounted.put(first.payload)
         port = port_of(server.until_logged("serving")["listen"])
@@ -153,7 +153,7 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
         with Client(port, authority.trust()) as held:
             assert held.ask(review).response["allowed"] is True
             mounted.put(second.payload)
-            assert server.until_logged("certificate taken")["valid_until"] == "2028-12-25T00:00:00Z"
+            assert server.until_logged("certificate loaded")["valid_until"] == "2028-12-25T00:00:00Z"
             assert held.ask(review).response["allowed"] is True
             with Client(port, authority.trust()) as new:
                 assert new.ask(review).response["allowed"] is True

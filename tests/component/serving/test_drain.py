@@ -72,7 +72,7 @@ async def test_while_draining_old_and_new_connections_are_answered_for_the_last_
     ):
         assert (await old.ask(CALL)).headers.get("connection") != "close"
         assert (await quiet.ask(CALL)).status == 200
-        server.listener.drain()
+        server.listener.begin_drain()
         async with await server.connect() as new:
             await assert_last(await new.ask(CALL), new)
         await assert_last(await old.ask(CALL), old)
@@ -101,7 +101,7 @@ async def test_what_had_begun_is_answered(
         async with await Wire.open(server.port, None if begun is None else server.trust) as wire:
             await wire.send(begun or b"")
             await until(lambda: [(each.idle, each.busy) for each in server.listener.connections] == [(idle, busy)])
-            server.listener.drain()
+            server.listener.begin_drain()
             stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS)) if stops else None
             if stopping:
                 await until(lambda: not server.listener.listens)
@@ -118,7 +118,7 @@ async def test_pipelined_calls_behind_the_last_answer_are_dropped(tmp_path: Path
     async with gated(tmp_path) as (gate, server), await server.connect() as wire:
         await wire.send(CALL * 40)
         await gate.asked.wait()
-        server.listener.drain()
+        server.listener.begin_drain()
         gate.go.set()
         await assert_last(await wire.reply(), wire)
         assert len(gate.deadlines) == 1

@@ -182,7 +182,7 @@ def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
         waiting = [stack.enter_context(Client(server.process.health_port)) for _ in range(3)]
         for each in waiting:
             each.send(HEALTH)
-        server.process.until_logged("no connection can be taken")
+        server.process.until_logged("can't accept connections")
         short_of_files(24)
         assert [each.reply().status for each in waiting] == [200, 200, 200]
 

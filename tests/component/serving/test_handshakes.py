@@ -23,7 +23,7 @@ from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import TLSFiles, load
 
-INVALID: Final = "the caller's certificate is not one of --client-ca-file, or is not valid"
+INVALID: Final = "the caller's certificate is not issued by --client-ca-file, or is not valid"
 CALL: Final = request(b"{}")
 OURS: Final = Authority()
 CALLERS: Final = Authority()
@@ -74,7 +74,7 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
     "no certificate": (
         lambda _: OURS.trust(),
         "PEER_DID_NOT_RETURN_A_CERTIFICATE",
-        "the caller showed no certificate, and --client-ca-file asks for one",
+        "the caller sent no certificate, and --client-ca-file requires one",
     ),
     "another authority's certificate": (
         lambda directory: OURS.trust(STRANGERS.issue(), directory),
@@ -89,9 +89,13 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
     "a caller who trusts another": (
         lambda directory: STRANGERS.trust(CALLERS.issue(), directory),
         "TLSV1_ALERT_UNKNOWN_CA",
-        "the caller does not trust our certificate: compare caBundle with its issuer",
+        "the caller does not trust the webhook's certificate: compare caBundle with its issuer",
     ),
-    "old TLS": (_old, "UNSUPPORTED_PROTOCOL", "the caller speaks no TLS as new as --tls-min-version"),
+    "old TLS": (
+        _old,
+        "UNSUPPORTED_PROTOCOL",
+        "the caller does not support the TLS version that --tls-min-version requires",
+    ),
 }
 
 

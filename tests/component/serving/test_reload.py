@@ -81,7 +81,7 @@ def test_files_that_never_stay_are_given_up(mounted: Mounted) -> None:
     mounted.put(good().payload)
     files = mounted.files
     hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(good().payload))
-    with pytest.raises(BadCertificate, match="changes whenever it is read") as caught:
+    with pytest.raises(BadCertificate, match="changes each time it is read") as caught:
         load(hook, NOON)
     assert caught.value.problem is Problem.CHANGING
 

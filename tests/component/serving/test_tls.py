@@ -110,7 +110,7 @@ BAD: Final[dict[str, tuple[Callable[[Pair], object], str]]] = {
     "certificate and key swapped": (_swap, "tls.crt: no certificate in it"),
     "key encrypted": (_encrypt, "tls.key: the private key is encrypted; expected one without a passphrase"),
     "key of another": (_of_another, "tls.key: not the private key of "),
-    "key too weak": (_weak, "expected a PEM pair that OpenSSL takes"),
+    "key too weak": (_weak, "expected a PEM pair that OpenSSL accepts"),
 }
 
 

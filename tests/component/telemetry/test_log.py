@@ -66,7 +66,7 @@ def manifests() -> Manifests:
 
 def test_an_admission_is_one_line_of_json(logged: Logged) -> None:
     """Time, level, a constant message, then the record's fields; what has its default is left out."""
-    logged.start().note(RECORD)
+    logged.start().write(RECORD)
     [line] = logged.lines()
     assert list(line)[:3] == ["time", "level", "message"]
     assert datetime.fromisoformat(line["time"]) == RECORD.time
@@ -77,7 +77,7 @@ def test_an_admission_is_one_line_of_json(logged: Logged) -> None:
 
 def test_an_admission_is_one_line_of_text(logged: Logged) -> None:
     """The same for people: what has no blank in it stands without quotes."""
-    logged.start("text").note(RECORD)
+    logged.start("text").write(RECORD)
     [line] = logged.text()
     assert line == (
         "2026-01-01T12:00:00.250000Z INFO    admission entry=virt-launcher uid=u-1 decision=required "
@@ -112,7 +112,7 @@ def test_fields_of_a_line_of_text(logged: Logged, fields: dict[str, Any], told: 
 def test_a_line_break_in_a_name_breaks_no_line(logged: Logged, form: str) -> None:
     """What a caller sends can't forge a line of the log, and in text it can't speak to a terminal."""
     log = logged.start(form)
-    log.note(replace(RECORD, uid=FORGED))
+    log.write(replace(RECORD, uid=FORGED))
     LOGGER.warning("bad review", extra={"fields": {"uid": FORGED}})
     LOGGER.warning("said: %s", FORGED)
     if form == "json":
@@ -148,7 +148,7 @@ def test_a_level_is_the_least_that_is_logged(logged: Logged, form: str, level: s
     log = logged.start(form, level)
     for each in LEVELS:
         LOGGER.log(logging.getLevelNamesMapping()[each.upper()], "told at %s", each)
-    log.note(RECORD)
+    log.write(RECORD)
     found = re.findall(r"told at (\w+)", "\n".join(lines := logged.text()))
     assert found == list(LEVELS[LEVELS.index(level) :])
     assert any("ShareManagerPod" in line for line in lines) == (level in ("debug", "info"))
@@ -174,7 +174,7 @@ def test_a_storm_of_admissions_is_counted(logged: Logged, form: str) -> None:
     """The first have their lines; one more tells how many there were of each decision and reason."""
     log = logged.start(form, "info", 2)
     for decision, reason in [("required", "ShareManagerPod")] * 5 + [("unchanged", "NoClaims")] * 2:
-        log.note(replace(RECORD, decision=decision, reason=reason))
+        log.write(replace(RECORD, decision=decision, reason=reason))
     assert len(logged.text()) == 2
     assert log.left_out == 5
     logged.over()
@@ -190,10 +190,10 @@ def test_a_storm_of_bad_calls_is_counted_by_itself(logged: Logged) -> None:
     for number in range(5):
         LOGGER.warning("bad review", extra={"fields": {"uid": None, "because": str(number)}})
     for _ in range(5):
-        LOGGER.warning("certificate not taken", extra={"fields": {"because": "expired"}})
-    log.note(RECORD)
+        LOGGER.warning("certificate not loaded", extra={"fields": {"because": "expired"}})
+    log.write(RECORD)
     told = [line["message"] for line in logged.lines()]
-    assert told == ["bad review"] * 2 + ["certificate not taken"] * 5 + ["admission"]
+    assert told == ["bad review"] * 2 + ["certificate not loaded"] * 5 + ["admission"]
     log.flush()
     [line] = logged.lines()
     assert (line["message"], line["left_out"], line["by"]) == ("lines left out", 3, {"bad review": 3})
@@ -256,7 +256,7 @@ BODIES: Final = {
 
 async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
     """The HTTP status of a call, of a webhook that logs there."""
-    handler = webhook_handler(admit_functions(source, Policy(), log.note))
+    handler = webhook_handler(admit_functions(source, Policy(), log.write))
     async with listening(handler, directory) as server:
         return (await server.ask(request(body))).status
 

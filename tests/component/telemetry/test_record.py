@@ -15,7 +15,7 @@ from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
 from webhook.files.documents import read
 from webhook.files.manifests import Manifests
-from webhook.telemetry import record
+from webhook.telemetry.record import AdmissionRecord, admission_record
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:
 def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
     """Who asked, what was decided, why, and how long it took."""
     pod = builders.virt_launcher_pod(claims=["disk"])
-    found = record.of(answer(view, pod, uid="u-1", dryRun=True), 123)
-    assert found == record.AdmissionRecord(
+    found = admission_record(answer(view, pod, uid="u-1", dryRun=True), 123)
+    assert found == AdmissionRecord(
         time=found.time,
         level="info",
         message="admission",
@@ -69,7 +69,7 @@ def test_a_pod_left_alone_is_recorded_too(
     view: Manifests, pod: builders.Object, asked: dict[str, Any], told: tuple[str, int, str | None]
 ) -> None:
     """Unchanged, with the reason, and no node."""
-    found = record.of(answer(view, pod, **asked), 1)
+    found = admission_record(answer(view, pod, **asked), 1)
     assert (found.reason, found.operations, found.pod) == told
     assert (found.decision, found.nodes, found.dry_run) == ("unchanged", (), False)
 
@@ -78,4 +78,4 @@ def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
     """The VMI's name comes from the owner of that kind alone."""
     pod = builders.virt_launcher_pod()
     pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
-    assert record.of(answer(view, pod), 1).vmi is None
+    assert admission_record(answer(view, pod), 1).vmi is None

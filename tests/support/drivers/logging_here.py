@@ -23,7 +23,7 @@ class Logged:
 
     def start(self, *words: Any) -> Log:
         """Log from now on."""
-        log = Log(*words, later=lambda _, call: self._waiting.append(call))
+        log = Log(*words, call_later=lambda _, call: self._waiting.append(call))
         log.start()
         return log
 

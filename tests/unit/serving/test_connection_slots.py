@@ -83,7 +83,7 @@ def test_an_address_that_asked_is_known_while_it_is_connected() -> None:
     asked, spare = hall.come("a", 0), hall.come("a")
     assert asked
     assert spare
-    assert spare.peer.asks
+    assert spare.peer.has_sent
     hall.places.remove(asked)
     hall.places.remove(asked)  # it was cut, and then is lost
     again = hall.come("a")
@@ -93,7 +93,7 @@ def test_an_address_that_asked_is_known_while_it_is_connected() -> None:
         hall.places.remove(each)
     new = hall.come("a")
     assert new
-    assert (new.peer.asks, new.peer.connections, len(hall.places)) == (False, 1, 1)
+    assert (new.peer.has_sent, new.peer.connections, len(hall.places)) == (False, 1, 1)
 
 
 def test_an_address_whose_last_connection_gives_way_is_counted_anew() -> None:

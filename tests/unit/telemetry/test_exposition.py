@@ -29,9 +29,9 @@ def test_a_metric_is_named_by_prometheus_rules(family: Family) -> None:
 @each_family
 def test_a_metric_says_what_it_is_in_one_sentence(family: Family) -> None:
     """For /metrics and for the README's table: no line break, no bar, and a full stop."""
-    assert family.words.endswith(".")
-    assert not re.search(r"[\n|]", family.words)
-    assert family.words[0].isupper() or family.words[0] == "1"
+    assert family.help.endswith(".")
+    assert not re.search(r"[\n|]", family.help)
+    assert family.help[0].isupper() or family.help[0] == "1"
 
 
 @each_family
@@ -66,8 +66,8 @@ def test_a_family_without_values_is_told_all_the_same() -> None:
     registry.register(MetricSource())  # type: ignore[arg-type]
     lines = generate_latest(registry).decode().splitlines()
     assert lines == [
-        f"# HELP {Family.ADMISSIONS.title} {Family.ADMISSIONS.words}",
+        f"# HELP {Family.ADMISSIONS.title} {Family.ADMISSIONS.help}",
         f"# TYPE {Family.ADMISSIONS.title} counter",
-        f"# HELP {Family.DURATION.title} {Family.DURATION.words}",
+        f"# HELP {Family.DURATION.title} {Family.DURATION.help}",
         f"# TYPE {Family.DURATION.title} histogram",
     ]

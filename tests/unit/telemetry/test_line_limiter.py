@@ -23,7 +23,7 @@ class Weather:
             per_second,
             lambda counts: self.told.append((self.now - START, counts)),
             clock=lambda: self.now,
-            later=lambda seconds, call: self._alarms.append((self.now + seconds, call)),
+            call_later=lambda seconds, call: self._alarms.append((self.now + seconds, call)),
         )
 
     def until(self, seconds: float) -> None:

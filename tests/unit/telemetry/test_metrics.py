@@ -39,7 +39,7 @@ def noted(*records: AdmissionRecord) -> Scraped:
     """What these calls come to."""
     admissions = Admissions()
     for record in records:
-        admissions.note(record)
+        admissions.count(record)
     return told(admissions.families)
 
 
@@ -158,7 +158,7 @@ def test_all_else_has_our_prefix() -> None:
 def test_two_servers_in_one_process_know_nothing_of_each_other() -> None:
     """No count is global."""
     one, other = Admissions(), Admissions()
-    one.note(RECORD)
+    one.count(RECORD)
     assert not told(other.families).has(Family.ADMISSIONS.title)
 
 
@@ -180,7 +180,7 @@ ACCEPTED: Final = {
 def test_openmetrics_is_given_to_whoever_asks_for_it(accept: str, *, is_openmetrics: bool) -> None:
     """All others get the text format; both tell the same, by their own rules."""
     admissions = Admissions()
-    admissions.note(RECORD)
+    admissions.count(RECORD)
     content_type, body = Metrics(admissions.families).expose(accept)
     assert content_type.startswith(OPENMETRICS if is_openmetrics else "text/plain; version=0.0.4")
     assert body.endswith(b"# EOF\n") == is_openmetrics
