@@ -1,5 +1,6 @@
-"""The keeper of the serving certificate: issues it, renews it, and publishes its authority to the API servers.
+"""The certificate controller: issues and renews the serving certificate, and publishes its authority to API servers.
 
-`plan` tells the story: what the cluster shows -> one step with its reason. `keep` takes the steps, `cluster` reads and
-writes, `pki` makes certificates. Nothing here knows `webhook`, nor the other way round: the two meet at mounted files.
+`rotation` decides the next step from the state of the cluster, `controller` takes it, `cluster` reads and writes the
+objects, `x509` makes certificates, `inspect` checks what exists. `certs` and `webhook` share no state: they meet only
+at the files of a mounted Secret.
 """

@@ -54,7 +54,9 @@ def _inspect(values: Mapping[str, Any]) -> int:
 
         kept = ObjectNames(**_fields(ObjectNames, values))
         names = names or kept.names
-        material, service = cluster.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
+        material, service = cluster.read_material(
+            Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept
+        )
         address = connect or service
     subject = inspection.Inspection(material=material, names=names or (), address=address, asked=connect is not None)
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)

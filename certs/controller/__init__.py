@@ -1,1 +1,1 @@
-"""The controller that keeps the Secret and the caBundle."""
+"""`keep`: the controller that updates the Secret and the caBundle, as a process with a health port."""

@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics on one port, and nothing else."""
+"""The health port of the certificate controller: /healthz, /readyz and /metrics."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from certs.controller.reconciler import Clock, ControllerStatus
 from certs.errors import UserError
 from certs.settings import Address
 
-# The loop goes round once in LOOK_EVERY, and in that time may wait for an answer, and pause: three times that is stuck.
-_STUCK_AFTER: Final = 3 * reconciler.LOOK_EVERY
+# The loop runs at least once in READ_EVERY, plus the waits for answers and the pauses. After 3 times that it is stuck.
+_STUCK_AFTER: Final = 3 * reconciler.READ_EVERY
 _PREFIX: Final = "kubevirt_coschedule_certs_"
 
 
 class BadAddress(UserError):
-    """An address that can't be listened on."""
+    """The health port can't listen on its address."""
 
 
 async def listen(address: Address, status: ControllerStatus, clock: Clock) -> web.AppRunner:
-    """Answer there until the runner is cleaned up.
+    """Answer requests on `address` until the returned runner is cleaned up.
 
     Raises:
-        BadAddress: it is in use, not ours, or not allowed.
+        BadAddress: the address is in use, does not belong to this machine, or is not permitted.
     """
 
     def answers(make: Callable[[], tuple[int, str]]) -> Callable[[web.Request], object]:
@@ -51,36 +51,41 @@ async def listen(address: Address, status: ControllerStatus, clock: Clock) -> we
 
 
 def liveness(status: ControllerStatus, now: datetime) -> tuple[int, str]:
-    """Whether the loop goes round; a cluster that does not answer is no reason to start anew."""
+    """Return status and text of /healthz. It does not depend on the API server: a restart does not repair that."""
     if status.reconciled_at and now - status.reconciled_at > _STUCK_AFTER:
-        return 503, f"the loop has not gone round since {status.reconciled_at:%Y-%m-%dT%H:%M:%SZ}"
+        return 503, f"the controller has not run since {status.reconciled_at:%Y-%m-%dT%H:%M:%SZ}"
     return 200, "ok"
 
 
 def readiness(status: ControllerStatus) -> tuple[int, str]:
-    """Whether both objects could be read, and written, at the last try."""
+    """Return status and text of /readyz: 200 if the last attempt could read and write both objects."""
     return (503, status.problem) if status.problem else (200, "ok")
 
 
 def metrics(status: ControllerStatus) -> str:
-    """Prometheus' text format. Times are seconds since 1970, absent while they are not known."""
+    """Return /metrics in Prometheus' text format. Times are seconds since 1970, and absent while they are unknown."""
     samples = (
         (
             "certificate_expiry_timestamp_seconds",
             "gauge",
-            "When the certificate in the Secret expires.",
+            "Time at which the certificate in the Secret expires.",
             status.expires_at,
         ),
         (
             "last_success_timestamp_seconds",
             "gauge",
-            "When all was last found, or made, as it should be.",
+            "Time at which the Secret and the webhook configuration were last found correct.",
             status.succeeded_at,
         ),
-        ("rotations_total", "counter", "Certificates put in place.", status.rotations),
+        ("rotations_total", "counter", "Certificates that became the current one.", status.rotations),
         ("writes_total", "counter", "Writes of the Secret and of the webhook configuration.", status.writes),
-        ("conflicts_total", "counter", "Writes that somebody else was faster with.", status.conflicts),
-        ("errors_total", "counter", "Times that something could not be read or written.", status.errors),
+        (
+            "conflicts_total",
+            "counter",
+            "Writes that failed because another client had changed the object.",
+            status.conflicts,
+        ),
+        ("errors_total", "counter", "Failed attempts to read or write an object.", status.errors),
     )
     lines = []
     for name, kind, text, value in samples:

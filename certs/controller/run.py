@@ -1,6 +1,6 @@
-"""`keep` as a process: wires the keeper to a cluster and to its health port, and ends with a signal.
+"""`keep` as a process: connects the controller to a cluster and to its health port, until a signal.
 
-The keeper's loop never ends by itself. Should it do so, the process ends with 1, and its kubelet starts a new one.
+The controller's loop does not end by itself. If it does, the process exits with 1, and the kubelet starts a new one.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import asyncio
 import logging
 import signal
 import traceback
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from certs import log
-from certs.cluster import ClusterObjects, ObjectPaths, connect_objects
+from certs.cluster import ObjectPaths, connect_objects
 from certs.connection import Target
 from certs.controller import health
 from certs.controller.reconciler import Controller
@@ -22,29 +22,21 @@ from certs.settings import Address, ControllerSettings
 
 
 def run(settings: ControllerSettings, *, listen: Address, target: Target) -> int:
-    """Keep the certificate until SIGTERM or SIGINT. Returns the exit code: 1 where the keeper ended before.
+    """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that.
 
     Raises:
-        UserError: there is no way to an API server, or the address can't be listened on.
+        UserError: the kubeconfig, the service account or the address can't be used.
     """
     log.start()
     return asyncio.run(_run(settings, listen, target))
 
 
 async def _run(settings: ControllerSettings, listen: Address, target: Target) -> int:
-    paths = ObjectPaths.of(settings)
-
-    def open_cluster() -> AbstractAsyncContextManager[ClusterObjects]:
-        return connect_objects(target, paths)
-
+    open_cluster = partial(connect_objects, target, ObjectPaths.of(settings))
     async with open_cluster():
-        pass  # a kubeconfig that can't be used is said now, and not tried again
+        pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
     listener = await health.listen(listen, controller.status, _now)
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
     log.note(
         "keeping",
         secret=f"{settings.namespace}/{settings.secret}",
@@ -52,19 +44,30 @@ async def _run(settings: ControllerSettings, listen: Address, target: Target) ->
         names=settings.policy.names,
         listen=[f"http://{Address(*each[:2])}" for each in listener.addresses],
     )
-    keeps = asyncio.create_task(controller.run())
-    stops = asyncio.create_task(stopping.wait())
     try:
-        await asyncio.wait((keeps, stops), return_when=asyncio.FIRST_COMPLETED)
-        failed = keeps.done()
-        if failed:
-            log.note("the keeper ended, so the process ends", logging.ERROR, **_why(keeps))
+        exit_code = await _until_signal(controller)
     finally:
-        for task in (keeps, stops):
-            task.cancel()
-        await asyncio.gather(keeps, stops, return_exceptions=True)
         await listener.cleanup()
     log.note("stopped")
+    return exit_code
+
+
+async def _until_signal(controller: Controller) -> int:
+    """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    running, stop = asyncio.create_task(controller.run()), asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait((running, stop), return_when=asyncio.FIRST_COMPLETED)
+        failed = running.done()
+        if failed:
+            log.note("the controller ended, so the process ends", logging.ERROR, **_why(running))
+    finally:
+        for task in (running, stop):
+            task.cancel()
+        await asyncio.gather(running, stop, return_exceptions=True)
     return 1 if failed else 0
 
 

@@ -1,1 +1,1 @@
-"""The inspect command."""
+"""`inspect`: checks the certificate and its authorities, in a cluster or in a directory. It writes nothing."""

@@ -1,4 +1,4 @@
-"""What `inspect` looks at in a live cluster."""
+"""Reads the material for `inspect` from a live cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from certs.settings import Address, ObjectNames
 
 
 class CantReadCluster(UserError):
-    """The cluster can't be read."""
+    """The objects in the cluster can't be read."""
 
 
-def read(target: Target, names: ObjectNames) -> tuple[Material, Address | None]:
-    """The Secret and the bundles, and where the Service is.
+def read_material(target: Target, names: ObjectNames) -> tuple[Material, Address | None]:
+    """Return the Secret with the bundles, and the address of the Service.
 
     Raises:
-        UserError: there is no way to the cluster, or no permission, or no webhook configuration.
+        UserError: the cluster can't be reached, a permission is missing, or there is no webhook configuration.
     """
     return asyncio.run(_read(target, ObjectPaths.of(names), names.service))
 
@@ -39,7 +39,7 @@ async def _read(target: Target, paths: ObjectPaths, service: str) -> tuple[Mater
 
 
 async def _address(cluster: ClusterObjects, path: str) -> Address | None:
-    """Where the Service is; None where it is nowhere, or not for us to see."""
+    """Return the address of the Service; None if it has none, or if the user may not read it."""
     try:
         spec: dict[str, Any] = ((await cluster.find(path)) or {}).get("spec", {})
     except ApiError:

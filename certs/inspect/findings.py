@@ -1,4 +1,4 @@
-"""What is found about a pair, its authorities and a handshake: one line each, good, wrong or just to know. Pure."""
+"""The checks of a pair, its authorities and a handshake: one finding each. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from certs.x509.verify import timestamp
 
 
 class Result(StrEnum):
-    """How a check came out."""
+    """The result of a check."""
 
     OK = "ok"
     WRONG = "wrong"
@@ -24,7 +24,7 @@ class Result(StrEnum):
 
 
 class InspectFinding(Struct, frozen=True):
-    """One check, and what it found."""
+    """One check and its result. The names of the fields are those of the JSON output."""
 
     check: str
     result: Result
@@ -32,7 +32,7 @@ class InspectFinding(Struct, frozen=True):
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """What there is to look at. `bundles`: the caBundle of each webhook, none where files are looked at."""
+    """The material to check. `bundles`: the caBundle of each webhook by its name; empty if a directory is checked."""
 
     pair: Pair
     following: Pair = NO_PAIR
@@ -40,15 +40,15 @@ class Material(Struct, frozen=True, kw_only=True):
 
     @property
     def trusted(self) -> bytes:
-        """What a caller trusts: the first webhook's bundle, or the file ca.crt."""
+        """The authorities that a caller trusts, PEM: the first webhook's bundle, or the file ca.crt."""
         return next(iter(self.bundles.values()), b"") if self.bundles else self.pair.authority
 
 
 def findings(material: Material, names: Sequence[str], now: datetime) -> Iterator[InspectFinding]:
-    """Everything but the handshake. Without `names` the certificate is asked for its own."""
+    """Yield the findings of all checks except the handshake. Without `names` the certificate may be for any name."""
     chain = pki.read_certificates(material.pair.certificate)
     if not chain:
-        what = "tls.crt holds no certificate" if material.pair.certificate else "there is no tls.crt"
+        what = "tls.crt holds no certificate" if material.pair.certificate else "tls.crt does not exist or is empty"
         yield InspectFinding("certificate", Result.WRONG, what)
         return
     certificate = chain[0]
@@ -69,10 +69,10 @@ def findings(material: Material, names: Sequence[str], now: datetime) -> Iterato
 
 
 def handshake_finding(handshake: Handshake, pair: Pair) -> InspectFinding:
-    """What a handshake says."""
+    """Return the finding of a handshake with the server of this pair."""
     what = f"{handshake.protocol}, {describe(handshake.certificate)}"
     if handshake.refused:
-        return InspectFinding("handshake", Result.WRONG, f"{what}: refused, {handshake.refused}")
+        return InspectFinding("handshake", Result.WRONG, f"{what}: not trusted, {handshake.refused}")
     if handshake.certificate not in pki.read_certificates(pair.certificate)[:1]:
         return InspectFinding(
             "handshake", Result.NOTE, f"{what}: trusted, but not tls.crt; the server has not reloaded it yet"
@@ -81,7 +81,7 @@ def handshake_finding(handshake: Handshake, pair: Pair) -> InspectFinding:
 
 
 def describe(certificate: x509.Certificate) -> str:
-    """A certificate in a few words."""
+    """Return the fingerprint and the end of a certificate."""
     return f"{pki.short_fingerprint(certificate)}, until {timestamp(certificate.not_valid_after_utc)}"
 
 
@@ -108,8 +108,8 @@ def _authority(
     verifying = [each for each in authorities if verify.verifies(each, chain, name, now)]
     others = ", ".join(f"{pki.short_fingerprint(each)}" for each in authorities if each not in verifying)
     if verifying:
-        beside = f"; beside it {others}" if others else ""
-        return InspectFinding(check, Result.OK, f"{pki.short_fingerprint(verifying[0])} verifies tls.crt{beside}")
+        also = f"; also has {others}" if others else ""
+        return InspectFinding(check, Result.OK, f"{pki.short_fingerprint(verifying[0])} verifies tls.crt{also}")
     if not authorities:
-        return InspectFinding(check, Result.WRONG, f"{'no certificate in it' if bundle else 'it is empty'}")
-    return InspectFinding(check, Result.WRONG, f"nothing in it verifies tls.crt: {others}")
+        return InspectFinding(check, Result.WRONG, "has no certificate" if bundle else "is empty")
+    return InspectFinding(check, Result.WRONG, f"no authority in it verifies tls.crt: {others}")

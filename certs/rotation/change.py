@@ -1,4 +1,4 @@
-"""A step as the write that makes it so. Pure but for the randomness of new keys."""
+"""The write that a step needs. Pure, except for the randomness of new keys."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from certs.x509 import pki
 
 
 class CreateSecret(Struct, frozen=True):
-    """Make the Secret where there is none; an empty one, so that nothing of anybody's can be overwritten."""
+    """Create the Secret, empty, so that it overwrites nothing if another client creates it at the same time."""
 
 
 class PatchSecret(Struct, frozen=True):
-    """A JSON merge patch, for one resourceVersion."""
+    """A JSON merge patch of the Secret, for one resourceVersion."""
 
     body: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        return "PatchSecret(...)"  # there is a key in it
+        return "PatchSecret(...)"  # the body has a private key
 
 
 class PatchConfiguration(Struct, frozen=True):
-    """A JSON merge patch, for one resourceVersion."""
+    """A JSON merge patch of the webhook configuration, for one resourceVersion."""
 
     body: Mapping[str, Any]
 
@@ -36,8 +36,8 @@ class PatchConfiguration(Struct, frozen=True):
 Change = CreateSecret | PatchSecret | PatchConfiguration
 
 
-def change(step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> Change:
-    """What to write, for a step that was planned from `seen`."""
+def change_for(step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> Change:
+    """Return the change that takes a step, which was planned from `seen`."""
     if isinstance(step, Publish):
         return PatchConfiguration(state.configuration_patch(seen.configuration, step.bundle.text, step.bundle.marks))
     if seen.secret is None or isinstance(step, Create):

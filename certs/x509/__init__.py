@@ -1,1 +1,1 @@
-"""Key pairs and certificates."""
+"""Key pairs and certificates: how they are made, read and verified. Pure: no I/O, no clock."""

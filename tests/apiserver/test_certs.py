@@ -84,7 +84,7 @@ def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: CertsInstall
     """And says what is missing, and what to do."""
     kept.api.delete(CONFIGURATION)
     with kept.keeping() as log:
-        kept.until(lambda: "something is in the way, trying again" in messages(log))
+        kept.until(lambda: "can't read or write the objects, trying again" in messages(log))
         kept.api.apply(kept.configuration)
         kept.until(kept.is_good)
     (line,) = (json.loads(line) for line in log.read_text().splitlines() if "in the way" in line)

@@ -113,7 +113,7 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_p
     words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", "127.0.0.1:0"]
     with spawned([sys.executable, *words], tmp_path / "log") as process:
         (address,) = until_logged(process, tmp_path / "log", "keeping")["listen"]
-        until_logged(process, tmp_path / "log", "something is in the way, trying again")
+        until_logged(process, tmp_path / "log", "can't read or write the objects, trying again")
         port = port_of(address)
         assert answer(port, "/healthz") == (200, "ok\n")
         code, text = answer(port, "/readyz")

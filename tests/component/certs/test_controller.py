@@ -18,7 +18,7 @@ from support.fakes.certs_controller import Killed, Objects, Said, keep
 from certs import log
 from certs.connection import BadKubeconfig
 from certs.controller import health
-from certs.controller.reconciler import LOOK_EVERY, Controller
+from certs.controller.reconciler import READ_EVERY, Controller
 from certs.x509 import verify
 from certs.x509.verify import Servable
 
@@ -40,9 +40,9 @@ async def test_the_wall_clock_is_looked_at_every_minute() -> None:
     """However far away the next step is: a machine that was suspended catches up."""
     pair = certs_cluster.pair()
     objects = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW)
-    objects.until = NOW + 5 * LOOK_EVERY
+    objects.until = NOW + 5 * READ_EVERY
     await keep(objects)
-    assert objects.looks == [LOOK_EVERY] * 5
+    assert objects.looks == [READ_EVERY] * 5
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -58,7 +58,7 @@ async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: in
     objects.kill = lambda count: moment if count == marked + write else None
     await keep(objects)
     objects.kill = lambda _: None
-    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * LOOK_EVERY
+    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * READ_EVERY
     await keep(objects)
     assert len(objects.cluster.writes) == marked + WRITES_OF_A_ROTATION
     assert objects.cluster.served.authority != first.authority
@@ -78,7 +78,7 @@ async def test_two_keepers_started_at_once_make_one_pair() -> None:
     objects.raced = race
     objects.until = NOW + SECOND
     keeper = await keep(objects, said)
-    assert said.messages[0] == "somebody else wrote first, looking again"
+    assert said.messages[0] == "another client wrote first, reading again"
     assert keeper.status.conflicts == 1
     assert [shared.served.certificate] == issued
     assert shared.bundles == [shared.served.authority]
@@ -111,7 +111,7 @@ async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
 
     await keep(objects, said)
     assert objects.pauses == [5.0] * 4
-    assert said.messages.count("can't watch, looking every few seconds") == 1
+    assert said.messages.count("can't watch the objects, reading them every 5 seconds") == 1
 
 
 async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() -> None:
@@ -153,7 +153,7 @@ async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> 
         await keeper.reconcile(objects)
         objects.cluster.edit_configuration(configuration(b""))
     assert objects.pauses == [5.0]
-    assert said.messages[-1].startswith("what is written does not last")
+    assert said.messages[-1].startswith("the objects change back after each write")
 
 
 async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,12 +180,12 @@ def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
         Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
     ).status
     assert health.liveness(status, NOW)[0] == 200
-    assert health.readiness(status) == (503, "nothing was read yet")
+    assert health.readiness(status) == (503, "the objects were not read yet")
     status = structs.replace(status, reconciled_at=NOW, problem=None)
-    assert health.liveness(status, NOW + 3 * LOOK_EVERY)[0] == 200
-    assert health.liveness(status, NOW + 3 * LOOK_EVERY + SECOND) == (
+    assert health.liveness(status, NOW + 3 * READ_EVERY)[0] == 200
+    assert health.liveness(status, NOW + 3 * READ_EVERY + SECOND) == (
         503,
-        "the loop has not gone round since 2026-11-21T12:00:00Z",
+        "the controller has not run since 2026-11-21T12:00:00Z",
     )
     assert health.readiness(status) == (200, "ok")
 

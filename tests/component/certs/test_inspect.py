@@ -135,7 +135,7 @@ def test_a_server_that_has_not_reloaded_is_a_note(tmp_path: Path) -> None:
         (OTHER, GOOD.authority, "unable to get local issuer certificate"),
         (EXPIRED, EXPIRED.authority, "certificate has expired"),
         (certs_cluster.pair(at=NOW, names=["localhost"]), None, "Hostname mismatch"),
-        (GOOD, b"", "there is no authority to trust"),
+        (GOOD, b"", "the caller has no authority to trust"),
     ],
     ids=["stranger", "expired", "wrong name", "no bundle"],
 )
@@ -154,7 +154,7 @@ def test_a_handshake_that_an_api_server_would_refuse_is_wrong(
     [
         (Address("127.0.0.1", 1), True, Result.WRONG, "127.0.0.1:1: Connection refused"),
         (Address("127.0.0.1", 1), False, Result.NOTE, "can't be reached from here"),
-        (None, False, Result.NOTE, "name that with --connect"),
+        (None, False, Result.NOTE, "name that port with --connect"),
     ],
     ids=["asked", "not asked", "nowhere"],
 )
@@ -189,7 +189,7 @@ def test_the_table_and_the_json_tell_the_same(tmp_path: Path, capsys: pytest.Cap
 def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
     """A directory in its place stands for any of the reasons."""
     (tmp_path / "tls.crt").mkdir()
-    with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as who may read it"):
+    with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as a user who may read it"):
         run.read_directory(tmp_path)
     output = io.StringIO()
     subject = run.Inspection(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)

@@ -57,5 +57,5 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     assert await run._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
-    assert (told.getMessage(), fields["because"]) == ("the keeper ended, so the process ends", because)
+    assert (told.getMessage(), fields["because"]) == ("the controller ended, so the process ends", because)
     assert ("at" in fields) == (end is _fails)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from certs.rotation import plan, state
-from certs.rotation.change import Change, CreateSecret, PatchSecret, change
+from certs.rotation.change import Change, CreateSecret, PatchSecret, change_for
 from certs.rotation.plan import RotationPolicy
 from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, ClusterState
 from certs.x509 import pki
@@ -161,4 +161,4 @@ def next_change(seen: ClusterState, now: datetime) -> Change:
     """What a keeper would write."""
     step = plan.next_step(seen, POLICY, now)
     assert not isinstance(step, plan.WaitUntil), step
-    return change(step, seen, POLICY, now)
+    return change_for(step, seen, POLICY, now)

@@ -19,7 +19,7 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflict, MemoryCluster
 
 from certs.rotation import plan
-from certs.rotation.change import change
+from certs.rotation.change import change_for
 from certs.rotation.plan import WaitUntil
 from certs.rotation.state import ClusterState
 from certs.x509 import verify
@@ -65,7 +65,7 @@ class Rotations(RuleBasedStateMachine):
         if step is None or state is None or isinstance(step, WaitUntil) or self.now - at > WATCH_SECONDS:
             return
         try:
-            self.cluster.apply(change(step, state, POLICY, at))
+            self.cluster.apply(change_for(step, state, POLICY, at))
         except Conflict:
             return
         self.note()
@@ -79,7 +79,7 @@ class Rotations(RuleBasedStateMachine):
             if isinstance(step, WaitUntil):
                 assert step.until > self.now
                 return
-            self.cluster.apply(change(step, state, POLICY, self.now))
+            self.cluster.apply(change_for(step, state, POLICY, self.now))
             self.note()
         raise AssertionError(f"still writing after {TURNS_AT_MOST} turns: {step}")
 

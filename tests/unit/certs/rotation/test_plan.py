@@ -44,26 +44,26 @@ def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param((None, configuration(b"")), Create("the Secret is not there"), id="nothing"),
-        pytest.param((None, carried(FRESH)), Create("the Secret is not there"), id="Secret deleted"),
-        pytest.param((secret(), configuration(b"")), Issue("there is none"), id="first start"),
+        pytest.param((None, configuration(b"")), Create("the Secret does not exist"), id="nothing"),
+        pytest.param((None, carried(FRESH)), Create("the Secret does not exist"), id="Secret deleted"),
+        pytest.param((secret(), configuration(b"")), Issue("there is no certificate"), id="first start"),
         pytest.param(
             (secret(EXPIRED), configuration(b"")), Issue("tls.crt expired at 2026-11-11T12:00:00Z"), id="late"
         ),
         pytest.param((secret(WRONG_KEY), configuration(b"")), Issue("tls.key is not the key of tls.crt"), id="torn"),
         pytest.param(
             (secret(FRESH), carried(FRESH)),
-            WaitUntil(RENEWAL, "the certificate is good until it is renewed"),
+            WaitUntil(RENEWAL, "the certificate is renewed at that time"),
             id="good",
         ),
         pytest.param(
             (secret(FRESH, SPARE), carried(FRESH)),
-            Unstage("the current certificate is good: no next one is needed"),
+            Unstage("the current certificate can be served: no next one is needed"),
             id="staged for nothing",
         ),
         pytest.param(
             (secret(FRESH), carried(FRESH, leaving=(OLD,), since=NOW - 60 * SECOND)),
-            WaitUntil(NOW - 60 * SECOND + POLICY.retire, "an authority leaves the bundle then"),
+            WaitUntil(NOW - 60 * SECOND + POLICY.retire, "an authority leaves the bundle at that time"),
             id="leaving",
         ),
     ],
@@ -143,7 +143,7 @@ def test_a_bundle_is_mended_at_once(
     ("current", "because"),
     [
         pytest.param(OLD, DUE, id="due"),
-        pytest.param(None, "there is none", id="Secret deleted or emptied"),
+        pytest.param(None, "there is no certificate", id="Secret deleted or emptied"),
         pytest.param(WRONG_KEY, "tls.key is not the key of tls.crt", id="key damaged"),
         pytest.param(
             certs_cluster.pair(names=NAMES[:1]), f"tls.crt is not for {', '.join(NAMES[1:])}", id="Service renamed"
@@ -155,7 +155,7 @@ def test_where_somebody_may_be_serving_the_next_pair_is_staged_first(current: Pa
     published = tuple(pair for pair in (current, STRANGER) if pair and pair is not WRONG_KEY)
     shown = MemoryCluster(secret(current), configuration(b"".join(pair.authority for pair in published)))
     while isinstance(wanted := plan.next_step(shown.state(), POLICY, NOW), Publish):
-        shown.apply(change.change(wanted, shown.state(), POLICY, NOW))
+        shown.apply(change.change_for(wanted, shown.state(), POLICY, NOW))
     assert isinstance(wanted, Stage)
     assert wanted.reason == because
     assert [certs_cluster.pki.short_fingerprint(each) for each in wanted.previous] == [
@@ -277,7 +277,7 @@ def test_a_rotation_is_five_writes_and_two_waits() -> None:
         if isinstance(wanted, WaitUntil):
             now = wanted.until
         else:
-            shown.apply(change.change(wanted, shown.state(), POLICY, now))
+            shown.apply(change.change_for(wanted, shown.state(), POLICY, now))
     assert story == [Stage, Publish, WaitUntil, Promote, Publish, WaitUntil, Publish, WaitUntil]
     assert shown.bundles == [shown.served.authority] * 2
 
@@ -286,7 +286,7 @@ def test_fields_that_are_not_ours_stay() -> None:
     """A write of the bundle sends every webhook as it was read."""
     shown = MemoryCluster(secret(FRESH), configuration(b"", b""))
     before = [dict(hook) for hook in shown.configuration["webhooks"]]
-    shown.apply(change.change(plan.next_step(shown.state(), POLICY, NOW), shown.state(), POLICY, NOW))
+    shown.apply(change.change_for(plan.next_step(shown.state(), POLICY, NOW), shown.state(), POLICY, NOW))
     for hook, old in zip(shown.configuration["webhooks"], before, strict=True):
         assert hook["clientConfig"].pop("caBundle")
         old["clientConfig"].pop("caBundle", None)

@@ -34,7 +34,7 @@ def test_a_good_pair_can_be_served() -> None:
 @pytest.mark.parametrize(
     ("pair", "sentence"),
     [
-        (NO_PAIR, "there is none"),
+        (NO_PAIR, "there is no certificate"),
         (Pair(b"", GOOD.key, GOOD.authority), "tls.crt holds no certificate"),
         (Pair(b"garbage", GOOD.key, GOOD.authority), "tls.crt holds no certificate"),
         (Pair(GOOD.certificate[:-60], GOOD.key, GOOD.authority), "tls.crt holds no certificate"),
@@ -42,8 +42,8 @@ def test_a_good_pair_can_be_served() -> None:
         (Pair(GOOD.certificate, GOOD.key[:100], GOOD.authority), "tls.key holds no private key"),
         (Pair(GOOD.certificate, ENCRYPTED, GOOD.authority), "tls.key is encrypted"),
         (Pair(GOOD.certificate, OTHER.key, GOOD.authority), "tls.key is not the key of tls.crt"),
-        (Pair(GOOD.certificate, GOOD.key, b""), "nothing in ca.crt verifies tls.crt"),
-        (Pair(GOOD.certificate, GOOD.key, OTHER.authority), "nothing in ca.crt verifies tls.crt"),
+        (Pair(GOOD.certificate, GOOD.key, b""), "no authority in ca.crt verifies tls.crt"),
+        (Pair(GOOD.certificate, GOOD.key, OTHER.authority), "no authority in ca.crt verifies tls.crt"),
         (certs_cluster.pair(names=NAMES[:2]), f"tls.crt is not for {NAMES[2]}, {NAMES[3]}"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
