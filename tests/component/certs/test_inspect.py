@@ -194,4 +194,4 @@ def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
     output = io.StringIO()
     subject = run.Inspection(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
     assert run.run(subject, output="text", stdout=output) == 1
-    assert output.getvalue() == "wrong  certificate  there is no tls.crt\n"
+    assert output.getvalue() == "wrong  certificate  tls.crt does not exist or is empty\n"
