@@ -40,7 +40,7 @@ Run = Callable[[str], tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
+    """Remove the settings of the user who runs the tests."""
     for option in (*settings.STATUS, *settings.EXPLAIN):
         monkeypatch.delenv(option.variable, raising=False)
 
@@ -171,7 +171,7 @@ def test_the_log_warns_of_the_one_that_is_stuck(story: Story, run: Run) -> None:
 
 
 @pytest.mark.parametrize(("vm", "number"), [("together", 0), ("apart", 0), ("pinned", 0), ("cold", 0), ("cold", 1)])
-def test_a_decision_is_the_same_wherever_it_is_told(vm: str, number: int, story: Story) -> None:
+def test_a_decision_is_the_same_in_every_place(vm: str, number: int, story: Story) -> None:
     """In the log, on the pod, in the audit log, on the page, and on the VirtualMachineInstance."""
     plane, pod = story.installed.plane, story.pods[vm][number]
     line, webhook = story.line(pod), SHARE_MANAGER_WEBHOOK if number else WEBHOOK
