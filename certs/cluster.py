@@ -78,7 +78,7 @@ class ClusterObjects:
     def __init__(self, client: ApiClient, paths: ObjectPaths) -> None:
         self._client, self._paths = client, paths
         # Each process has its own field manager, so that its apply conflicts with another's instead of undoing it.
-        self._manager = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
+        self._owner = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
 
     async def read(self) -> ClusterState:
         """Return both objects as they are now.
@@ -112,7 +112,7 @@ class ClusterObjects:
                 "type": "Opaque",
             }
             # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path.
-            query = {"fieldManager": self._manager}
+            query = {"fieldManager": self._owner}
             await self._call(_Request("PATCH", self._paths.secret_path, query, empty, _APPLY))
         elif isinstance(change, PatchSecret):
             await self._call(_Request("PATCH", self._paths.secret_path, {}, change.body, _MERGE))

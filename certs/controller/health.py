@@ -18,15 +18,15 @@ _STUCK_AFTER: Final = 3 * reconciler.READ_EVERY
 _PREFIX: Final = "kubevirt_coschedule_certs_"
 
 
-class BadAddress(UserError):
+class BadHealthAddress(UserError):
     """The health port can't listen on its address."""
 
 
-async def listen(address: Address, status: ControllerStatus, clock: Clock) -> web.AppRunner:
+async def start_health_server(address: Address, status: ControllerStatus, clock: Clock) -> web.AppRunner:
     """Answer requests on `address` until the returned runner is cleaned up.
 
     Raises:
-        BadAddress: the address is in use, does not belong to this machine, or is not permitted.
+        BadHealthAddress: the address is in use, does not belong to this machine, or is not permitted.
     """
 
     def answers(make: Callable[[], tuple[int, str]]) -> Callable[[web.Request], object]:
@@ -46,7 +46,7 @@ async def listen(address: Address, status: ControllerStatus, clock: Clock) -> we
         await web.TCPSite(runner, address.host or None, address.port).start()
     except OSError as error:
         await runner.cleanup()
-        raise BadAddress(f"can't listen on {address}: {error.strerror}; choose another with --listen") from None
+        raise BadHealthAddress(f"can't listen on {address}: {error.strerror}; choose another with --listen") from None
     return runner
 
 

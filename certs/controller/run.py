@@ -36,7 +36,7 @@ async def _run(settings: ControllerSettings, listen: Address, target: Target) ->
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
-    listener = await health.listen(listen, controller.status, _now)
+    listener = await health.start_health_server(listen, controller.status, _now)
     log.note(
         "keeping",
         secret=f"{settings.namespace}/{settings.secret}",
