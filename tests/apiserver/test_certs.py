@@ -54,7 +54,7 @@ def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: 
         kept.api.delete(SECRET)
         kept.until(lambda: kept.state().secret is not None)
         while not kept.is_good():
-            assert all(before.authority in hook.bundle for hook in kept.state().configuration.hooks) or kept.is_good()
+            assert all(before.authority in hook.bundle for hook in kept.state().configuration.webhooks) or kept.is_good()
         assert kept.state().secret.current.authority != before.authority
     assert "Secret created" in messages(log)
 
@@ -67,7 +67,7 @@ def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
         kept.plane.install([*kept.manifests, kept.configuration])
         after = kept.state()
     assert after.secret.current == before.secret.current
-    assert after.configuration.hooks == before.configuration.hooks
+    assert after.configuration.webhooks == before.configuration.hooks
 
 
 def test_two_keepers_started_at_once_agree(kept: CertsInstall) -> None:

@@ -65,7 +65,7 @@ class Dying:
             raise Killed
         await self._real.write(change)
         seen = self._kept.state()
-        assert all(seen.secret.current.authority in hook.bundle for hook in seen.configuration.hooks), change
+        assert all(seen.secret.current.authority in hook.bundle for hook in seen.configuration.webhooks), change
         if self._left == 0:
             raise Killed
         self._left = self._left - 1 if self._left else None

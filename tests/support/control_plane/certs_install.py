@@ -70,7 +70,7 @@ class CertsInstall:
             return False
         current = verify.examine(seen.secret.current, NAMES, datetime.now(UTC))
         return isinstance(current, verify.Servable) and all(
-            hook.bundle == seen.secret.current.authority for webhook in seen.configuration.webhooks
+            webhook.bundle == seen.secret.current.authority for webhook in seen.configuration.webhooks
         )
 
     def until(self, accept: Callable[[], bool], seconds: float = 20.0) -> float:
