@@ -67,7 +67,7 @@ def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
         kept.plane.install([*kept.manifests, kept.configuration])
         after = kept.state()
     assert after.secret.current == before.secret.current
-    assert after.configuration.webhooks == before.configuration.hooks
+    assert after.configuration.webhooks == before.configuration.webhooks
 
 
 def test_two_keepers_started_at_once_agree(kept: CertsInstall) -> None:

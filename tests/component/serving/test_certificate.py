@@ -1,4 +1,4 @@
-"""The certificate that is served: what is good is taken at the next look, what is not is said and changes nothing."""
+"""The serving certificate: a good pair is loaded at the next check; a bad one is logged and changes nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STRANGER: Final = Authority()
 
 @pytest.fixture
 def clock() -> Clock:
-    """Noon of a day in February."""
+    """A clock at noon of a day in February."""
     return Clock()
 
 
@@ -46,7 +46,7 @@ def mounted(tmp_path: Path) -> Mounted:
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """(level, message) of each log line since the last time."""
+    """Return (level, message) of each log line since the last call."""
     lines = [(record.levelname, record.getMessage()) for record in caplog.records]
     caplog.clear()
     return lines
@@ -59,7 +59,7 @@ def _encrypted(pair: Issued) -> bytes:
 
 
 Harm = Callable[[Issued, Issued], Mapping[str, bytes | None]]
-"""(the pair that is served, a new one) -> what is in the volume."""
+"""(the pair that is served, a new one) -> the content of the volume."""
 
 BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
     "torn pair, new key": (
@@ -154,7 +154,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
     harm: Harm,
     expected: tuple[Problem, str],
 ) -> None:
-    """It is said once, stands in /readyz and is counted; then a good pair is served, and nothing is wrong."""
+    """The problem is logged once, shown in /readyz and counted. Then a good pair is served without a problem."""
     caplog.set_level(logging.INFO)
     problem, sentence = expected
     old, new, next_good = good(), good(), good(not_after=END + DAY)
@@ -185,7 +185,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
 
 
 def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """A look at what is served already changes nothing, also after something wrong was there in between."""
+    """A check of unchanged files changes nothing, even after a problem in between."""
     caplog.set_level(logging.INFO)
     pair = good()
     mounted.put(pair.payload)
@@ -209,7 +209,7 @@ def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog
 def test_what_is_wrong_in_another_way_is_said_too(
     mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each distinct problem has its own line, and its own count."""
+    """Each different problem has its own line and its own count."""
     old, new = good(), good()
     mounted.put(old.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
@@ -221,7 +221,7 @@ def test_what_is_wrong_in_another_way_is_said_too(
 
 
 def test_time_alone_makes_a_pair_good(mounted: Mounted, clock: Clock) -> None:
-    """One that is not valid yet is taken in its first second, without anybody touching the files."""
+    """A pair that is not valid yet is loaded in its first valid second, without a change of the files."""
     old, early = good(), good(not_before=NOON + DAY)
     mounted.put(old.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
@@ -236,7 +236,7 @@ def test_time_alone_makes_a_pair_good(mounted: Mounted, clock: Clock) -> None:
 
 
 def test_an_expired_pair_is_served_on_loudly(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody is better off without it; it is said at once, and again each minute, until there is a new one."""
+    """No certificate is not better than an expired one. It is logged at once and each minute until a new pair comes."""
     pair, new = good(), good(not_after=END + DAY)
     mounted.put(pair.payload)
     certificate = ServingCertificate(mounted.files, now=clock)

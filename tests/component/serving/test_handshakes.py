@@ -1,4 +1,4 @@
-"""Handshakes that fail: nobody else says so, so it is said here, with what it means, and counted."""
+"""Failed handshakes are logged with their meaning, and counted, because no other part reports them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PATIENCE_SECONDS: Final = 10.0
 
 
 def asking_for_certificates(mounted: Mounted) -> TLSFiles:
-    """A pair of ours, and the authority of callers."""
+    """The webhook's pair, and the authority of callers."""
     mounted.put({**OURS.issue().payload, "client-ca.crt": CALLERS.pem})
     directory = mounted.directory
     return TLSFiles(
@@ -44,7 +44,7 @@ def asking_for_certificates(mounted: Mounted) -> TLSFiles:
 
 @asynccontextmanager
 async def listening(certificate: ServingCertificate) -> AsyncIterator[Listening]:
-    """A listener with this certificate."""
+    """Run a listener with this certificate."""
 
     async def admit(body: bytes, _: float) -> bytes:
         return body
@@ -64,7 +64,7 @@ def _old(directory: Path) -> ssl.SSLContext:
 
 
 def _fail(port: int, trust: ssl.SSLContext) -> None:
-    """Call in vain. Event loops send no alert when they refuse a certificate; sockets do, and so does Go."""
+    """Make a call that fails. Event loops send no alert when they refuse a certificate; sockets and Go do."""
     with pytest.raises((OSError, EOFError)), Client(port, trust) as client:
         client.ask(CALL)
 
@@ -103,7 +103,7 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
 async def test_a_handshake_that_fails_is_said_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, caller: Caller, reason: str, because: str
 ) -> None:
-    """With what it means; the next caller is none the worse."""
+    """The line has the meaning, and the next caller is answered."""
     mounted = Mounted(tmp_path / "tls")
     certificate = ServingCertificate(asking_for_certificates(mounted))
     async with listening(certificate) as server, asyncio.timeout(_PATIENCE_SECONDS):
@@ -117,7 +117,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
 
 
 async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """An API server never is; a person with curl may be."""
+    """An API server never does that, but a user with curl can."""
     certificate = ServingCertificate(asking_for_certificates(Mounted(tmp_path / "tls")))
     async with listening(certificate) as server, await Wire.open(server.port) as wire:
         await wire.send(CALL)
@@ -127,7 +127,7 @@ async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.L
 
 
 def test_a_reason_is_said_once_a_minute_and_always_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A caller who tries again and again fills no log."""
+    """A caller that tries again and again does not fill the log."""
     context = load(asking_for_certificates(Mounted(tmp_path / "tls")), datetime.now(UTC)).context
     clock = Clock()
     handshakes = Handshakes(clock)

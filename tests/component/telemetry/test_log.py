@@ -1,4 +1,4 @@
-"""What `serve` logs: a line for each thing in either format, at each level, bounded, with the call's uid; no secret."""
+"""The log of `serve`: one line a record, in both formats, at each level, limited, with uid, without secrets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ each_form = pytest.mark.parametrize("form", FORMS)
 
 @pytest.fixture
 def logged(capsys: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    """What this process logs."""
+    """The log of this process."""
     with logging_here(capsys) as found:
         yield found
 
@@ -65,7 +65,7 @@ def manifests() -> Manifests:
 
 
 def test_an_admission_is_one_line_of_json(logged: Logged) -> None:
-    """Time, level, a constant message, then the record's fields; what has its default is left out."""
+    """Time, level, a constant message, then the fields of the record. Fields with default values are left out."""
     logged.start().write(RECORD)
     [line] = logged.lines()
     assert list(line)[:3] == ["time", "level", "message"]
@@ -76,7 +76,7 @@ def test_an_admission_is_one_line_of_json(logged: Logged) -> None:
 
 
 def test_an_admission_is_one_line_of_text(logged: Logged) -> None:
-    """The same for people: what has no blank in it stands without quotes."""
+    """The same content for people: values without spaces have no quotes."""
     logged.start("text").write(RECORD)
     [line] = logged.text()
     assert line == (
@@ -101,7 +101,7 @@ def test_an_admission_is_one_line_of_text(logged: Logged) -> None:
     ids=["plain", "a time", "a table", "nothing and yes", "a list with a blank", "an empty list", "no text", "none"],
 )
 def test_fields_of_a_line_of_text(logged: Logged, fields: dict[str, Any], told: str) -> None:
-    """Whatever they are, they are one line."""
+    """Any values make one line."""
     logged.start("text")
     LOGGER.warning("it happened", extra={"fields": fields})
     [line] = logged.text()
@@ -110,7 +110,7 @@ def test_fields_of_a_line_of_text(logged: Logged, fields: dict[str, Any], told: 
 
 @each_form
 def test_a_line_break_in_a_name_breaks_no_line(logged: Logged, form: str) -> None:
-    """What a caller sends can't forge a line of the log, and in text it can't speak to a terminal."""
+    """The text of a caller can't forge a log line, and in text format can't control a terminal."""
     log = logged.start(form)
     log.write(replace(RECORD, uid=FORGED))
     LOGGER.warning("bad review", extra={"fields": {"uid": FORGED}})
@@ -126,7 +126,7 @@ def test_a_line_break_in_a_name_breaks_no_line(logged: Logged, form: str) -> Non
 
 @each_form
 def test_an_error_is_one_line_with_its_places(logged: Logged, form: str) -> None:
-    """The exception, and file and line of each frame, without a traceback's text."""
+    """The exception, with file and line of each frame, without the text of a traceback."""
     logged.start(form)
     try:
         json.loads("{")
@@ -144,7 +144,7 @@ def test_an_error_is_one_line_with_its_places(logged: Logged, form: str) -> None
 @each_form
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_level_is_the_least_that_is_logged(logged: Logged, form: str, level: str) -> None:
-    """Of ours; an admission is told at info."""
+    """The levels of the webhook's own lines; an admission is at level info."""
     log = logged.start(form, level)
     for each in LEVELS:
         LOGGER.log(logging.getLevelNamesMapping()[each.upper()], "told at %s", each)
@@ -156,7 +156,7 @@ def test_a_level_is_the_least_that_is_logged(logged: Logged, form: str, level: s
 
 @pytest.mark.parametrize(("level", "told"), [("debug", ["warning"]), ("info", ["warning"]), ("error", [])])
 def test_libraries_tell_warnings_and_no_less(logged: Logged, level: str, told: list[str]) -> None:
-    """In the same form; what they say at lower levels may be a body or a header, and stays out at every level."""
+    """In the same format. Their lower levels, which can log bodies and headers, are off at every level."""
     logged.start("json", level)
     for name in ("asyncio", "kubernetes_asyncio.client.rest", "aiohttp.client"):
         for number in (logging.DEBUG, logging.INFO):
@@ -171,7 +171,7 @@ def test_libraries_tell_warnings_and_no_less(logged: Logged, level: str, told: l
 
 @each_form
 def test_a_storm_of_admissions_is_counted(logged: Logged, form: str) -> None:
-    """The first have their lines; one more tells how many there were of each decision and reason."""
+    """The first lines are written. One more line has the number of the others, by decision and reason."""
     log = logged.start(form, "info", 2)
     for decision, reason in [("required", "ShareManagerPod")] * 5 + [("unchanged", "NoClaims")] * 2:
         log.write(replace(RECORD, decision=decision, reason=reason))
@@ -185,7 +185,7 @@ def test_a_storm_of_admissions_is_counted(logged: Logged, form: str) -> None:
 
 
 def test_a_storm_of_bad_calls_is_counted_by_itself(logged: Logged) -> None:
-    """Whoever sends nonsense can't fill the log, nor keep an admission's line out of it; other lines are all there."""
+    """Bad reviews can't fill the log, nor keep the line of an admission out of it. Other lines are all written."""
     log = logged.start("json", "info", 2)
     for number in range(5):
         LOGGER.warning("bad review", extra={"fields": {"uid": None, "because": str(number)}})
@@ -203,7 +203,7 @@ def test_a_storm_of_bad_calls_is_counted_by_itself(logged: Logged) -> None:
 
 
 def secretive(**described: Any) -> builders.Object:
-    """A VM start pod with something secret wherever a pod can have it."""
+    """A VM start pod with secrets in every field that can have one."""
     annotations = {"note": CONTENT, "kubectl.kubernetes.io/last-applied-configuration": f'{{"token":"{CONTENT}"}}'}
     pod = builders.virt_launcher_pod(claims=["disk"], annotations=annotations, labels={"tier": CONTENT}, **described)
     pod["metadata"]["managedFields"] = [{"manager": CONTENT}]
@@ -223,20 +223,20 @@ def secretive(**described: Any) -> builders.Object:
 
 
 def review(pod: Any, **fields: Any) -> dict[str, Any]:
-    """A review of it, by a user who has something to hide too, and with an old object."""
+    """Its review, with an old object, by a user who also has secrets."""
     user = {"username": CONTENT, "groups": [CONTENT], "extra": {"token": [CONTENT]}}
     return builders.review(pod, uid=UID, userInfo=user, oldObject=pod, options={"note": CONTENT}, **fields)
 
 
 class Broken:
-    """A cluster that fails, and quotes what it was asked about."""
+    """A cluster that fails, with an error that quotes what it was asked."""
 
     def view(self) -> Self:
-        """Itself."""
+        """Return this object as its own view."""
         return self
 
     def forget(self, *_: object) -> None:
-        """Nothing was assumed."""
+        """Do nothing: nothing was assumed."""
 
     def __getattr__(self, question: str) -> Any:
         raise RuntimeError(CONTENT, question)
@@ -255,7 +255,7 @@ BODIES: Final = {
 
 
 async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
-    """The HTTP status of a call, of a webhook that logs there."""
+    """Return the HTTP status of a call, of a webhook with this log."""
     handler = webhook_handler(admit_functions(source, Policy(), log.write))
     async with listening(handler, directory) as server:
         return (await server.ask(request(body))).status
@@ -266,7 +266,7 @@ async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
 async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
     logged: Logged, tmp_path: Path, asked: dict[str, Any], status: int, words: tuple[str, str]
 ) -> None:
-    """Names of objects only: environment, images, labels, annotations, tokens and users stay out."""
+    """Names of objects only: no environment, images, labels, annotations, tokens or users."""
     log = logged.start(*words)
     assert await answered(json.dumps(asked).encode(), log, manifests(), tmp_path) == status
     [line] = logged.text()
@@ -276,7 +276,7 @@ async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
 
 @each_form
 async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path, form: str) -> None:
-    """Two lines with the uid: the error's type and places, and the admission. What the error says may be the pod's."""
+    """Two lines with the uid: the error's type and locations, and the admission. Its message can quote the pod."""
     log = logged.start(form, "debug")
     assert await answered(json.dumps(review(secretive())).encode(), log, Broken(), tmp_path) == 200
     failed, admission = logged.text()
@@ -287,7 +287,7 @@ async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path
 
 
 async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Logged, tmp_path: Path) -> None:
-    """Nor does it end the server: the call gets a 500, and the log says where it was."""
+    """The server continues: the call gets a 500, and the log has the location."""
 
     async def failing(_body: bytes, _deadline: float) -> bytes:
         raise RuntimeError(CONTENT)
@@ -302,7 +302,7 @@ async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Lo
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"request":{"uid":1}}', b"\xff"], ids=repr)
 async def test_a_call_without_a_uid_is_logged_as_that(logged: Logged, tmp_path: Path, body: bytes) -> None:
-    """There is nothing to look for, and the line says so."""
+    """There is nothing to look for, and the line says that."""
     log = logged.start()
     assert await answered(body, log, manifests(), tmp_path) == 400
     [line] = logged.lines()

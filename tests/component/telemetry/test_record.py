@@ -1,4 +1,4 @@
-"""The record of an admission: names of objects, what was decided and why."""
+"""The record of an admission: names of objects, the decision and its reason."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def view() -> Manifests:
 
 
 def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:
-    """What is answered for a pod."""
+    """Return the answer for a pod."""
     answer = admit.admit(json.dumps(builders.review(pod, **request)).encode(), view, Policy())
     assert isinstance(answer, Answer)
     return answer
 
 
 def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
-    """Who asked, what was decided, why, and how long it took."""
+    """The request, the decision, its reason, and its duration."""
     pod = builders.virt_launcher_pod(claims=["disk"])
     found = admission_record(answer(view, pod, uid="u-1", dryRun=True), 123)
     assert found == AdmissionRecord(
@@ -75,7 +75,7 @@ def test_a_pod_left_alone_is_recorded_too(
 
 
 def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
-    """The VMI's name comes from the owner of that kind alone."""
+    """The VMI's name comes only from the owner of that kind."""
     pod = builders.virt_launcher_pod()
     pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
     assert admission_record(answer(view, pod), 1).vmi is None

@@ -1,4 +1,4 @@
-"""Tasks that run in the background: however one ends, it is told, counted, and ends the process."""
+"""Background tasks: if a task ends in any way, that is logged and counted, and the process ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ENDS: Final = {"returned": (_returns, None), "failed": (_fails, ValueError), "wa
 async def test_a_task_that_ends_ends_the_process(
     caplog: pytest.LogCaptureFixture, because: str, work: Callable[[], Awaitable[None]], error: type[Exception] | None
 ) -> None:
-    """With a line at error level that has its name, a count, and an exit code other than 0; the others go on."""
+    """The log has an error line with its name, the count rises, and the exit code is 1. The other tasks continue."""
     background = Background()
     background.start("lasts", _lasts())
     background.start("ends", work())  # type: ignore[arg-type] # they are coroutines
@@ -53,7 +53,7 @@ async def test_a_task_that_ends_ends_the_process(
 
 
 async def test_our_own_end_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever a task says when it is cancelled at the end."""
+    """Tasks that raise while they are canceled at the end are not failures."""
 
     async def objects() -> None:
         try:

@@ -1,4 +1,4 @@
-"""Who gives way when a listener has no place left: by rows, and for any run of comings, calls and goings."""
+"""Which connection is closed when a listener has no free slot: by rows, and for any sequence of events."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ LIMITS: Final = Limits(connections=4, connections_per_peer=3)
 
 
 class Held:
-    """A connection: what it did, and whether it was cut."""
+    """A connection: what it did, and whether it was aborted."""
 
     def __init__(self, peer: Peer, *, caller_waits: bool = False) -> None:
         self.peer, self.last_request_at, self.caller_waits = peer, -inf, caller_waits
         self.is_cut = False
 
     def abort(self) -> None:
-        """Remember it."""
+        """Note that the connection was aborted."""
         self.is_cut = True
 
 
 class Hall:
-    """Places, and the time."""
+    """The slots of a listener, and a clock."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.places: ConnectionSlots[Held] = ConnectionSlots(LIMITS, lambda: self.now)
 
     def come(self, address: str, asked_ago: float | None = None, *, caller_waits: bool = False) -> Held | None:
-        """A newcomer, who may have asked so many seconds ago; None where it got no place."""
+        """Connect from `address`, with a request so many seconds ago. None: the connection was refused."""
         peer = self.places.reserve(address)
         if peer is None:
             return None
@@ -49,7 +49,7 @@ class Hall:
 
 
 Row = tuple[str, float | None, bool]
-"""An address, how long ago it asked, and whether a call of it is waited for."""
+"""An address, how many seconds ago it sent a request, and whether a caller waits for an answer."""
 
 SILENT, IDLE, BUSY = (None, False), (5.0, False), (1.0, True)
 
@@ -68,7 +68,7 @@ ROWS: Final[dict[str, tuple[Sequence[Row], str, int | None]]] = {
 
 @pytest.mark.parametrize(("there", "newcomer", "gone"), ROWS.values(), ids=ROWS)
 def test_who_gives_way(there: Sequence[Row], newcomer: str, gone: int | None) -> None:
-    """The number of the one that is cut, -1 for none; None where the newcomer is refused instead."""
+    """`gone`: the index of the aborted connection, -1 for none, None if the new connection is refused."""
     hall = Hall()
     held = [hall.come(address, asked_ago, caller_waits=caller_waits) for address, asked_ago, caller_waits in there]
     new = hall.come(newcomer)
@@ -78,7 +78,7 @@ def test_who_gives_way(there: Sequence[Row], newcomer: str, gone: int | None) ->
 
 
 def test_an_address_that_asked_is_known_while_it_is_connected() -> None:
-    """By any of its connections; when the last one is gone nothing of it is kept."""
+    """The address is known by any of its connections. After the last one is gone, nothing of it is stored."""
     hall = Hall()
     asked, spare = hall.come("a", 0), hall.come("a")
     assert asked
@@ -97,7 +97,7 @@ def test_an_address_that_asked_is_known_while_it_is_connected() -> None:
 
 
 def test_an_address_whose_last_connection_gives_way_is_counted_anew() -> None:
-    """The newcomer may be of the address whose connection it replaces."""
+    """A new connection can come from the address whose connection it replaces."""
     hall = Hall()
     for address in "abcd":
         hall.come(address)
@@ -108,7 +108,7 @@ def test_an_address_whose_last_connection_gives_way_is_counted_anew() -> None:
 
 
 def test_a_flood_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
-    """With how many were cut and refused so far, and where the latest came from."""
+    """The line has the counts of closed and refused connections, and the latest address."""
     hall = Hall()
     for _ in range(4):
         hall.come("a", 1, caller_waits=True)
@@ -130,7 +130,7 @@ STEPS: Final = st.lists(
 
 @given(STEPS)
 def test_places_add_up(steps: list[tuple[str, str, int]]) -> None:
-    """No more than allowed, none lost, no call in flight cut; and a newcomer is in wherever one can go."""
+    """At most the limit, none lost, no awaited call aborted. A new connection is accepted if another can be closed."""
     hall, there = Hall(), list[Held]()
     for step, address, number in steps:
         hall.now += 1

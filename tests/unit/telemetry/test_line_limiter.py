@@ -1,4 +1,4 @@
-"""How many lines of a storm are written, and what is told of the others."""
+"""How many lines of a burst are written, and how the others are reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START: Final = 1000.25  # of the clock: no second's beginning
 
 
 class Weather:
-    """A storm in a time that a test makes: `told` is what it told, each with its time."""
+    """A burst of lines with a clock of the test. `told`: the reported counts, each with its time."""
 
     def __init__(self, per_second: int) -> None:
         self.now = START
@@ -27,7 +27,7 @@ class Weather:
         )
 
     def until(self, seconds: float) -> None:
-        """Let so much time be over since the start."""
+        """Set the clock to so many seconds after the start."""
         due = [alarm for alarm in self._alarms if alarm[0] <= START + seconds]
         self._alarms = [alarm for alarm in self._alarms if alarm not in due]
         for at, call in due:
@@ -36,20 +36,20 @@ class Weather:
         self.now = START + seconds
 
     def lines(self, count: int, *key: str) -> int:
-        """How many of so many lines pass."""
+        """Return how many of these lines are allowed."""
         return sum(self.storm.allows(*key) for _ in range(count))
 
 
 @pytest.mark.parametrize(("per_second", "lines", "written"), [(3, 2, 2), (3, 3, 3), (3, 4, 3), (0, 1, 0)])
 def test_the_first_lines_of_a_second_pass(per_second: int, lines: int, written: int) -> None:
-    """As many as were allowed; those that did not are counted."""
+    """Exactly the permitted number; the others are counted."""
     weather = Weather(per_second)
     assert weather.lines(lines, "a") == written
     assert weather.storm.left_out == lines - written
 
 
 def test_a_second_begins_with_its_first_line() -> None:
-    """What was allowed is allowed again when a second is over, and not before."""
+    """Lines are allowed again when a second is over, and not before."""
     weather = Weather(2)
     weather.lines(2, "a")
     weather.until(0.99)
@@ -59,7 +59,7 @@ def test_a_second_begins_with_its_first_line() -> None:
 
 
 def test_what_was_left_out_is_told_once_a_second_by_key() -> None:
-    """When the second is over, though no line comes any more; and nothing of it a second time."""
+    """At the end of the second, even if no other line follows, and only once."""
     weather = Weather(1)
     weather.lines(3, "required", "ShareManagerPod")
     weather.lines(2, "unchanged", "NoClaims")
@@ -69,7 +69,7 @@ def test_what_was_left_out_is_told_once_a_second_by_key() -> None:
 
 
 def test_a_storm_that_lasts_is_told_each_second() -> None:
-    """Each time with what has been left out since."""
+    """Each report has the lines since the report before."""
     weather = Weather(1)
     for second in range(3):
         weather.until(second)
@@ -80,7 +80,7 @@ def test_a_storm_that_lasts_is_told_each_second() -> None:
 
 
 def test_what_was_left_out_is_told_at_the_end() -> None:
-    """A program that stops in a storm says so before."""
+    """A program that stops during a burst reports the counts first."""
     weather = Weather(0)
     weather.lines(4, "a")
     weather.storm.flush()
@@ -89,7 +89,7 @@ def test_what_was_left_out_is_told_at_the_end() -> None:
 
 
 def test_without_a_loop_the_next_line_tells() -> None:
-    """Nothing is lost where nobody can be asked to come back later."""
+    """Without an event loop there is no timer, so the next line reports the counts."""
     told: list[Counts] = []
     now = [START]
     storm = LineLimiter(0, told.append, clock=lambda: now[0])
