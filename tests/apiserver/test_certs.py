@@ -54,7 +54,8 @@ def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: 
         kept.api.delete(SECRET)
         kept.until(lambda: kept.state().secret is not None)
         while not kept.is_good():
-            assert all(before.authority in hook.bundle for hook in kept.state().configuration.webhooks) or kept.is_good()
+            state = kept.state().configuration
+            assert all(before.authority in webhook.bundle for webhook in state.webhooks) or kept.is_good()
         assert kept.state().secret.current.authority != before.authority
     assert "Secret created" in messages(log)
 

@@ -99,10 +99,11 @@ def confined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def refused(confined: Confined, change: Object, reason: str) -> None:
     """The keeper is refused what an admin may write, in words that say so."""
     assert confined.told(confined.admin, change) is None
-    told = confined.told(confined.keeper, change) or ""
-    assert told.startswith("422 ")
-    assert f"ValidatingAdmissionPolicy '{NAME}-certs' with binding '{NAME}-certs' denied request: the keeper" in told
-    assert reason in told
+    refusal = confined.told(confined.keeper, change) or ""
+    assert refusal.startswith("422 ")
+    policy = f"ValidatingAdmissionPolicy '{NAME}-certs' with binding '{NAME}-certs'"
+    assert f"{policy} denied request: the certificate controller" in refusal
+    assert reason in refusal
 
 
 def properties(confined: Confined, schema: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""The command line of the certificates' program: help, mistakes, `issue`, and `keep` as a process without a cluster."""
+"""The command line of the certificate controller: help, mistakes, `issue`, and `keep` without a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from certs.x509.pki import Pair
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
 def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with what it is for."""
+    """Each subcommand with its purpose."""
     assert cli.main(words) == 0
     text = capsys.readouterr().out
     assert all(f"  {command.name:<8} {command.summary}" in text for command in cli.COMMANDS)
@@ -31,7 +31,7 @@ def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
 def test_the_help_of_a_command_lists_every_option(command: cli.Command, capsys: pytest.CaptureFixture[str]) -> None:
-    """With its default, and the variable that stands for it."""
+    """With its default, and its environment variable."""
     assert cli.main(["help", command.name]) == 0
     text = capsys.readouterr().out
     assert cli.main([command.name, "--help"]) == 0
@@ -71,7 +71,7 @@ def test_the_help_of_a_command_lists_every_option(command: cli.Command, capsys: 
 def test_a_mistake_is_a_sentence_and_exit_code_2(
     words: list[str], problems: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And never a traceback."""
+    """The output never has a traceback."""
     assert cli.main(words) == 2
     said = capsys.readouterr()
     assert [line for line in said.err.splitlines() if not line.startswith("See ")] == problems
@@ -79,7 +79,7 @@ def test_a_mistake_is_a_sentence_and_exit_code_2(
 
 
 def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Into a directory that is made; issued again, it is replaced, whatever mode the old files had."""
+    """The directory is created. A second issue replaces the files, whatever their modes are."""
     directory = tmp_path / "new" / "tls"
     for name in ("localhost,127.0.0.1", "web.example.org"):
         assert cli.main(["issue", "--dir", str(directory), "--name", name, "--lifetime", "1d"]) == 0
@@ -92,7 +92,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
 
 
 def answer(port: int, path: str) -> tuple[int, str]:
-    """What the health port says."""
+    """Return the answer of the health port."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
@@ -100,7 +100,7 @@ def answer(port: int, path: str) -> tuple[int, str]:
 
 
 def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_path: Path) -> None:
-    """Alive, not ready, and why; SIGTERM ends it with 0."""
+    """It is alive, not ready, and says why. SIGTERM ends it with 0."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -126,7 +126,7 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_p
 
 
 def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
-    """With what to do."""
+    """The sentence says what to do."""
     (tmp_path / "config").write_text(
         '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
         '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
@@ -140,7 +140,7 @@ def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    """`inspect | head -1`."""
+    """As in `inspect | head -1`."""
     assert cli.main(["issue", "--dir", str(tmp_path)]) == 0
     command = f"{sys.executable} -m certs inspect --dir {tmp_path} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603, S607 - a pipe needs a shell

@@ -1,4 +1,4 @@
-"""The keeper's loop: killed anywhere, started twice, refused, cut off; and what it says, shows and never shows."""
+"""The controller's loop: killed, started twice, refused, disconnected; its log lines, health and metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITES_OF_A_ROTATION = 5
 
 
 async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None:
-    """Three writes, each said with its reason."""
+    """Three writes, each logged with its reason."""
     objects, said = Objects(MemoryCluster(None, configuration(b"", b"")), NOW), Said()
     objects.until = NOW + SECOND
     await keep(objects, said)
@@ -37,7 +37,7 @@ async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None
 
 
 async def test_the_wall_clock_is_looked_at_every_minute() -> None:
-    """However far away the next step is: a machine that was suspended catches up."""
+    """Even if the next step is far away: a machine that was suspended continues."""
     pair = certs_cluster.pair()
     objects = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW)
     objects.until = NOW + 5 * READ_EVERY
@@ -48,7 +48,7 @@ async def test_the_wall_clock_is_looked_at_every_minute() -> None:
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
 async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
-    """By the next one: one pair was made and served, five writes were enough, and nothing is left over."""
+    """The next one continues: one pair was issued and served, in five writes, and nothing is left over."""
     first = certs_cluster.pair()
     objects = Objects(MemoryCluster(secret(first), configuration(first.authority)), NOW)
     objects.until = NOW + SECOND
@@ -66,7 +66,7 @@ async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: in
 
 
 async def test_two_keepers_started_at_once_make_one_pair() -> None:
-    """Whoever comes second looks again, and says so."""
+    """The slower one reads again, and logs that."""
     shared = MemoryCluster(secret(), configuration(b""))
     objects, said = Objects(shared, NOW), Said()
     issued: list[bytes] = []
@@ -103,7 +103,7 @@ async def test_trouble_is_said_once_and_tried_again() -> None:
 
 
 async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
-    """Every few seconds, and said once."""
+    """Every 5 seconds, logged once."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
     objects.unwatched = ["watch: 403 forbidden"] * 4
@@ -115,7 +115,7 @@ async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
 
 
 async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() -> None:
-    """A kubeconfig that is being replaced, a token file that is not there yet."""
+    """A kubeconfig that is being replaced, or a token file that does not exist yet."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
     objects.until = NOW + SECOND
@@ -135,7 +135,7 @@ async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() 
 
 
 async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
-    """A process that was stopped between reading and writing: its times are no longer true."""
+    """The process was stopped between reading and writing, so its data is too old."""
     objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
     times = iter([NOW, NOW, NOW + 11 * SECOND])
     keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
@@ -144,7 +144,7 @@ async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
 
 
 async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> None:
-    """Two programs that both want the bundle: neither wins by haste, and the log says what goes on."""
+    """Two programs write the bundle: the controller slows down, and logs the reason."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()
 
@@ -157,7 +157,7 @@ async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> 
 
 
 async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """No key in any line of a rotation, a traceback among them."""
+    """No private key in any line of a rotation, tracebacks included."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
     keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
@@ -175,7 +175,7 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
-    """A cluster that does not answer is no reason to start anew; a loop that stands still is."""
+    """Liveness does not depend on the API server: a restart does not repair it. A stuck loop fails liveness."""
     status = Controller(
         Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
     ).status
@@ -191,7 +191,7 @@ def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
 
 
 async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
-    """In Prometheus' text format; nothing is told that is not known."""
+    """In Prometheus' text format. Unknown values are absent."""
     objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
     objects.until = NOW + SECOND
     status = (await keep(objects)).status

@@ -1,4 +1,4 @@
-"""The keeper as a process: should its loop end by itself, the process ends, and says why."""
+"""`keep` as a process: if its loop ends by itself, the process ends, and logs why."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     because: str,
     end: Callable[[Controller], Awaitable[None]],
 ) -> None:
-    """With 1, so that it is started anew, and with a line that says why."""
+    """With exit code 1, so that the kubelet starts it again, and a line with the reason."""
     config = tmp_path / "config"
     config.write_text(
         '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'

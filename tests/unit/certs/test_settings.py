@@ -1,4 +1,4 @@
-"""Flags and environment of the keeper: what can't work is said at once, each in a sentence with what to do."""
+"""Flags and environment of the certificate controller: each problem is one sentence, with what to do."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from certs.settings import BadSettings, ControllerSettings
 
 
 def keeping(**given: str) -> ControllerSettings:
-    """The settings that these flags come to."""
+    """Return the settings of these flags."""
     values = settings.resolve(options.KEEP, given, {})
     return ControllerSettings(**{field: values[field] for field in ControllerSettings.__struct_fields__})
 
 
 def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
-    """For the Service that the manifests make."""
+    """The names are those of the Service in the manifests."""
     policy = keeping().policy
     assert policy.names[0] == "kubevirt-coschedule.kubevirt-coschedule.svc"
     assert (policy.lifetime, policy.renew_before.days) == (timedelta(days=30), 10)
@@ -26,7 +26,7 @@ def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
-    """As with the webhook."""
+    """As in the webhook's settings."""
     variable = "KUBEVIRT_COSCHEDULE_CERTS_LIFETIME"
     assert settings.resolve(options.KEEP, {"lifetime": "12h"}, {variable: "1d"})["lifetime"] == timedelta(hours=12)
     assert settings.resolve(options.KEEP, {"lifetime": None}, {variable: "1d"})["lifetime"] == timedelta(days=1)
@@ -42,13 +42,13 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
     ],
 )
 def test_a_duration_has_a_unit(text: str, expected: timedelta) -> None:
-    """Days, hours, minutes, seconds."""
+    """In days, hours, minutes or seconds."""
     assert settings.duration(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("2/3", 2 / 3), ("0.5", 0.5), (".25", 0.25), ("1", 1.0), ("0", 0.0)])
 def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float) -> None:
-    """Whether it can work is not for the parser to say."""
+    """The parser does not check whether the fraction can work."""
     assert settings.fraction(text) == pytest.approx(expected)
 
 
@@ -65,13 +65,13 @@ def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float
     ],
 )
 def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text: str) -> None:
-    """One sentence part that goes after the option's name."""
+    """The parser returns the rest of a sentence that starts with the name of the option."""
     with pytest.raises(ValueError, match=r"^expected "):
         parse(text)
 
 
 def test_every_problem_is_said_at_once() -> None:
-    """Each with its flag or variable."""
+    """Each problem names its flag or variable."""
     with pytest.raises(BadSettings) as caught:
         settings.resolve(options.KEEP, {"lifetime": "long"}, {"KUBEVIRT_COSCHEDULE_CERTS_LISTEN": "here"})
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
@@ -102,7 +102,7 @@ def test_every_problem_is_said_at_once() -> None:
     ids=["after expiry", "long after", "at once", "lifetime too short", "too often", "propagation too long"],
 )
 def test_times_that_can_not_work_together_are_refused(given: dict[str, str], sentence: str) -> None:
-    """With the figures, and what to change."""
+    """The sentence has the figures, and what to change."""
     with pytest.raises(BadSettings) as caught:
         keeping(**given)
     (problem,) = caught.value.problems
@@ -120,7 +120,7 @@ def test_a_renewal_fits_into_what_is_left_or_is_refused(lifetime: str, works: bo
 
 
 def test_every_option_says_where_it_can_come_from() -> None:
-    """The prefix keeps the two programs' variables apart."""
+    """The prefix separates the two programs' variables."""
     for option in (*options.KEEP, *options.INSPECT, *options.ISSUE):
         assert option.variable == "KUBEVIRT_COSCHEDULE_CERTS_" + option.flag[2:].replace("-", "_").upper()
         assert option.help.endswith(".")

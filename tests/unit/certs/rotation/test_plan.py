@@ -1,4 +1,4 @@
-"""Every state of the cluster has one next step, and a reason for it."""
+"""Every state of the cluster has one next step, with a reason."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ DUE = "tls.crt is due for renewal: it expires at 2026-11-30T12:00:00Z"
 
 
 def step(secret: dict[str, Any] | None, configuration: dict[str, Any], now: datetime = NOW) -> RotationStep:
-    """The step for what these objects show."""
+    """Return the step for these objects."""
     return plan.next_step(MemoryCluster(secret, configuration).state(), POLICY, now)
 
 
 def marks(*, needed: tuple[Pair, ...] = (), leaving: tuple[Pair, ...] = (), since: datetime = NOW) -> str:
-    """The annotation that says since when."""
+    """Return the annotation with the times of the authorities."""
     rows = [f'"{authority(pair)}":{{"role":"needed","since":"{since.isoformat()}"}}' for pair in needed]
     rows += [f'"{authority(pair)}":{{"role":"leaving","since":"{since.isoformat()}"}}' for pair in leaving]
     return "{" + ",".join(rows) + "}"
 
 
 def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW) -> dict[str, Any]:
-    """A configuration of two webhooks whose bundles carry these, as the keeper has written it."""
+    """Return a configuration of two webhooks with these bundles, as the controller writes it."""
     bundle = b"".join(pair.authority for pair in (*needed, *leaving))
     return configuration(bundle, bundle, marks=marks(needed=needed, leaving=leaving, since=since))
 
@@ -69,7 +69,7 @@ def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW
     ],
 )
 def test_a_state_has_a_step_and_a_reason(objects: Any, expected: RotationStep) -> None:
-    """Steps whose every word is known."""
+    """The steps, with all their words."""
     assert step(*objects) == expected
 
 
@@ -130,7 +130,7 @@ def test_a_bundle_is_mended_at_once(
     leaving: list[Pair],
     tidied: bool,  # noqa: FBT001 - a column
 ) -> None:
-    """In one write for all that is wrong with it."""
+    """One write corrects all problems."""
     wanted = step(*objects)
     assert isinstance(wanted, Publish)
     assert [change.authority for change in wanted.bundle.added] == [authority(pair) for pair in added]
@@ -151,7 +151,7 @@ def test_a_bundle_is_mended_at_once(
     ],
 )
 def test_where_somebody_may_be_serving_the_next_pair_is_staged_first(current: Pair | None, because: str) -> None:
-    """What is published stays so until the next certificate is in place."""
+    """The published authorities stay until the next certificate is the current one."""
     published = tuple(pair for pair in (current, STRANGER) if pair and pair is not WRONG_KEY)
     shown = MemoryCluster(secret(current), configuration(b"".join(pair.authority for pair in published)))
     while isinstance(wanted := plan.next_step(shown.state(), POLICY, NOW), Publish):
@@ -167,7 +167,7 @@ def test_where_somebody_may_be_serving_the_next_pair_is_staged_first(current: Pa
     ("now", "renewed"), [(RENEWAL - SECOND, False), (RENEWAL, True)], ids=["almost due", "just due"]
 )
 def test_a_certificate_is_renewed_at_two_thirds_of_its_life(now: datetime, renewed: bool) -> None:  # noqa: FBT001 - a column
-    """To the second."""
+    """Exactly to the second."""
     assert isinstance(step(secret(FRESH), carried(FRESH), now), Stage if renewed else WaitUntil)
 
 
@@ -180,7 +180,7 @@ def test_the_next_pair_is_served_when_every_api_server_has_seen_its_authority(
     waited: timedelta,
     promoted: bool,  # noqa: FBT001 - a column
 ) -> None:
-    """And not a second before."""
+    """Not a second earlier."""
     wanted = step(secret(FRESH, NEXT), carried(FRESH, NEXT, since=RENEWAL), RENEWAL + waited)
     if promoted:
         assert isinstance(wanted, Promote)
@@ -197,13 +197,13 @@ def test_an_authority_leaves_when_no_server_can_serve_its_certificate(
     waited: timedelta,
     dropped: bool,  # noqa: FBT001 - a column
 ) -> None:
-    """And not a second before."""
+    """Not a second earlier."""
     wanted = step(secret(FRESH), carried(FRESH, leaving=(OLD,)), NOW + waited)
     assert isinstance(wanted, Publish if dropped else WaitUntil)
 
 
 def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
-    """A clock that was wrong and is right again would hold a rotation up, or an authority in, for as long."""
+    """A clock that was wrong would otherwise delay a rotation, or keep an authority, for that time."""
     later = RENEWAL + 5 * DAY
     wanted = step(secret(FRESH, NEXT), carried(FRESH, NEXT, since=later), RENEWAL)
     assert isinstance(wanted, Publish)
@@ -212,23 +212,23 @@ def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
 
 @pytest.mark.parametrize("staged", [EXPIRED, WRONG_KEY, BRIEF], ids=["expired", "torn", "about to expire"])
 def test_a_staged_pair_that_is_no_good_is_made_anew(staged: Pair) -> None:
-    """As one from an old backup."""
+    """For example from an old backup."""
     assert isinstance(step(secret(OLD, staged), carried(OLD)), Stage)
 
 
 def test_a_staged_pair_that_is_due_itself_is_good_enough() -> None:
-    """It is renewed next: made anew, it would be due again before it is served where lifetimes are short."""
+    """It is renewed next. With short lifetimes, a new pair at once would be due again before it is served."""
     staged = certs_cluster.pair(lifetime=POLICY.propagation + POLICY.retire + SECOND)
     assert isinstance(step(secret(OLD, staged), carried(OLD, staged, since=NOW - DAY)), Promote)
 
 
 def test_a_staged_pair_is_served_at_once_where_nobody_can_be_serving() -> None:
-    """Its authority is all that there is."""
+    """Only its authority is in the bundle."""
     assert isinstance(step(secret(EXPIRED, FRESH), carried(FRESH)), Promote)
 
 
 def test_a_wait_starts_again_where_the_next_authority_was_taken_out() -> None:
-    """What one webhook does not carry, an API server may not have seen, however old the mark."""
+    """An API server may not have seen an authority that one webhook lacks, however old its mark is."""
     objects = carried(FRESH, NEXT, since=RENEWAL - DAY)
     objects["webhooks"][1] = carried(FRESH)["webhooks"][1]
     wanted = step(secret(FRESH, NEXT), objects, RENEWAL)
@@ -237,7 +237,7 @@ def test_a_wait_starts_again_where_the_next_authority_was_taken_out() -> None:
 
 
 def test_what_servers_have_in_memory_is_published_again_from_the_secret() -> None:
-    """The pair is gone, then the bundle: what was published when the next one was staged is known, however long ago."""
+    """The pair is gone, then the bundle. The authorities that were published at the staging are still known."""
     wanted = step(secret(None, SPARE, previous=OLD.authority, placed_at=NOW - 9 * DAY), configuration(b""))
     assert isinstance(wanted, Publish)
     assert [each.authority for each in wanted.bundle.added] == [authority(SPARE), authority(OLD)]
@@ -245,7 +245,7 @@ def test_what_servers_have_in_memory_is_published_again_from_the_secret() -> Non
 
 
 def test_what_is_published_again_leaves_when_it_would_have() -> None:
-    """By the time that the pair was put in place, which the Secret tells."""
+    """By the time in the Secret at which the pair was written."""
     placed = NOW - 60 * SECOND
     wanted = step(secret(FRESH, previous=OLD.authority, placed_at=placed), configuration(b""))
     assert isinstance(wanted, Publish)
@@ -253,7 +253,7 @@ def test_what_is_published_again_leaves_when_it_would_have() -> None:
 
 
 def test_what_was_published_before_an_unknown_time_is_not_published_again() -> None:
-    """Somebody has taken the annotation away, or a clock was wrong: it would come back each time it has left."""
+    """After the loss of an annotation, or a wrong clock, it would otherwise come back each time."""
     for placed in (None, NOW + DAY):
         wanted = step(secret(FRESH, previous=OLD.authority, placed_at=placed), configuration(b""))
         assert isinstance(wanted, Publish)
@@ -261,7 +261,7 @@ def test_what_was_published_before_an_unknown_time_is_not_published_again() -> N
 
 
 def test_strangers_are_bounded() -> None:
-    """A bundle is not let grow without end; the newest stay."""
+    """The bundle has a limited size; the newest authorities stay."""
     strangers = [certs_cluster.pair(at=NOW - index * SECOND) for index in range(40)]
     wanted = step(secret(FRESH), configuration(FRESH.authority + b"".join(pair.authority for pair in strangers)))
     assert isinstance(wanted, Publish)
@@ -269,7 +269,7 @@ def test_strangers_are_bounded() -> None:
 
 
 def test_a_rotation_is_five_writes_and_two_waits() -> None:
-    """In the order that the plan's docstring tells."""
+    """In the order of the plan's docstring."""
     shown, now, story = MemoryCluster(secret(FRESH), carried(FRESH)), RENEWAL, []
     while now < RENEWAL + POLICY.propagation + POLICY.retire + SECOND:
         wanted = plan.next_step(shown.state(), POLICY, now)

@@ -1,4 +1,4 @@
-"""A pair is judged by what a server and an API server would make of it."""
+"""A pair is checked as a server and an API server would check it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENCRYPTED = load_pem_private_key(GOOD.key, None).private_bytes(
 
 
 def test_a_good_pair_can_be_served() -> None:
-    """And is verified by the one in ca.crt that verifies it, wherever it stands."""
+    """The authority in ca.crt that verifies it is found at any position."""
     crowded = Pair(GOOD.certificate, GOOD.key, OTHER.authority + b"garbage" + GOOD.authority)
     found = verify.examine(crowded, NAMES, NOW)
     assert found == Servable(pki.read_certificates(GOOD.certificate)[0], pki.read_certificates(GOOD.authority)[0])
@@ -49,7 +49,7 @@ def test_a_good_pair_can_be_served() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> None:
-    """The first thing that is wrong."""
+    """The first problem is named."""
     assert verify.examine(pair, NAMES, NOW) == Flaw(sentence)
 
 
@@ -64,6 +64,6 @@ def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> Non
     ids=["just not yet", "just", "almost", "expired"],
 )
 def test_dates_count_to_the_second(now: object, sentence: str | None) -> None:
-    """From the first moment, until the last."""
+    """From the first moment until the last."""
     found = verify.examine(GOOD, NAMES, now)
     assert found == Flaw(sentence) if sentence else isinstance(found, Servable)
