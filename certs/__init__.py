@@ -1,6 +1,7 @@
-"""The certificate controller: issues and renews the serving certificate, and publishes its authority to API servers.
+"""The certificate controller: issues the webhook's serving certificate, renews it, and publishes its authority to the
+API servers.
 
-`rotation` decides the next step from the state of the cluster, `controller` takes it, `cluster` reads and writes the
-objects, `x509` makes certificates, `inspect` checks what exists. `certs` and `webhook` share no state: they meet only
-at the files of a mounted Secret.
+`rotation` decides on one step from the state of the cluster, `controller` takes the step, `cluster` reads and writes
+the objects, `x509` makes the certificates, and `inspect` checks them. The two programs meet at mounted files: `certs`
+imports nothing of `webhook` except webhook.component_base, and `webhook` imports nothing of `certs`.
 """

@@ -19,11 +19,12 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 from msgspec import Struct
 
-from certs.connection import Target, open_client, sentence
 from certs.rotation import state
 from certs.rotation.change import Change, CreateSecret, PatchConfiguration, PatchSecret
 from certs.rotation.state import ClusterState
 from certs.settings import ObjectNames
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0
 _WATCH_MARGIN_SECONDS: Final = 10.0  # after the time at which the API server ends a watch
@@ -164,7 +165,7 @@ class ClusterObjects:
                 if await answer.content.readline():
                     return
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line longer than aiohttp reads
-            raise ApiError(f"watch {path}: {sentence(error)}") from error
+            raise ApiError(f"watch {path}: {api_client.sentence(error)}") from error
         await asyncio.sleep(_ENDED_EARLY_SECONDS)
 
     async def _call(self, asked: _Request) -> dict[str, Any] | None:
@@ -173,7 +174,7 @@ class ClusterObjects:
             async with self._answer(asked) as answer:
                 status, text = answer.status, await answer.read()
         except (aiohttp.ClientError, OSError) as error:
-            raise ApiError(f"{what}: {sentence(error)}") from error
+            raise ApiError(f"{what}: {api_client.sentence(error)}") from error
         if status == HTTPStatus.CONFLICT:
             raise Conflict
         if status == HTTPStatus.NOT_FOUND and asked.method == "GET":
@@ -202,13 +203,14 @@ class ClusterObjects:
 
 
 @asynccontextmanager
-async def connect_objects(target: Target, paths: ObjectPaths) -> AsyncIterator[ClusterObjects]:
+async def connect_objects(kubeconfig: Kubeconfig, paths: ObjectPaths) -> AsyncIterator[ClusterObjects]:
     """Open the objects with a new connection pool, which reads credentials and authorities again.
 
     Raises:
         BadKubeconfig: neither the kubeconfig nor the pod's service account can be used.
     """
-    client = await open_client(target)
+    configuration, _ = await api_client.load_kubeconfig(kubeconfig)
+    client = api_client.open_client(configuration, "kubevirt-coschedule-certs")
     try:
         yield ClusterObjects(client, paths)
     finally:

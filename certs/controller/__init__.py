@@ -1,1 +1,3 @@
-"""`keep`: the controller that updates the Secret and the caBundle, as a process with a health port."""
+"""The certificate controller: reads the Secret and the webhook configuration, takes the next step of a rotation, and
+waits. Which step is next is the matter of `certs.rotation`.
+"""

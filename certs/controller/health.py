@@ -10,8 +10,8 @@ from aiohttp import web
 
 from certs.controller import reconciler
 from certs.controller.reconciler import Clock, ControllerStatus
-from certs.errors import UserError
-from certs.settings import Address
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
 
 # The loop runs at least once in READ_EVERY, plus the waits for answers and the pauses. After 3 times that it is stuck.
 _STUCK_AFTER: Final = 3 * reconciler.READ_EVERY

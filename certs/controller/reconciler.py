@@ -18,13 +18,13 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from certs.cluster import ApiError, Conflict
-from certs.errors import UserError
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle
 from certs.rotation.change import Change
 from certs.rotation.plan import Create, Issue, Promote, Publish, RotationPolicy, Stage, Unstage, WaitUntil, Write
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
+from webhook.component_base.errors import UserError
 
 READ_EVERY: Final = timedelta(seconds=60)  # by the wall clock, so that a machine that was suspended continues at once
 _TOO_OLD: Final = timedelta(seconds=10)  # older data is read again, for example after the process was stopped

@@ -8,31 +8,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import traceback
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from certs import log
 from certs.cluster import ObjectPaths, connect_objects
-from certs.connection import Target
 from certs.controller import health
 from certs.controller.reconciler import Controller
-from certs.settings import Address, ControllerSettings
+from certs.settings import ControllerSettings
+from webhook.component_base.address import Address
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.log_line import raised_at
 
 
-def run(settings: ControllerSettings, *, listen: Address, target: Target) -> int:
+def run(settings: ControllerSettings, *, listen: Address, kubeconfig: Kubeconfig) -> int:
     """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that.
 
     Raises:
         UserError: the kubeconfig, the service account or the address can't be used.
     """
     log.start()
-    return asyncio.run(_run(settings, listen, target))
+    return asyncio.run(_run(settings, listen, kubeconfig))
 
 
-async def _run(settings: ControllerSettings, listen: Address, target: Target) -> int:
-    open_cluster = partial(connect_objects, target, ObjectPaths.of(settings))
+async def _run(settings: ControllerSettings, listen: Address, kubeconfig: Kubeconfig) -> int:
+    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings))
     async with open_cluster():
         pass  # a kubeconfig that can't be used ends the process now
     controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
@@ -77,8 +77,7 @@ def _why(ended: asyncio.Task[None]) -> dict[str, object]:
     error = ended.exception()
     if error is None:
         return {"because": "it returned"}
-    at = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
-    return {"because": f"{type(error).__name__}: {error}", "at": at}
+    return {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)}
 
 
 def _now() -> datetime:

@@ -1,1 +1,3 @@
-"""`inspect`: checks the certificate and its authorities, in a cluster or in a directory. It writes nothing."""
+"""The inspect command: what is in the Secret, what the API servers trust, and what a TLS handshake gets. It only
+reads.
+"""

@@ -6,29 +6,30 @@ import asyncio
 from typing import Any
 
 from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
-from certs.connection import Target
-from certs.errors import UserError
 from certs.inspect.findings import Material
 from certs.rotation import state
-from certs.settings import Address, ObjectNames
+from certs.settings import ObjectNames
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 
 
 class CantReadCluster(UserError):
     """The objects in the cluster can't be read."""
 
 
-def read_material(target: Target, names: ObjectNames) -> tuple[Material, Address | None]:
+def read_material(kubeconfig: Kubeconfig, names: ObjectNames) -> tuple[Material, Address | None]:
     """Return the Secret with the bundles, and the address of the Service.
 
     Raises:
         UserError: the cluster can't be reached, a permission is missing, or there is no webhook configuration.
     """
-    return asyncio.run(_read(target, ObjectPaths.of(names), names.service))
+    return asyncio.run(_read(kubeconfig, ObjectPaths.of(names), names.service))
 
 
-async def _read(target: Target, paths: ObjectPaths, service: str) -> tuple[Material, Address | None]:
+async def _read(kubeconfig: Kubeconfig, paths: ObjectPaths, service: str) -> tuple[Material, Address | None]:
     try:
-        async with connect_objects(target, paths) as cluster:
+        async with connect_objects(kubeconfig, paths) as cluster:
             seen = await cluster.read()
             address = await _address(cluster, f"/api/v1/namespaces/{paths.namespace}/services/{service}")
     except ApiError as error:

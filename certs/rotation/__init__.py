@@ -1,1 +1,3 @@
-"""The rules of a rotation: which step is next, and what it writes. Pure: no I/O, no clock."""
+"""Which step of a rotation is next, and which authorities the API servers must trust. No clock and no I/O may be
+here.
+"""

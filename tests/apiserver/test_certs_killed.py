@@ -14,12 +14,12 @@ from support.control_plane.certs_install import CONFIGURATION, NAMES, PATHS, SEC
 
 from certs import cluster
 from certs.cluster import ClusterObjects
-from certs.connection import Target
 from certs.controller.reconciler import Controller
 from certs.rotation import state
 from certs.rotation.plan import RotationPolicy
 from certs.rotation.state import ClusterState
 from certs.x509 import pki
+from webhook.component_base.kubeconfig import Kubeconfig
 
 QUICK: Final = RotationPolicy(
     names=NAMES,
@@ -86,7 +86,7 @@ async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
-            async with cluster.connect_objects(Target(kubeconfig=kept.kubeconfig), PATHS) as real:
+            async with cluster.connect_objects(Kubeconfig(file=kept.kubeconfig), PATHS) as real:
                 yield Dying(real, kept, left, at)
 
         keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)

@@ -159,7 +159,7 @@ def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.C
     assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"error: {origin(plane.url)}: its certificate is not trusted: ")
+    assert err.startswith(f"error: {origin(plane.url)}: the API server's certificate is not trusted: ")
 
 
 def test_an_api_server_that_is_down(explain: Run) -> None:

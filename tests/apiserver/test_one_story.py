@@ -23,8 +23,10 @@ from support.scenarios.cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
 from support.scenarios.one_story import HOME, VMS, Story, happened
 from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 
-from webhook import cli, settings
+from webhook import cli
 from webhook.core.observe.vm_status import Decided, State
+from webhook.explain.settings import EXPLAIN
+from webhook.status_settings import STATUS
 from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
@@ -41,8 +43,8 @@ Run = Callable[[str], tuple[int, str, str]]
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    for option in (*settings.STATUS, *settings.EXPLAIN):
-        monkeypatch.delenv(option.variable, raising=False)
+    for option in (*STATUS, *EXPLAIN):
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")

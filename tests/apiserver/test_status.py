@@ -25,7 +25,8 @@ from support.objects.fleets import EARLY, LATER, served
 from support.scenarios.admitting import until
 from support.scenarios.fleet_scenes import STATES, scenes
 
-from webhook import cli, settings
+from webhook import cli
+from webhook.status_settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 NOT_ENOUGH: Final = "Insufficient cpu"
@@ -47,8 +48,8 @@ BINDING: Final = {
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    for option in settings.STATUS:
-        monkeypatch.delenv(option.variable, raising=False)
+    for option in STATUS:
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")

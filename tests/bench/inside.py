@@ -22,8 +22,9 @@ from typing import Any, Final
 from msgspec import Struct
 from process import resident
 
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
@@ -44,7 +45,7 @@ class Listing(Struct):
 
 
 async def _measure(kubeconfig: Path, titles: Sequence[str]) -> dict[str, Any]:
-    api = await Api.connect(Target(kubeconfig=kubeconfig))
+    api = await Api.connect(Kubeconfig(file=kubeconfig))
     store = ClusterCache(api, longhorn_namespace="longhorn-system")
     caches = [cache for cache in store.caches.values() if not titles or cache.resource.title in titles]
     gc.freeze()  # as `serve` does

@@ -8,9 +8,9 @@ import signal
 from collections.abc import Mapping
 from typing import Any, Final
 
+from webhook.app.settings import ServeSettings
 from webhook.serving.health import Check
 from webhook.serving.server import Listener
-from webhook.settings import ServeSettings
 from webhook.telemetry.record import LOGGER
 
 SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server's default timeout for a call

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from webhook.app.background import Background
 from webhook.app.handler import admit_functions
 from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown_check, wait_for_first
+from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.page.decisions import Decisions
 from webhook.page.news import Feed
 from webhook.page.routes import page_handler
@@ -19,7 +20,6 @@ from webhook.serving.metrics import certificate_families
 from webhook.serving.routes import Handler, count_refusals, require_client, webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles
-from webhook.settings import ServeSettings
 from webhook.telemetry.log import Log
 from webhook.telemetry.metrics import Admissions, Metrics, background_families, log_families
 from webhook.telemetry.record import AdmissionRecord
@@ -69,7 +69,7 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:
-    policy = Policy(settings.mode, settings.longhorn_namespace)
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
     handler = webhook_handler(admit_functions(sources.facts, policy, on_record, sources.on_answer))
     return handler if settings.client_name is None else require_client(settings.client_name, handler)
 

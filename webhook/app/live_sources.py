@@ -12,19 +12,20 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from webhook.app.background import Background
+from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.metrics import Caches, VirtualMachines, of_events
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.serving.health import Check
-from webhook.settings import ServeSettings
 from webhook.telemetry.record import LOGGER
 
 POD_SYNC_TIMEOUT_SECONDS: Final = 30.0  # the time to list every pod; after it the replica takes calls without the pods
@@ -37,7 +38,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     Raises:
         UserError: the kubeconfig can't be used; nothing was started.
     """
-    api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
+    api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     cache = _cluster_cache(settings, api)
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.followers().items():
@@ -80,7 +81,7 @@ def _vm_statuses(settings: ServeSettings, cache: ClusterCache, background: Backg
     """Start to follow the states of the VMs, if the process watches pods."""
     if settings.watch_pods == "none":
         return None
-    policy = Policy(settings.mode, settings.longhorn_namespace)
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
     vm_statuses = VMStatusTracker(cache, policy, on_stuck=_log_stuck)
     background.start("vms", vm_statuses.run())
     return vm_statuses

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable
 
 from webhook.app.background import Background
 from webhook.app.listeners import run_listeners
+from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
 from webhook.files.manifests import Manifests
 from webhook.serving.sockets import allow_files
-from webhook.settings import ServeSettings
 from webhook.telemetry.log import Log
 
 
