@@ -88,9 +88,9 @@ def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: CertsInstall
         kept.until(lambda: "can't read or write the objects, trying again" in messages(log))
         kept.api.apply(kept.configuration)
         kept.until(kept.is_good)
-    (line,) = (json.loads(line) for line in log.read_text().splitlines() if "in the way" in line)
+    (line,) = (json.loads(line) for line in log.read_text().splitlines() if "trying again" in line)
     assert line["error"] == (
-        f"MutatingWebhookConfiguration {NAME} is not there; apply the manifests, or name the right one with "
+        f"MutatingWebhookConfiguration {NAME} does not exist; apply the manifests, or name the right one with "
         "--webhook-configuration"
     )
 
@@ -126,4 +126,4 @@ def test_inspect_tells_good_from_wrong(kept: CertsInstall, tmp_path: Path) -> No
     kept.api.delete(CONFIGURATION)
     code, text = inspect()
     assert code == 2
-    assert text.startswith(f"error: MutatingWebhookConfiguration {NAME} is not there; apply the manifests")
+    assert text.startswith(f"error: MutatingWebhookConfiguration {NAME} does not exist; apply the manifests")

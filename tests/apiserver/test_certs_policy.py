@@ -21,17 +21,17 @@ EVERYTHING: Final = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/
 OWNER: Final = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "for-a-test"}
 
 FIELDS: Final[dict[str, tuple[Any, str]]] = {
-    "admissionReviewVersions": (["v1", "v1beta1"], "no field of a webhook"),
-    "failurePolicy": ("Fail", "no field of a webhook"),
-    "matchConditions": (None, "no field of a webhook"),
-    "matchPolicy": ("Exact", "no field of a webhook"),
+    "admissionReviewVersions": (["v1", "v1beta1"], "only clientConfig.caBundle of a webhook"),
+    "failurePolicy": ("Fail", "only clientConfig.caBundle of a webhook"),
+    "matchConditions": (None, "only clientConfig.caBundle of a webhook"),
+    "matchPolicy": ("Exact", "only clientConfig.caBundle of a webhook"),
     "name": ("other.kubevirt-coschedule.io", "may not add, remove, rename or move"),
-    "namespaceSelector": ({}, "no field of a webhook"),
-    "objectSelector": ({}, "no field of a webhook"),
-    "reinvocationPolicy": ("Never", "no field of a webhook"),
-    "rules": ([EVERYTHING], "no field of a webhook"),
-    "sideEffects": ("NoneOnDryRun", "no field of a webhook"),
-    "timeoutSeconds": (30, "no field of a webhook"),
+    "namespaceSelector": ({}, "only clientConfig.caBundle of a webhook"),
+    "objectSelector": ({}, "only clientConfig.caBundle of a webhook"),
+    "reinvocationPolicy": ("Never", "only clientConfig.caBundle of a webhook"),
+    "rules": ([EVERYTHING], "only clientConfig.caBundle of a webhook"),
+    "sideEffects": ("NoneOnDryRun", "only clientConfig.caBundle of a webhook"),
+    "timeoutSeconds": (30, "only clientConfig.caBundle of a webhook"),
 }
 """Field of a webhook -> another value, which an admin may write, and the message that the certificate controller gets.
 
@@ -46,7 +46,7 @@ METADATA: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "finalizers": ({"finalizers": ["example.com/for-a-test"]}, "labels, ownerReferences or finalizers"),
     "ownerReferences": ({"ownerReferences": [OWNER]}, "labels, ownerReferences or finalizers"),
     "annotations": ({"annotations": {"changed": "true"}}, f"no annotation but {state.MARKS}"),
-    "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "no annotation but"),
+    "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "only the annotation"),
 }
 
 Webhooks = list[dict[str, Any]]
@@ -131,7 +131,9 @@ def test_the_keeper_may_change_nobody_who_is_called(field: str, confined: Confin
     """Neither the Service nor by an address of its own: that is where every write of a cluster could be sent to."""
     service = confined.webhooks[0]["clientConfig"]["service"]
     client = {"service": {**service, field: SERVICE[field]}} if field in SERVICE else {"url": "https://192.0.2.1/"}
-    refused(confined, {"webhooks": confined.with_first(clientConfig=client)}, "may not change whom the API server")
+    refused(
+        confined, {"webhooks": confined.with_first(clientConfig=client)}, "may change only caBundle in clientConfig"
+    )
 
 
 @pytest.mark.parametrize("changed", LIST.values(), ids=LIST)

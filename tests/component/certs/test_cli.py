@@ -112,7 +112,7 @@ def answer(port: int, path: str) -> tuple[int, str]:
         return response.status, response.read().decode()
 
 
-def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_path: Path) -> None:
+def test_keep_waits_for_a_cluster_that_does_not_answer_until_a_signal(tmp_path: Path) -> None:
     """It is alive, not ready, and says why. SIGTERM ends it with 0."""
     config = {
         "apiVersion": "v1",

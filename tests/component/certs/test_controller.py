@@ -143,7 +143,7 @@ async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
     assert objects.cluster.writes == []
 
 
-async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> None:
+async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -> None:
     """Two programs write the bundle: the controller slows down, and logs the reason."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()

@@ -66,13 +66,13 @@ def test_every_check_tells_its_own(material: Material, wrong: set[str]) -> None:
     )
 
 
-def test_names_are_judged_where_they_are_told() -> None:
+def test_names_are_checked_if_they_are_given() -> None:
     """The pair in a directory can be for any name."""
     assert results(Material(pair=GOOD), ())["names"] is Result.OK
     assert results(Material(pair=GOOD), ("localhost",))["names"] is Result.WRONG
 
 
-def test_the_time_that_is_left_is_told() -> None:
+def test_the_time_until_expiry_is_shown() -> None:
     """In days, hours, minutes or seconds."""
     for lifetime, left in (
         (30 * DAY, "30 d left"),

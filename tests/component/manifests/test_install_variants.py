@@ -219,7 +219,7 @@ def test_the_image_is_this_version_and_set_in_one_place(install: str, tmp_path: 
     assert [identity(item) for item in rendered] == list(by_identity(install))
 
 
-def test_an_install_can_be_built_upon(tmp_path: Path) -> None:
+def test_an_install_can_be_the_base_of_another(tmp_path: Path) -> None:
     """A user's kustomization that names the folder sets the image of every Deployment, and adds a component."""
     copied(tmp_path)
     (tmp_path / "kustomization.yaml").write_text(

@@ -134,7 +134,7 @@ UNKNOWN: Final = {
 
 @pytest.mark.parametrize("caller", UNKNOWN.values(), ids=UNKNOWN)
 @pytest.mark.parametrize("name", [None, NAME], ids=["any name", "a name"])
-async def test_whoever_has_no_certificate_of_the_authority_is_not_heard(
+async def test_a_caller_without_a_certificate_of_the_authority_is_refused(
     tmp_path: Path, name: str | None, caller: Issued | None
 ) -> None:
     """The handshake fails, and no byte of the call is read."""

@@ -68,7 +68,7 @@ WAITED_FOR: Final[dict[str, Callable[[Mounted], object]]] = {
 
 
 @pytest.mark.parametrize("given", WAITED_FOR.values(), ids=WAITED_FOR)
-def test_a_pair_that_somebody_will_mend_is_waited_for(
+def test_the_start_waits_for_a_pair_that_will_be_repaired(
     mounted: Mounted, caplog: pytest.LogCaptureFixture, given: Callable[[Mounted], object]
 ) -> None:
     """The problem is logged at once and each minute, and /readyz fails, until there is a good pair."""

@@ -170,7 +170,7 @@ def test_a_process_without_a_file_to_spare_answers(
         assert time.monotonic() - began < _PROBE_SECONDS
 
 
-def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
+def test_without_a_connection_to_close_new_ones_are_accepted_later(
     server: Server, short_of_files: Callable[[int], None]
 ) -> None:
     """As soon as the process may open files again; until then the log has the reason."""

@@ -114,7 +114,7 @@ async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> 
         assert await slow.rest() == b""  # but a head that has begun must come
 
 
-async def test_a_newcomer_takes_the_place_of_a_silent_connection(tmp_path: Path) -> None:
+async def test_a_new_connection_takes_the_slot_of_a_silent_one(tmp_path: Path) -> None:
     """First a connection in its handshake, then a silent one. Calls in flight and idle callers stay."""
     gate, limits = asyncio.Event(), Limits(connections=4)
 
@@ -141,7 +141,7 @@ async def test_a_newcomer_takes_the_place_of_a_silent_connection(tmp_path: Path)
         assert (await busy.reply()).body == b"1"
 
 
-async def test_a_newcomer_is_refused_where_all_have_calls_in_flight(tmp_path: Path) -> None:
+async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path: Path) -> None:
     """At the limit of its address or of the listener, until one call is answered."""
     asked, gate, limits = asyncio.Semaphore(0), asyncio.Event(), Limits(connections_per_peer=2)
 

@@ -174,9 +174,7 @@ VERSIONS: Final = {
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated:DeprecationWarning")
 @pytest.mark.parametrize(("oldest", "spoken", "ciphers", "agreed"), VERSIONS.values(), ids=VERSIONS)
-def test_old_tls_is_not_spoken(
-    tmp_path: Path, oldest: str, spoken: str, ciphers: str | None, agreed: str | None
-) -> None:
+def test_old_tls_is_refused(tmp_path: Path, oldest: str, spoken: str, ciphers: str | None, agreed: str | None) -> None:
     """TLS 1.3, or 1.2 if it is set, only with forward secrecy and authenticated encryption."""
     issued = AUTHORITY.issue()
     for name, content in issued.payload.items():
@@ -233,7 +231,7 @@ def test_the_certificate_must_be_for_the_server_name(
     assert str(caught.value).endswith(expected)
 
 
-def test_a_common_name_is_no_name(tmp_path: Path) -> None:
+def test_a_common_name_does_not_count(tmp_path: Path) -> None:
     """Go does not check the common name any more."""
     for file, content in AUTHORITY.issue(common_name=NAME).payload.items():
         (tmp_path / file).write_bytes(content)

@@ -41,7 +41,7 @@ def ready(tmp_path: Path) -> Ready:
     return Ready([f"--{name}={value}" for name, value in named.items()] + ["--drain-seconds=0"], pair.trust)
 
 
-def test_a_storm_is_told_in_numbers(ready: Ready, tmp_path: Path) -> None:
+def test_a_burst_is_logged_as_a_count(ready: Ready, tmp_path: Path) -> None:
     """Each admission is answered. It has its own line, or is in the count of its second, and it is in /metrics."""
     with serving(*ready.flags, "--log-admissions-per-second=5", log=tmp_path / "log") as server:
         with Client(server.port, ready.trust) as client:

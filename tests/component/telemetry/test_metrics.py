@@ -118,7 +118,7 @@ def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Moun
     assert found.value(Family.HANDSHAKE_FAILURES.title, reason="HTTP_REQUEST") == 1
 
 
-def test_without_a_certificate_no_expiry_is_told(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
+def test_without_a_certificate_there_is_no_expiry(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
     """An expiry of 0 would raise an alert about 1970."""
     mounted, _ = mounted_at_noon
     mounted.put({})

@@ -34,7 +34,7 @@ ENDS: Final = {"returned": (_returns, None), "failed": (_fails, ValueError), "wa
 
 
 @pytest.mark.parametrize(("because", "work", "error"), [(why, *row) for why, row in ENDS.items()], ids=ENDS)
-async def test_a_task_that_ends_ends_the_process(
+async def test_the_end_of_a_task_ends_the_process(
     caplog: pytest.LogCaptureFixture, because: str, work: Callable[[], Awaitable[None]], error: type[Exception] | None
 ) -> None:
     """The log has an error line with its name, the count rises, and the exit code is 1. The other tasks continue."""

@@ -28,23 +28,23 @@ class Held:
         self.is_cut = True
 
 
-class Hall:
+class ListenerSlots:
     """The slots of a listener, and a clock."""
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.places: ConnectionSlots[Held] = ConnectionSlots(LIMITS, lambda: self.now)
+        self.slots: ConnectionSlots[Held] = ConnectionSlots(LIMITS, lambda: self.now)
 
-    def come(self, address: str, asked_ago: float | None = None, *, caller_waits: bool = False) -> Held | None:
+    def connect(self, address: str, asked_ago: float | None = None, *, caller_waits: bool = False) -> Held | None:
         """Connect from `address`, with a request so many seconds ago. None: the connection was refused."""
-        peer = self.places.reserve(address)
+        peer = self.slots.reserve(address)
         if peer is None:
             return None
         held = Held(peer, caller_waits=caller_waits)
-        self.places.add(held)
+        self.slots.add(held)
         if asked_ago is not None:
             held.last_request_at = self.now - asked_ago
-            self.places.request_arrived(held)
+            self.slots.request_arrived(held)
         return held
 
 
@@ -66,56 +66,58 @@ ROWS: Final[dict[str, tuple[Sequence[Row], str, int | None]]] = {
 }
 
 
-@pytest.mark.parametrize(("there", "newcomer", "gone"), ROWS.values(), ids=ROWS)
-def test_who_gives_way(there: Sequence[Row], newcomer: str, gone: int | None) -> None:
+@pytest.mark.parametrize(("existing", "new_address", "gone"), ROWS.values(), ids=ROWS)
+def test_which_connection_is_closed(existing: Sequence[Row], new_address: str, gone: int | None) -> None:
     """`gone`: the index of the aborted connection, -1 for none, None if the new connection is refused."""
-    hall = Hall()
-    held = [hall.come(address, asked_ago, caller_waits=caller_waits) for address, asked_ago, caller_waits in there]
-    new = hall.come(newcomer)
+    listener = ListenerSlots()
+    held = [
+        listener.connect(address, asked_ago, caller_waits=caller_waits) for address, asked_ago, caller_waits in existing
+    ]
+    new = listener.connect(new_address)
     assert (new is None) == (gone is None)
     assert [each is not None and each.is_cut for each in held] == [index == gone for index in range(len(held))]
-    assert len(hall.places) <= LIMITS.connections
+    assert len(listener.slots) <= LIMITS.connections
 
 
 def test_an_address_that_asked_is_known_while_it_is_connected() -> None:
     """The address is known by any of its connections. After the last one is gone, nothing of it is stored."""
-    hall = Hall()
-    asked, spare = hall.come("a", 0), hall.come("a")
+    listener = ListenerSlots()
+    asked, spare = listener.connect("a", 0), listener.connect("a")
     assert asked
     assert spare
     assert spare.peer.has_sent
-    hall.places.remove(asked)
-    hall.places.remove(asked)  # it was cut, and then is lost
-    again = hall.come("a")
+    listener.slots.remove(asked)
+    listener.slots.remove(asked)  # it was cut, and then is lost
+    again = listener.connect("a")
     assert again
     assert again.peer is spare.peer
     for each in (spare, again):
-        hall.places.remove(each)
-    new = hall.come("a")
+        listener.slots.remove(each)
+    new = listener.connect("a")
     assert new
-    assert (new.peer.has_sent, new.peer.connections, len(hall.places)) == (False, 1, 1)
+    assert (new.peer.has_sent, new.peer.connections, len(listener.slots)) == (False, 1, 1)
 
 
-def test_an_address_whose_last_connection_gives_way_is_counted_anew() -> None:
+def test_an_address_whose_last_connection_is_closed_is_counted_again() -> None:
     """A new connection can come from the address whose connection it replaces."""
-    hall = Hall()
+    listener = ListenerSlots()
     for address in "abcd":
-        hall.come(address)
-    new = hall.come("a")
+        listener.connect(address)
+    new = listener.connect("a")
     assert new
     assert new.peer.connections == 1
-    assert [each.peer.address for each in hall.places] == ["b", "c", "d", "a"]
+    assert [each.peer.address for each in listener.slots] == ["b", "c", "d", "a"]
 
 
-def test_a_flood_is_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_flood_is_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     """The line has the counts of closed and refused connections, and the latest address."""
-    hall = Hall()
+    listener = ListenerSlots()
     for _ in range(4):
-        hall.come("a", 1, caller_waits=True)
+        listener.connect("a", 1, caller_waits=True)
     for _ in range(8):
-        hall.come("b")
-    hall.now += 60
-    hall.come("a")
+        listener.connect("b")
+    listener.now += 60
+    listener.connect("a")
     told = [vars(record)["fields"] for record in caplog.records]
     assert [(each["latest_from"], each["cut_so_far"], each["refused_so_far"]) for each in told] == [
         ("a", 0, 1),
@@ -129,32 +131,32 @@ STEPS: Final = st.lists(
 
 
 @given(STEPS)
-def test_places_add_up(steps: list[tuple[str, str, int]]) -> None:
+def test_slots_add_up(steps: list[tuple[str, str, int]]) -> None:
     """At most the limit, none lost, no awaited call aborted. A new connection is accepted if another can be closed."""
-    hall, there = Hall(), list[Held]()
+    listener, existing = ListenerSlots(), list[Held]()
     for step, address, number in steps:
-        hall.now += 1
-        there = [each for each in there if not each.is_cut]
+        listener.now += 1
+        existing = [each for each in existing if not each.is_cut]
         if step == "come":
-            own = [each for each in there if each.peer.address == address]
-            before = own if len(own) == LIMITS.connections_per_peer else there
+            own = [each for each in existing if each.peer.address == address]
+            before = own if len(own) == LIMITS.connections_per_peer else existing
             full = len(before) >= (LIMITS.connections_per_peer if before is own else LIMITS.connections)
-            new = hall.come(address)
+            new = listener.connect(address)
             assert (new is None) == (full and all(each.caller_waits for each in before))
-            there += [new] if new else []
-        elif there:
-            held = there[number % len(there)]
+            existing += [new] if new else []
+        elif existing:
+            held = existing[number % len(existing)]
             if step == "ask":
-                held.caller_waits, held.last_request_at = True, hall.now
-                hall.places.request_arrived(held)
+                held.caller_waits, held.last_request_at = True, listener.now
+                listener.slots.request_arrived(held)
             elif step == "answer":
                 held.caller_waits = False
             else:
-                hall.places.remove(held)
-                there.remove(held)
-        kept = [each for each in there if not each.is_cut]
-        assert list(hall.places) == kept
-        assert not any(each.is_cut and each.caller_waits for each in there)
+                listener.slots.remove(held)
+                existing.remove(held)
+        kept = [each for each in existing if not each.is_cut]
+        assert list(listener.slots) == kept
+        assert not any(each.is_cut and each.caller_waits for each in existing)
         for each in kept:
             assert each.peer.connections == sum(other.peer is each.peer for other in kept)
             assert each.peer.connections <= LIMITS.connections_per_peer

@@ -55,7 +55,7 @@ def test_a_histogram_counts_each_value_once(values: list[float]) -> None:
     assert histogram.sum == pytest.approx(sum(values))
 
 
-def test_a_family_without_values_is_told_all_the_same() -> None:
+def test_a_family_without_values_has_its_help_text() -> None:
     """A user who looks for a metric finds its help text even before its first event."""
 
     class MetricSource:

@@ -12,14 +12,14 @@ from webhook.telemetry.log import Counts, LineLimiter
 START: Final = 1000.25  # of the clock: no second's beginning
 
 
-class Weather:
+class Burst:
     """A burst of lines with a clock of the test. `told`: the reported counts, each with its time."""
 
     def __init__(self, per_second: int) -> None:
         self.now = START
         self.told: list[tuple[float, Counts]] = []
         self._alarms: list[tuple[float, Callable[[], None]]] = []
-        self.storm = LineLimiter(
+        self.limiter = LineLimiter(
             per_second,
             lambda counts: self.told.append((self.now - START, counts)),
             clock=lambda: self.now,
@@ -37,63 +37,63 @@ class Weather:
 
     def lines(self, count: int, *key: str) -> int:
         """Return how many of these lines are allowed."""
-        return sum(self.storm.allows(*key) for _ in range(count))
+        return sum(self.limiter.allows(*key) for _ in range(count))
 
 
 @pytest.mark.parametrize(("per_second", "lines", "written"), [(3, 2, 2), (3, 3, 3), (3, 4, 3), (0, 1, 0)])
 def test_the_first_lines_of_a_second_pass(per_second: int, lines: int, written: int) -> None:
     """Exactly the permitted number; the others are counted."""
-    weather = Weather(per_second)
-    assert weather.lines(lines, "a") == written
-    assert weather.storm.left_out == lines - written
+    burst = Burst(per_second)
+    assert burst.lines(lines, "a") == written
+    assert burst.limiter.left_out == lines - written
 
 
 def test_a_second_begins_with_its_first_line() -> None:
     """Lines are allowed again when a second is over, and not before."""
-    weather = Weather(2)
-    weather.lines(2, "a")
-    weather.until(0.99)
-    assert weather.lines(1, "a") == 0
-    weather.until(1.0)
-    assert weather.lines(3, "a") == 2
+    burst = Burst(2)
+    burst.lines(2, "a")
+    burst.until(0.99)
+    assert burst.lines(1, "a") == 0
+    burst.until(1.0)
+    assert burst.lines(3, "a") == 2
 
 
-def test_what_was_left_out_is_told_once_a_second_by_key() -> None:
+def test_left_out_lines_are_reported_once_a_second_by_key() -> None:
     """At the end of the second, even if no other line follows, and only once."""
-    weather = Weather(1)
-    weather.lines(3, "required", "ShareManagerPod")
-    weather.lines(2, "unchanged", "NoClaims")
-    assert weather.told == []
-    weather.until(5)
-    assert weather.told == [(1.0, {("required", "ShareManagerPod"): 2, ("unchanged", "NoClaims"): 2})]
+    burst = Burst(1)
+    burst.lines(3, "required", "ShareManagerPod")
+    burst.lines(2, "unchanged", "NoClaims")
+    assert burst.told == []
+    burst.until(5)
+    assert burst.told == [(1.0, {("required", "ShareManagerPod"): 2, ("unchanged", "NoClaims"): 2})]
 
 
-def test_a_storm_that_lasts_is_told_each_second() -> None:
+def test_a_longer_burst_is_reported_each_second() -> None:
     """Each report has the lines since the report before."""
-    weather = Weather(1)
+    burst = Burst(1)
     for second in range(3):
-        weather.until(second)
-        weather.lines(second + 2, "a")
-    weather.until(10)
-    assert weather.told == [(1.0, {("a",): 1}), (2.0, {("a",): 2}), (3.0, {("a",): 3})]
-    assert weather.storm.left_out == 6
+        burst.until(second)
+        burst.lines(second + 2, "a")
+    burst.until(10)
+    assert burst.told == [(1.0, {("a",): 1}), (2.0, {("a",): 2}), (3.0, {("a",): 3})]
+    assert burst.limiter.left_out == 6
 
 
-def test_what_was_left_out_is_told_at_the_end() -> None:
+def test_left_out_lines_are_reported_at_the_end() -> None:
     """A program that stops during a burst reports the counts first."""
-    weather = Weather(0)
-    weather.lines(4, "a")
-    weather.storm.flush()
-    weather.storm.flush()
-    assert weather.told == [(0.0, {("a",): 4})]
+    burst = Burst(0)
+    burst.lines(4, "a")
+    burst.limiter.flush()
+    burst.limiter.flush()
+    assert burst.told == [(0.0, {("a",): 4})]
 
 
-def test_without_a_loop_the_next_line_tells() -> None:
+def test_without_a_loop_the_next_line_reports() -> None:
     """Without an event loop there is no timer, so the next line reports the counts."""
     told: list[Counts] = []
     now = [START]
-    storm = LineLimiter(0, told.append, clock=lambda: now[0])
-    storm.allows("a")
+    limiter = LineLimiter(0, told.append, clock=lambda: now[0])
+    limiter.allows("a")
     now[0] += 1
-    storm.allows("b")
+    limiter.allows("b")
     assert told == [{("a",): 1}]

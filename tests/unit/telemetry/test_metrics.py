@@ -61,7 +61,7 @@ BOUNDS: Final = {
 
 
 @pytest.mark.parametrize(("duration_us", "bound"), BOUNDS.values(), ids=BOUNDS)
-def test_a_duration_is_told_from_a_quarter_of_a_millisecond_to_three_seconds(duration_us: int, bound: str) -> None:
+def test_a_duration_has_buckets_from_a_quarter_of_a_millisecond_to_three_seconds(duration_us: int, bound: str) -> None:
     """In the smallest bucket that it fits, and in none below."""
     found = noted(replace(RECORD, duration_us=duration_us))
     buckets = [each for each in found.samples if each.name == f"{Family.DURATION.title}_bucket" and each.value]
@@ -81,7 +81,7 @@ def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
     assert found.value(f"{Family.READS.title}_bucket", entry="virt-launcher", le="0") == 1
 
 
-def test_nothing_is_told_as_nothing() -> None:
+def test_a_server_without_calls_has_samples_of_zero() -> None:
     """A server without calls has samples of 0, because Prometheus computes no rate of an absent sample."""
     found = noted()
     for entry in ("virt-launcher", "share-manager"):
@@ -107,7 +107,7 @@ def state(**fields: Any) -> CacheState:
     return CacheState(**{**well, "causes": Counter(), **fields})
 
 
-def test_a_cache_is_told_by_its_name() -> None:
+def test_a_cache_has_samples_by_its_name() -> None:
     """Whether it is up to date, its objects, the time of its last event, and its interruptions."""
     states = [state(causes=Counter({Cause.EXPIRED: 2}), unreadable=1), state(title="pods", fresh=False, objects=0)]
     before = datetime.now(UTC).timestamp()
@@ -126,7 +126,7 @@ def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
     assert found.value(Family.CACHE_FRESH.title, cache="nodes") == 0
 
 
-def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
+def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
     """A lookup that never happened has no sample; late reads have one from the start."""
     counts = {kind: LookupCounts() for kind in Kind}
     counts[Kind.NODE].hit, counts[Kind.NODE].late = 7, 1
@@ -141,7 +141,7 @@ def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
 # All.
 
 
-def test_the_program_and_its_process_are_told() -> None:
+def test_the_program_and_its_process_have_metrics() -> None:
     """Its version, and its memory, CPU and files."""
     found = told()
     assert found.value(Family.BUILD.title, version=__version__) == 1
@@ -177,7 +177,7 @@ ACCEPTED: Final = {
 
 
 @pytest.mark.parametrize(("accept", "is_openmetrics"), ACCEPTED.values(), ids=ACCEPTED)
-def test_openmetrics_is_given_to_whoever_asks_for_it(accept: str, *, is_openmetrics: bool) -> None:
+def test_a_caller_that_asks_for_openmetrics_gets_it(accept: str, *, is_openmetrics: bool) -> None:
     """All other callers get the text format. Both have the same values, in their own syntax."""
     admissions = Admissions()
     admissions.count(RECORD)

@@ -24,7 +24,7 @@ ROW: Final = replace(
 )
 
 
-def test_vms_are_told_by_state_and_decision() -> None:
+def test_vms_are_counted_by_state_and_decision() -> None:
     """Every state and decision has a sample, even if no VM has it."""
     apart = replace(ROW, state=State.APART, decided=Decided.NOTHING)
     moved = replace(ROW, decided=Decided.MIGRATED)
@@ -35,7 +35,7 @@ def test_vms_are_told_by_state_and_decision() -> None:
     assert decided == {"required": 1, "preferred": 0, "unchanged": 0, "migrated": 1, "nothing": 1}
 
 
-def test_the_longest_time_in_a_state_is_told() -> None:
+def test_the_longest_time_in_a_state_has_a_sample() -> None:
     """A state without VMs, or with VMs since an unknown time, has no sample."""
     apart = replace(ROW, state=State.APART, since="2026-01-02T00:00:00Z")
     rows = [replace(apart, since="2026-01-03T00:00:00Z"), apart, replace(ROW, state=State.FREE, since=None)]
@@ -78,7 +78,7 @@ def rows(request: pytest.FixtureRequest) -> Rows:
     return made
 
 
-def test_of_vms_nothing_is_told_before_it_is_known(rows: Rows) -> None:
+def test_vms_have_no_samples_before_they_are_known(rows: Rows) -> None:
     """0 VMs apart would be wrong while no cache is complete."""
     vms = VirtualMachines(rows)  # type: ignore[arg-type] # that much of a Fleet is asked for
     assert Family.VMS.title not in told(vms.families).names
@@ -101,7 +101,7 @@ def test_a_vm_that_was_not_there_has_started(rows: Rows) -> None:
     assert seen == [0, 1, 1, 2]
 
 
-def test_a_start_is_told_by_what_the_pod_was_given(rows: Rows) -> None:
+def test_a_start_is_counted_by_the_decision_for_its_pod(rows: Rows) -> None:
     """An alert needs to know whether the API server called the webhook."""
     vms = VirtualMachines(rows)  # type: ignore[arg-type] # as above
     rows.become()

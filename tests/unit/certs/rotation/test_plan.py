@@ -123,7 +123,7 @@ def test_a_state_has_a_step_and_a_reason(objects: Any, expected: RotationStep) -
         ),
     ],
 )
-def test_a_bundle_is_mended_at_once(
+def test_a_bundle_is_repaired_at_once(
     objects: Any,
     added: list[Pair],
     dropped: list[Pair],
@@ -202,7 +202,7 @@ def test_an_authority_leaves_when_no_server_can_serve_its_certificate(
     assert isinstance(wanted, Publish if dropped else WaitUntil)
 
 
-def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
+def test_a_mark_with_a_future_time_is_ignored() -> None:
     """A clock that was wrong would otherwise delay a rotation, or keep an authority, for that time."""
     later = RENEWAL + 5 * DAY
     wanted = step(secret(FRESH, NEXT), carried(FRESH, NEXT, since=later), RENEWAL)
@@ -211,7 +211,7 @@ def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("staged", [EXPIRED, WRONG_KEY, BRIEF], ids=["expired", "torn", "about to expire"])
-def test_a_staged_pair_that_is_no_good_is_made_anew(staged: Pair) -> None:
+def test_a_staged_pair_that_cannot_be_served_is_replaced(staged: Pair) -> None:
     """For example from an old backup."""
     assert isinstance(step(secret(OLD, staged), carried(OLD)), Stage)
 

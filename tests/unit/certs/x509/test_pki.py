@@ -52,7 +52,7 @@ def test_an_authority_may_sign_leaves_and_nothing_else() -> None:
     assert (usage.key_cert_sign, usage.digital_signature, usage.crl_sign) == (True, False, False)
 
 
-def test_a_pair_is_backdated_and_lives_as_long_as_it_is_told() -> None:
+def test_a_pair_is_backdated_and_has_the_given_lifetime() -> None:
     """For API servers with slow clocks. Certificate and authority expire together."""
     for certificate in (LEAF, AUTHORITY):
         assert certificate.not_valid_before_utc == NOW - timedelta(hours=1)
@@ -128,7 +128,7 @@ def test_openssl_takes_it(tmp_path: Path) -> None:
         assert subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603 - openssl
 
 
-def test_reading_passes_over_whatever_is_no_certificate() -> None:
+def test_reading_skips_text_that_is_not_a_certificate() -> None:
     """As Go does: a bundle with a damaged certificate still counts for the others."""
     damaged = ISSUED.authority.replace(b"MII", b"MIX", 1)
     text = b"\x00garbage\n" + damaged + ISSUED.key + ISSUED.authority.replace(b"\n", b"\r\n") + ISSUED.certificate[:80]
