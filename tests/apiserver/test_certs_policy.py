@@ -45,7 +45,7 @@ METADATA: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "labels": ({"labels": {"changed": "true"}}, "labels, ownerReferences or finalizers"),
     "finalizers": ({"finalizers": ["example.com/for-a-test"]}, "labels, ownerReferences or finalizers"),
     "ownerReferences": ({"ownerReferences": [OWNER]}, "labels, ownerReferences or finalizers"),
-    "annotations": ({"annotations": {"changed": "true"}}, f"no annotation but {state.MARKS}"),
+    "annotations": ({"annotations": {"changed": "true"}}, f"only the annotation {state.MARKS}"),
     "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "only the annotation"),
 }
 

@@ -64,7 +64,7 @@ CASES: Final = {
     "the same of one replica, while the other is new": Case("NotAsked", {STARTS: "0x10 1x30"}, "20m", {}),
     "a start that was missed among others": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x8 8x32"}, "20m"),
     "no start": Case("NotAsked", {STARTS: "3x40", CALLS: "7x40"}, "30m"),
-    "a start a moment ago": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x40"}, "13m"),
+    "a start 2 minutes ago": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x40"}, "13m"),
     "a start an hour ago": Case("NotAsked", {STARTS: "0x10 1x90", CALLS: "7x100"}, "80m"),
     # The pods.
     "no pod from the start": Case("Absent", {}, "15m", {}),

@@ -54,7 +54,7 @@ def copied_from_here() -> list[str]:
 
 
 def let_in(path: str) -> bool:
-    """Whether .dockerignore, which refuses everything and then names exceptions, has one for this very path."""
+    """Whether .dockerignore, which refuses everything and then names exceptions, has one for this path."""
     refused, *patterns = [
         line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")
     ]

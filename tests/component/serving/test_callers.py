@@ -163,11 +163,7 @@ async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: P
 
 
 BAD: Final = {
-    "gone": (
-        {},
-        Problem.MISSING,
-        "client-ca.crt: No such file or directory; expected a PEM file with the authority",
-    ),
+    "gone": ({}, Problem.MISSING, "client-ca.crt: No such file or directory; expected a PEM file with the authority"),
     "empty": ({"client-ca.crt": b""}, Problem.MISSING, "client-ca.crt: no certificate in it"),
     "no PEM": ({"client-ca.crt": b"\xff" * 9}, Problem.MALFORMED, "client-ca.crt: no certificate in it"),
     "unreadable": ({"client-ca.crt": None}, Problem.UNREADABLE, "client-ca.crt: Is a directory"),

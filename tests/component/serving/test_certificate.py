@@ -117,26 +117,14 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
         Problem.MISSING,
         "tls.crt: no certificate in it",
     ),
-    "key empty": (
-        lambda _, new: new.payload | {"tls.key": b""},
-        Problem.MISSING,
-        "tls.key: no private key in it",
-    ),
+    "key empty": (lambda _, new: new.payload | {"tls.key": b""}, Problem.MISSING, "tls.key: no private key in it"),
     "key encrypted": (
         lambda _, new: new.payload | {"tls.key": _encrypted(new)},
         Problem.ENCRYPTED,
         "tls.key: the private key is encrypted",
     ),
-    "certificate gone": (
-        lambda _, new: {"tls.key": new.key},
-        Problem.MISSING,
-        "tls.crt: No such file or directory",
-    ),
-    "key gone": (
-        lambda _, new: {"tls.crt": new.certificate},
-        Problem.MISSING,
-        "tls.key: No such file or directory",
-    ),
+    "certificate gone": (lambda _, new: {"tls.key": new.key}, Problem.MISSING, "tls.crt: No such file or directory"),
+    "key gone": (lambda _, new: {"tls.crt": new.certificate}, Problem.MISSING, "tls.key: No such file or directory"),
     "Secret emptied": (lambda _, __: {}, Problem.MISSING, "tls.crt: No such file or directory"),
     "swapped": (
         lambda _, new: {"tls.crt": new.key, "tls.key": new.certificate},

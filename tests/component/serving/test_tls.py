@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from support.control_plane.mounted import AUTHORITY, NAME, shake_hands
 from support.drivers.serving import Pair, issue
 
-from webhook import cli
 from webhook.serving.pem import BadCertificate
 from webhook.serving.tls import MIN_VERSIONS, TLSFiles, load, server_context
 
@@ -238,30 +237,3 @@ def test_a_common_name_does_not_count(tmp_path: Path) -> None:
     files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
     with pytest.raises(BadCertificate, match="for no name; expected localhost"):
         load(files, datetime.now(UTC))
-
-
-SETTINGS: Final = {
-    "an unknown version": (
-        ["--tls-min-version=1.1"],
-        "--tls-min-version: got '1.1', expected VersionTLS12 or VersionTLS13",
-    ),
-    "a name nobody vouches for": (
-        ["--client-name=kube-apiserver"],
-        (
-            "got --client-name kube-apiserver without --client-ca-file: expected the authority that issues callers' "
-            "certificates, too"
-        ),
-    ),
-    "an empty name": (["--tls-server-name="], "--tls-server-name: got '', expected a name"),
-}
-
-
-@pytest.mark.parametrize(("flags", "sentence"), SETTINGS.values(), ids=SETTINGS)
-def test_a_setting_that_cannot_be_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], sentence: str
-) -> None:
-    """The exit code is 2, before any file is read."""
-    pair = issue(tmp_path)
-    files = [f"--tls-cert-file={pair.cert_file}", f"--tls-private-key-file={pair.key_file}"]
-    assert cli.main(["serve", *files, *flags]) == 2
-    assert capsys.readouterr().err.splitlines()[0] == f"error: {sentence}"

@@ -26,7 +26,7 @@ from certs.x509 import verify
 from certs.x509.pki import NO_PAIR, Pair
 from certs.x509.verify import Servable
 
-WATCH_SECONDS: Final = 10 * SECOND  # a step that was planned longer ago is planned anew
+WATCH_SECONDS: Final = 10 * SECOND  # an older plan is made again
 TURNS_AT_MOST: Final = 12
 KEEPERS: Final = 2
 
