@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from webhook.core import admit as core
-from webhook.core.admit import Answer, Entry, Question
+from webhook.core.admit import Answer, Entry, PodCreation
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.pod import Pod
@@ -79,8 +79,8 @@ def admit_function(
     async def admit(body: bytes, deadline: float) -> bytes:
         started, spent = perf_counter_ns(), _Spent()
         try:
-            question = core.read(body, entry)
-            answer = question if isinstance(question, Answer) else await decide(question, spent, deadline)
+            creation = core.read(body, entry)
+            answer = creation if isinstance(creation, Answer) else await decide(creation, spent, deadline)
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: the VM starts whatever fails here
@@ -110,20 +110,20 @@ class _Deciding(Struct, frozen=True):
     policy: Policy
     counts_pods: bool
 
-    async def decide(self, question: Question, spent: _Spent, deadline: float) -> Answer:
+    async def decide(self, creation: PodCreation, spent: _Spent, deadline: float) -> Answer:
         """Return the answer, after reading the objects that it needs and no cache has."""
         facts, policy = self.facts, self.policy
-        counts = self.counts_pods and not question.request.dry_run
+        counts = self.counts_pods and not creation.request.dry_run
         if counts:  # the API server can call again for the same pod: the first answer is void
-            facts.forget(question.pod, question.namespace)
+            facts.forget(creation.pod, creation.namespace)
         view = facts.view()
-        answer = core.answer(question, view, policy)
+        answer = core.answer(creation, view, policy)
         while not isinstance(answer, Answer):
             spent.reads += len(answer.refs)
             began = perf_counter_ns()
             view = await facts.read(view, answer.refs, deadline)
             spent.read_ns += perf_counter_ns() - began
-            answer = core.answer(question, view, policy)
+            answer = core.answer(creation, view, policy)
         if counts and isinstance(answer.decision, Pin):  # at once, before the process answers another call
-            facts.assume(question.before, question.namespace, answer.decision)
+            facts.assume(creation.before, creation.namespace, answer.decision)
         return answer

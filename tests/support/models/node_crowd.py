@@ -15,7 +15,7 @@ from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.scheduler.topology.node_labels import NodeLabels
-from webhook.core.view import Gap, Ref
+from webhook.core.view import NoObject, Ref
 
 HAS = {"pods": 3, "cpu": 1000}
 
@@ -48,7 +48,7 @@ class There(Struct):
 class Crowded(Patchy):
     """A healthy n1 with this crowd."""
 
-    def __init__(self, snapshot: Snapshot | str | None, gaps: Mapping[Ref, Gap] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot | str | None, gaps: Mapping[Ref, NoObject] | None = None) -> None:
         super().__init__(cluster(builders.node("n1")), gaps or {})
         self._crowd = snapshot
 

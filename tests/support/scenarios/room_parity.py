@@ -24,7 +24,7 @@ from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, S
 from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import fit
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
@@ -165,7 +165,7 @@ class Stored:
             ClaimVolume(claim, convert(self._volumes[self._claims[claim]], PersistentVolume)) for claim in claims
         ]
         verdict = fit.judge(name, fit.applicant(pod, NAMESPACE, volumes), self._view)
-        assert isinstance(verdict, Verdict)
+        assert isinstance(verdict, NodeFit)
         if verdict.feasible:
             return FITS
         resource = f": {verdict.why.names['resource']}" if verdict.why.reason is Reason.NO_ROOM else ""

@@ -15,7 +15,7 @@ from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import data_engine
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.plugins.dynamic_resources import claimed_devices
@@ -23,7 +23,7 @@ from webhook.core.scheduler.plugins.node_affinity import selector_admits
 from webhook.core.scheduler.plugins.taint_toleration import _REPELLING_EFFECTS, _taint_text, tolerates
 from webhook.core.scheduler.plugins.volume_zone import _is_elsewhere
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref, unread
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, need_objects
 
 DRAIN_TAINTS: Final = frozenset(
     {
@@ -37,7 +37,7 @@ DRAIN_TAINTS: Final = frozenset(
 """Taints of nodes that are about to be lost. Whoever tolerates them may be bound there, and would soon have to go."""
 
 
-def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> Verdict | NeedObjects:
+def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> NodeFit | NeedObjects:
     """The verdict on node `name`, or the references that the view has not read yet.
 
     Longhorn refuses to attach a volume where its own node object is absent or not Ready (longhorn-manager: "node is
@@ -46,24 +46,24 @@ def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView
     """
     node = view.node(name)
     longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
-    if node is Gap.NOT_CACHED or longhorn_node is Gap.NOT_CACHED:
+    if node is NoObject.NOT_CACHED or longhorn_node is NoObject.NOT_CACHED:
         key = NamespacedName("", name)
-        return unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn_node))
+        return need_objects((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn_node))
     longhorn_refuses = _longhorn_refusal(name, longhorn_node, view)
     if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
-        return Verdict(name, longhorn_refuses, preferable=False)
+        return NodeFit(name, longhorn_refuses, preferable=False)
     attached = ((bound.volume, bound.served_from) for bound in volumes)
-    if not isinstance(node, Gap) and (lacks := data_engine.refusal(node, name, pod, attached)):
-        return Verdict(name, lacks, preferable=False)
-    why = _absence(node, name, view) if isinstance(node, Gap) else _refusal(node, name, pod, volumes)
+    if not isinstance(node, NoObject) and (lacks := data_engine.refusal(node, name, pod, attached)):
+        return NodeFit(name, lacks, preferable=False)
+    why = _absence(node, name, view) if isinstance(node, NoObject) else _refusal(node, name, pod, volumes)
     why = why or longhorn_refuses or _own_affinity_refusal(node, name, pod)
-    return Verdict(name, why or Reason.NODE_FEASIBLE.why(node=name))
+    return NodeFit(name, why or Reason.NODE_FEASIBLE.why(node=name))
 
 
-def _longhorn_refusal(name: str, node: LonghornNode | Gap | None, view: ClusterView) -> Why | None:
-    if node is Gap.UNAVAILABLE:
+def _longhorn_refusal(name: str, node: LonghornNode | NoObject | None, view: ClusterView) -> Why | None:
+    if node is NoObject.UNAVAILABLE:
         return _lost(name, Kind.LONGHORN_NODE, view)
-    if isinstance(node, Gap):
+    if isinstance(node, NoObject):
         return Reason.LONGHORN_NOT_READY.why(node=name, state="is absent")
     if node is not None and not (node.status and node.status.ready):
         return Reason.LONGHORN_NOT_READY.why(node=name, state="is not Ready")
@@ -72,12 +72,12 @@ def _longhorn_refusal(name: str, node: LonghornNode | Gap | None, view: ClusterV
 
 def _lost(name: str, kind: Kind, view: ClusterView) -> Why:
     return Reason.NODE_LOOKUP_FAILED.why(
-        node=name, kind=kind, problem=view.problem(Ref(kind, NamespacedName("", name)))
+        node=name, kind=kind, problem=view.read_error(ObjectRef(kind, NamespacedName("", name)))
     )
 
 
-def _absence(gap: Gap, name: str, view: ClusterView) -> Why:
-    return _lost(name, Kind.NODE, view) if gap is Gap.UNAVAILABLE else Reason.NODE_NOT_FOUND.why(node=name)
+def _absence(gap: NoObject, name: str, view: ClusterView) -> Why:
+    return _lost(name, Kind.NODE, view) if gap is NoObject.UNAVAILABLE else Reason.NODE_NOT_FOUND.why(node=name)
 
 
 def _refusal(node: Node, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) -> Why | None:
@@ -110,9 +110,9 @@ def _refusal(node: Node, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) ->
     return None
 
 
-def _own_affinity_refusal(node: Node | Gap, name: str, pod: Pod) -> Why | None:
+def _own_affinity_refusal(node: Node | NoObject, name: str, pod: Pod) -> Why | None:
     """Asked last: what is wrong with the node tells more than that its owner excludes it."""
-    labels = None if isinstance(node, Gap) else node.metadata.labels
+    labels = None if isinstance(node, NoObject) else node.metadata.labels
     if selector_admits(pod.spec.required_node_affinity, labels, name):
         return None
     return Reason.NODE_AFFINITY_MISMATCH.why(node=name)

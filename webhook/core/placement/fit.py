@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.budget import Budget
@@ -52,7 +52,7 @@ def applicant(pod: Pod, namespace: str, volumes: Sequence[ClaimVolume] = ()) -> 
     return Applicant(pod, volumes, usage(pod.spec), PodFilters(newcomer(pod, namespace), budget), budget)
 
 
-def judge(name: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects:
+def judge(name: str, who: Applicant, view: ClusterView) -> NodeFit | NeedObjects:
     """The verdict on node `name`, or the references that the view has not read yet.
 
     A pod that may run on one node alone is the only one that can be stranded. So it must find room there whatever comes
@@ -82,7 +82,7 @@ def judge(name: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects
     if snapshot is None:
         return verdict
     if isinstance(snapshot, str):
-        return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot))
+        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot))
     there = snapshot.room(name)
     return (
         _full(name, who, there, snapshot)
@@ -92,10 +92,10 @@ def judge(name: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects
     )
 
 
-def settled(judged: Sequence[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
+def settled(judged: Sequence[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
     """The verdicts, or everything that must be read for those that are missing."""
     unread = tuple(ref for verdict in judged if isinstance(verdict, NeedObjects) for ref in verdict.refs)
-    return NeedObjects(unread) if unread else [verdict for verdict in judged if isinstance(verdict, Verdict)]
+    return NeedObjects(unread) if unread else [verdict for verdict in judged if isinstance(verdict, NodeFit)]
 
 
 def undecidable(pod: Pod, view: ClusterView) -> Why | None:
@@ -126,7 +126,7 @@ def indivisible(who: Applicant, view: ClusterView) -> Why | None:
     return Reason.INDIVISIBLE.why(what=what, replicas=snapshot.replicas)
 
 
-def _full(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> Verdict | None:
+def _full(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
     """The verdict where the node has no room beside the pods that are bound or drawn to it."""
     short = refusal(who.usage, there.has, there.load, snapshot.headroom)
     if short is None:
@@ -135,7 +135,7 @@ def _full(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> Ver
     return _scarce(name, reason.why(node=name, **short.names()), there)
 
 
-def _shared(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> Verdict | None:
+def _shared(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
     """The verdict where the node has room, and what others may be drawing to it forbids a hard pin."""
     short = None
     if snapshot.replicas > 1:
@@ -143,8 +143,8 @@ def _shared(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> V
     if short is not None:
         return _scarce(name, Reason.NO_SHARE.why(node=name, replicas=snapshot.replicas, **short.names()), there)
     if there.on_way:
-        return Verdict(name, Reason.OTHERS_ON_WAY.why(node=name, count=there.on_way))
-    return Verdict(name, Reason.CROWD_BEFORE.why(node=name)) if there.crowded else None
+        return NodeFit(name, Reason.OTHERS_ON_WAY.why(node=name, count=there.on_way))
+    return NodeFit(name, Reason.CROWD_BEFORE.why(node=name)) if there.crowded else None
 
 
 def _margin(asked: Usage, there: NodeInfo, snapshot: Snapshot) -> Mapping[str, int]:
@@ -162,29 +162,29 @@ def _margin(asked: Usage, there: NodeInfo, snapshot: Snapshot) -> Mapping[str, i
     return margin
 
 
-def _scarce(name: str, why: Why, there: NodeInfo) -> Verdict:
+def _scarce(name: str, why: Why, there: NodeInfo) -> NodeFit:
     """Where there is less than everybody's share, a preference is for a pod that comes alone."""
     if there.on_way and not there.settled:
-        return Verdict(name, Reason.NODE_CONTESTED.why(node=name, count=there.on_way, because=why), preferable=False)
+        return NodeFit(name, Reason.NODE_CONTESTED.why(node=name, count=there.on_way, because=why), preferable=False)
     if there.pinned:
-        return Verdict(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
-    return Verdict(name, why)
+        return NodeFit(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
+    return NodeFit(name, why)
 
 
-def _refused(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> Verdict | None:
+def _refused(name: str, who: Applicant, there: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
     """The verdict where the node's limits, or rules between pods, would keep the pod away."""
     for bound in who.volumes:
         csi = bound.volume.spec.csi if bound.volume.spec else None
         limit = there.volume_limits.get(csi.driver or "") if csi else None
         if csi and limit is not None:
             why = Reason.VOLUMES_LIMITED.why(node=name, driver=csi.driver, limit=limit, claim=bound.claim)
-            return Verdict(name, why)
+            return NodeFit(name, why)
     node = snapshot.nodes.get(name)
     if node is None:
-        return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
+        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
     ruling = who.filters.ruling(node, snapshot)
     if isinstance(ruling, Passed):
         return None
     # A VM that is pinned there, and not bound yet, must not find this one there before it, and be repelled.
     comes_first = there.pinned and ruling.cause is Reason.NEIGHBOUR_EXPECTED
-    return Verdict(name, ruling.why, preferable=not comes_first)
+    return NodeFit(name, ruling.why, preferable=not comes_first)

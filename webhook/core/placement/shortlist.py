@@ -20,7 +20,7 @@ from zlib import crc32
 
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nodes
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import fit
 from webhook.core.placement.fit import Applicant
 from webhook.core.scheduler.plugins.node_affinity import shuns
@@ -28,7 +28,7 @@ from webhook.core.scheduler.plugins.node_resources_fit import places, times
 from webhook.core.scheduler.plugins.taint_toleration import reluctance
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot
-from webhook.core.view import ClusterView, Gap
+from webhook.core.view import ClusterView, NoObject
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
 LEAST_NODES: Final = 16
@@ -66,7 +66,7 @@ def pick(
         if len(chosen) >= most:
             break
         if name not in wished:
-            if name in chosen or isinstance(view.node(name), Gap) or reluctance_of(name, pod, view) < reluctance:
+            if name in chosen or isinstance(view.node(name), NoObject) or reluctance_of(name, pod, view) < reluctance:
                 continue
             if not who.budget.take_candidate():
                 break
@@ -106,13 +106,13 @@ def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
 
 def _is_fit(name: str, who: Applicant, view: ClusterView) -> bool:
     verdict = fit.judge(name, who, view)
-    return isinstance(verdict, Verdict) and verdict.fits and not is_shunned(name, who.pod, view)
+    return isinstance(verdict, NodeFit) and verdict.fits and not is_shunned(name, who.pod, view)
 
 
 def reluctance_of(name: str, pod: Pod, view: ClusterView) -> int:
     """How much the scheduler avoids this node for the pod; 0 for one that can't be seen."""
     node = view.node(name)
-    return 0 if isinstance(node, Gap) else reluctance(node, pod)
+    return 0 if isinstance(node, NoObject) else reluctance(node, pod)
 
 
 def is_shunned(name: str, pod: Pod, view: ClusterView) -> bool:
@@ -120,4 +120,4 @@ def is_shunned(name: str, pod: Pod, view: ClusterView) -> bool:
     node_affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     preferred = (node_affinity.preferred if node_affinity else None) or ()
     node = view.node(name)
-    return shuns(preferred, None if isinstance(node, Gap) else node.metadata.labels, name)
+    return shuns(preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)

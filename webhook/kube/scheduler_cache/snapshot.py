@@ -104,7 +104,7 @@ class CachedSnapshot:
                 PodInfo(
                     namespace=namespace,
                     node=node,
-                    usage=drawn.usage,
+                    usage=drawn.requests,
                     labels=pod.metadata.labels,
                     repels=apart.required if apart else None,
                     presence=Presence.EXPECTED,

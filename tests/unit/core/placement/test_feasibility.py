@@ -10,14 +10,17 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import judge, undecidable
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins.taint_toleration import tolerates
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
-N1, LONGHORN_N1 = Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1"))
+N1, LONGHORN_N1 = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")),
+)
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 
 
@@ -36,10 +39,10 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
 
-def verdict(candidate: Pod, *objects: dict[str, Any], volumes: tuple[ClaimVolume, ...] = ()) -> Verdict:
+def verdict(candidate: Pod, *objects: dict[str, Any], volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
     """The verdict on n1 in a cluster of these objects."""
     found = judge("n1", candidate, volumes, cluster(*objects))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NodeFit)
     return found
 
 
@@ -163,13 +166,15 @@ def test_what_forbids_even_a_preference_is_told_first() -> None:
 @pytest.mark.parametrize(
     ("gaps", "refs"),
     [
-        pytest.param({N1: Gap.NOT_CACHED}, (N1,), id="the node"),
-        pytest.param({LONGHORN_N1: Gap.NOT_CACHED}, (LONGHORN_N1,), id="Longhorn's node"),
-        pytest.param({N1: Gap.NOT_CACHED, LONGHORN_N1: Gap.NOT_CACHED}, (N1, LONGHORN_N1), id="both at once"),
-        pytest.param({N1: Gap.UNAVAILABLE, LONGHORN_N1: Gap.NOT_CACHED}, (LONGHORN_N1,), id="one is given up"),
+        pytest.param({N1: NoObject.NOT_CACHED}, (N1,), id="the node"),
+        pytest.param({LONGHORN_N1: NoObject.NOT_CACHED}, (LONGHORN_N1,), id="Longhorn's node"),
+        pytest.param({N1: NoObject.NOT_CACHED, LONGHORN_N1: NoObject.NOT_CACHED}, (N1, LONGHORN_N1), id="both at once"),
+        pytest.param(
+            {N1: NoObject.UNAVAILABLE, LONGHORN_N1: NoObject.NOT_CACHED}, (LONGHORN_N1,), id="one is given up"
+        ),
     ],
 )
-def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]) -> None:
+def test_an_unread_node_is_asked_for(gaps: dict[Ref, NoObject], refs: tuple[Ref, ...]) -> None:
     """Everything that is lacking is asked for together."""
     assert judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == NeedObjects(refs)
 
@@ -183,8 +188,8 @@ def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]
 )
 def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, kind: str) -> None:
     """A lookup that failed says nothing of the node: it must not be required, and may be wished for."""
-    found = judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: Gap.UNAVAILABLE}))
-    assert isinstance(found, Verdict)
+    found = judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
+    assert isinstance(found, NodeFit)
     assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
     assert f"its {kind} could not be read (503 for a test)" in found.why.sentence
 

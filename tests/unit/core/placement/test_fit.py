@@ -14,7 +14,7 @@ from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import fit
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.cache import PodInfo
@@ -22,7 +22,7 @@ from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.scheduler.state.pod_index import Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
@@ -47,10 +47,10 @@ def asking(cpu: str = "500m", **spec: Any) -> Pod:
     return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
 
 
-def verdict(snapshot: Snapshot | str | None, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> Verdict:
+def verdict(snapshot: Snapshot | str | None, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:
     """What is said of n1."""
     found = fit.judge("n1", fit.applicant(pod or asking(), "vms", volumes), Crowded(snapshot))
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NodeFit)
     return found
 
 
@@ -209,8 +209,8 @@ def test_the_node_s_own_rules_come_first() -> None:
 
 def test_what_was_not_read_is_asked_for() -> None:
     """Before any pod is counted."""
-    ref = Ref(Kind.NODE, NamespacedName("", "n1"))
-    found = fit.judge("n1", fit.applicant(asking(), "vms"), Crowded(there(), {ref: Gap.NOT_CACHED}))
+    ref = ObjectRef(Kind.NODE, NamespacedName("", "n1"))
+    found = fit.judge("n1", fit.applicant(asking(), "vms"), Crowded(there(), {ref: NoObject.NOT_CACHED}))
     assert found == NeedObjects((ref,))
 
 

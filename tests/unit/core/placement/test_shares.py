@@ -19,7 +19,7 @@ from support.models.node_crowd import Crowded, There
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import fit
 from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
 from webhook.core.scheduler.state.pod_index import Presence
@@ -120,7 +120,7 @@ def _become(state: State, index: int, what: str) -> State:
 
 
 @cache
-def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...], seen: tuple[Event, ...]) -> Verdict:
+def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...], seen: tuple[Event, ...]) -> NodeFit:
     """What a replica says that has given these answers, and has seen these events."""
     scheduler_cache, counted, assumed = SchedulerCache(), {}, {}
     answers = {index: vm.knew for vm, index in own}
@@ -132,7 +132,7 @@ def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...
     has = {"pods": 100, "cpu": cluster.places * CPU}
     there = There(scheduler_cache=scheduler_cache, replicas=cluster.replicas, has=has)
     verdict = fit.judge("n1", ASKING, Crowded(there))
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, NodeFit)
     return verdict
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
 from support.objects import builders
-from support.strategies.consumer_shapes import LAUNCHER_QUIRKS, launchers
-from support.strategies.strategies import GONE, bend
+from support.strategies.consumer_shapes import VIRT_LAUNCHER_QUIRKS, virt_launchers
+from support.strategies.quirks import GONE, bend
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
@@ -26,7 +26,7 @@ from webhook.kube.client.wire import Decoders, NotJSON
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
 CLAIMS: Final = ("c0", "c1", "again", "")
 WRONG: Final = st.sampled_from([GONE, None, "", "x", 5, True, [], {}, [None], [5], [{}], {"a": None}])
-PATHS: Final = st.sampled_from(sorted(LAUNCHER_QUIRKS))
+PATHS: Final = st.sampled_from(sorted(VIRT_LAUNCHER_QUIRKS))
 Object = dict[str, Any]
 
 
@@ -66,7 +66,7 @@ def read(described: Object) -> Pod | None:
         return None
 
 
-@given(launchers(0), st.lists(st.tuples(PATHS, WRONG), max_size=2))
+@given(virt_launchers(0), st.lists(st.tuples(PATHS, WRONG), max_size=2))
 def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
     described: Object, wrong: list[tuple[str, Any]]
 ) -> None:
@@ -90,8 +90,8 @@ def test_a_pod_that_is_its_vms_next_is_told_from_the_one_that_ends() -> None:
         builders.vm_pod("3", vm="db01", created="2026-01-02T00:00:00Z"),
     ]
     known = [pod for pod in map(kept, pods) if pod]
-    assert [kubevirt.standing(pod) for pod in known] == [kubevirt.standing(p) for p in map(read, pods) if p]
-    assert max(known, key=kubevirt.standing).metadata.name == "virt-launcher-2"
+    assert [kubevirt.running_order(pod) for pod in known] == [kubevirt.running_order(p) for p in map(read, pods) if p]
+    assert max(known, key=kubevirt.running_order).metadata.name == "virt-launcher-2"
 
 
 AFFINITIES: Final = {
