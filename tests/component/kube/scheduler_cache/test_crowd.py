@@ -17,7 +17,7 @@ from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.live import LONGHORN_NAMESPACE, PATHS, answered, cluster_of, connected, listed, now, running
 from support.objects import builders
 
-from webhook.app.handler import admitter
+from webhook.app.handler import admit_function
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
@@ -72,7 +72,7 @@ def body(pod: Object, **request: Any) -> bytes:
 
 async def pinned(store: ClusterCache, *bodies: bytes) -> list[bool]:
     """Ask for all of them at once: which have a hard pin."""
-    admit = admitter(store, Policy(), lambda _: None)
+    admit = admit_function(store, Policy(), lambda _: None)
     return [_is_pinned(each) for each in await asyncio.gather(*(admit(each, now() + SOON) for each in bodies))]
 
 
@@ -135,7 +135,7 @@ async def asked_again(store: ClusterCache, first: bytes, pod: Object, **change: 
     """The response to a pod that carries what the `first` answer wrote, and that a webhook after us has changed."""
     patch = json.loads(base64.b64decode(json.loads(first)["response"]["patch"]))
     after = jsonpatch.apply_patch(pod, patch)
-    admit = admitter(store, Policy(), lambda _: None)
+    admit = admit_function(store, Policy(), lambda _: None)
     found: Object = json.loads(await admit(body({**after, "spec": {**after["spec"], **change}}), now() + SOON))
     response: Object = found["response"]
     return response
@@ -144,7 +144,7 @@ async def asked_again(store: ClusterCache, first: bytes, pod: Object, **change: 
 async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: ClusterCache) -> None:
     """A webhook after us has changed it, so that we are called again: the last seat is free for it."""
     async with running(store):
-        first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
+        first = await admit_function(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
         second = await asked_again(store, first, vm("vm"))
         assert second["auditAnnotations"]["again-decision"] == "required"
         assert "patch" not in second
@@ -154,7 +154,7 @@ async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: ClusterCache
 async def test_a_pod_that_became_too_large_loses_its_pin(store: ClusterCache) -> None:
     """A sidecar was added by a webhook after us: what was written goes, and the seat is not taken."""
     async with running(store):
-        first = await admitter(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
+        first = await admit_function(store, Policy(), lambda _: None)(body(vm("vm")), now() + SOON)
         sidecar = {"name": "sidecar", "resources": {"requests": {"cpu": "1"}}}
         second = await asked_again(store, first, vm("vm"), containers=[*ONE_CPU, sidecar])
         told = second["auditAnnotations"]

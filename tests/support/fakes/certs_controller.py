@@ -1,4 +1,4 @@
-"""A keeper's life in memory: a cluster whose clock moves as the keeper waits, and that can end it at any write."""
+"""A controller's life in memory: waiting moves its cluster's clock, and the cluster can end it at any write."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pytest
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import POLICY, MemoryCluster
 
-from certs.controller.objects import ApiError, Conflict
+from certs.cluster import ApiError, Conflict
 from certs.controller.reconciler import Controller
 from certs.rotation.change import Change
-from certs.rotation.state import State
+from certs.rotation.state import ClusterState
 
 
 class Killed(Exception):
-    """The process ended."""
+    """The process was killed."""
 
 
 class Objects:
-    """A cluster in memory with a clock of its own: waiting moves the clock, and a write can be the keeper's last."""
+    """A cluster in memory with its own clock: waiting moves the clock, and a write can be the last."""
 
     def __init__(self, cluster: MemoryCluster, now: datetime) -> None:
         self.cluster, self.now = cluster, now
@@ -37,18 +37,18 @@ class Objects:
         self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """A pause, that is noted and takes no time."""
+        """Note a pause, which takes no time."""
         self.pauses.append(seconds)
         await asyncio.sleep(0)
 
-    async def read(self) -> State:
-        """Both, or what is in the way."""
+    async def read(self) -> ClusterState:
+        """Return both objects, or raise the problem."""
         if self.problem:
             raise ApiError(self.problem.pop(0))
         return self.cluster.state()
 
     async def write(self, change: Change) -> None:
-        """A write, and perhaps the end."""
+        """Apply a write, and perhaps end the process."""
         kill = self.kill(len(self.cluster.writes))
         if kill == "before":
             raise Killed
@@ -62,8 +62,8 @@ class Objects:
         if kill == "after":
             raise Killed
 
-    async def changed(self, seen: State, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
-        """Nothing changes; time passes."""
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
+        """Let time pass without a change."""
         if self.unwatched:
             raise ApiError(self.unwatched.pop(0))
         self.looks.append(at_most)
@@ -74,28 +74,28 @@ class Objects:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Objects]:
-        """One connection."""
+        """Return one connection."""
         yield self
 
 
 class Said:
-    """What a keeper has said."""
+    """The log lines of a controller."""
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
 
     def __call__(self, message: str, level: int = logging.INFO, **fields: object) -> None:
-        """One line."""
+        """Add one line."""
         self.lines.append({"message": message, "level": level, **fields})
 
     @property
     def messages(self) -> list[str]:
-        """The constant parts."""
+        """Return the constant messages."""
         return [line["message"] for line in self.lines]
 
 
 async def keep(objects: Objects, said: Said | None = None) -> Controller:
-    """A keeper's life, from its start until it is killed."""
+    """Run a controller from its start until it is killed."""
     keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said or Said(), sleep=objects.sleep)
     with pytest.raises(Killed):
         await keeper.run()

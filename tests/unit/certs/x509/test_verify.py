@@ -1,4 +1,4 @@
-"""A pair is judged by what a server and an API server would make of it."""
+"""A pair is checked as a server and an API server would check it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ ENCRYPTED = load_pem_private_key(GOOD.key, None).private_bytes(
 
 
 def test_a_good_pair_can_be_served() -> None:
-    """And is verified by the one in ca.crt that verifies it, wherever it stands."""
+    """The authority in ca.crt that verifies it is found at any position."""
     crowded = Pair(GOOD.certificate, GOOD.key, OTHER.authority + b"garbage" + GOOD.authority)
     found = verify.examine(crowded, NAMES, NOW)
-    assert found == Servable(pki.certificates(GOOD.certificate)[0], pki.certificates(GOOD.authority)[0])
+    assert found == Servable(pki.read_certificates(GOOD.certificate)[0], pki.read_certificates(GOOD.authority)[0])
 
 
 @pytest.mark.parametrize(
     ("pair", "sentence"),
     [
-        (NO_PAIR, "there is none"),
+        (NO_PAIR, "there is no certificate"),
         (Pair(b"", GOOD.key, GOOD.authority), "tls.crt holds no certificate"),
         (Pair(b"garbage", GOOD.key, GOOD.authority), "tls.crt holds no certificate"),
         (Pair(GOOD.certificate[:-60], GOOD.key, GOOD.authority), "tls.crt holds no certificate"),
@@ -42,14 +42,14 @@ def test_a_good_pair_can_be_served() -> None:
         (Pair(GOOD.certificate, GOOD.key[:100], GOOD.authority), "tls.key holds no private key"),
         (Pair(GOOD.certificate, ENCRYPTED, GOOD.authority), "tls.key is encrypted"),
         (Pair(GOOD.certificate, OTHER.key, GOOD.authority), "tls.key is not the key of tls.crt"),
-        (Pair(GOOD.certificate, GOOD.key, b""), "nothing in ca.crt verifies tls.crt"),
-        (Pair(GOOD.certificate, GOOD.key, OTHER.authority), "nothing in ca.crt verifies tls.crt"),
+        (Pair(GOOD.certificate, GOOD.key, b""), "no authority in ca.crt verifies tls.crt"),
+        (Pair(GOOD.certificate, GOOD.key, OTHER.authority), "no authority in ca.crt verifies tls.crt"),
         (certs_cluster.pair(names=NAMES[:2]), f"tls.crt is not for {NAMES[2]}, {NAMES[3]}"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> None:
-    """The first thing that is wrong."""
+    """The first problem is named."""
     assert verify.examine(pair, NAMES, NOW) == Flaw(sentence)
 
 
@@ -64,6 +64,6 @@ def test_what_is_wrong_is_said_in_one_sentence(pair: Pair, sentence: str) -> Non
     ids=["just not yet", "just", "almost", "expired"],
 )
 def test_dates_count_to_the_second(now: object, sentence: str | None) -> None:
-    """From the first moment, until the last."""
+    """From the first moment until the last."""
     found = verify.examine(GOOD, NAMES, now)
     assert found == Flaw(sentence) if sentence else isinstance(found, Servable)

@@ -16,9 +16,9 @@ from support.control_plane.installed import MANIFESTS, NAME
 from support.control_plane.kustomizing import kustomize
 from support.drivers.serving import spawned, until_logged
 
-from certs.controller.objects import Places
+from certs.cluster import ObjectPaths
 from certs.rotation import state
-from certs.rotation.state import State
+from certs.rotation.state import ClusterState
 from certs.x509 import pki, verify
 
 ACCOUNT: Final = f"{NAME}-certs"
@@ -29,11 +29,11 @@ CONFIGURATION: Final = {
     "kind": "MutatingWebhookConfiguration",
     "metadata": {"name": NAME},
 }
-PLACES: Final = Places(namespace=NAME, secret=f"{NAME}-tls", configuration=NAME)
+PATHS: Final = ObjectPaths(namespace=NAME, secret=f"{NAME}-tls", configuration=NAME)
 FLAGS: Final = ("--propagation-seconds", "0.5", "--retire-seconds", "1")
 
 
-class Kept:
+class CertsInstall:
     """The install on an API server, with the keeper's own account; nothing is in the Secret and the bundle yet."""
 
     def __init__(self, plane: ControlPlane, directory: Path, port: int) -> None:
@@ -56,10 +56,10 @@ class Kept:
         self.api.delete(SECRET, missing_ok=True)
         self.api.delete(CONFIGURATION, missing_ok=True)
 
-    def state(self) -> State:
+    def state(self) -> ClusterState:
         """Both objects as the admin sees them."""
         secret = self.api.find(SECRET)
-        return State(
+        return ClusterState(
             state.read_secret(secret) if secret else None, state.read_configuration(self.api.get(CONFIGURATION))
         )
 
@@ -70,7 +70,7 @@ class Kept:
             return False
         current = verify.examine(seen.secret.current, NAMES, datetime.now(UTC))
         return isinstance(current, verify.Servable) and all(
-            hook.bundle == seen.secret.current.authority for hook in seen.configuration.hooks
+            webhook.bundle == seen.secret.current.authority for webhook in seen.configuration.webhooks
         )
 
     def until(self, accept: Callable[[], bool], seconds: float = 20.0) -> float:

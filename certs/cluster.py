@@ -1,7 +1,7 @@
-"""The Secret and the MutatingWebhookConfiguration of a live cluster: read, watched, written; nothing else is asked for.
+"""Reads, watches and writes the Secret and the MutatingWebhookConfiguration of a live cluster.
 
-Invariant: a write names the resourceVersion that it is for. Whatever goes wrong on the way is a Trouble, a sentence
-without anything secret.
+Invariant: a write names the resourceVersion that it changes. Every failure is an ApiError, with one sentence that has
+nothing secret in it.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from msgspec import Struct
 
 from certs.rotation import state
 from certs.rotation.change import Change, CreateSecret, PatchConfiguration, PatchSecret
-from certs.rotation.state import State
-from certs.settings import Kept
+from certs.rotation.state import ClusterState
+from certs.settings import ObjectNames
 from webhook.component_base import api_client
 from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0
-_WATCH_MARGIN_SECONDS: Final = 10.0  # beyond the time that the API server was asked to end a watch at
-_ENDED_EARLY_SECONDS: Final = 1.0  # a watch that ends at once is not asked for again at once
+_WATCH_MARGIN_SECONDS: Final = 10.0  # after the time at which the API server ends a watch
+_ENDED_EARLY_SECONDS: Final = 1.0  # the pause after a watch that ended without an event
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
 
 
 class ApiError(Exception):
-    """What was asked can't be had now; trying again may help."""
+    """A request to the API server failed; another attempt may succeed."""
 
 
 class Conflict(Exception):
-    """Somebody has written since this was read."""
+    """Another client has written the object since it was read."""
 
 
-class Places(Struct, frozen=True, kw_only=True):
-    """Where the two objects are."""
+class ObjectPaths(Struct, frozen=True, kw_only=True):
+    """The paths of the two objects."""
 
     namespace: str
     secret: str
     configuration: str
 
     @classmethod
-    def of(cls, kept: Kept) -> Self:
-        """As the settings name them."""
-        return cls(namespace=kept.namespace, secret=kept.secret, configuration=kept.webhook_configuration)
+    def of(cls, names: ObjectNames) -> Self:
+        """Return the paths of the objects that the settings name."""
+        return cls(namespace=names.namespace, secret=names.secret, configuration=names.webhook_configuration)
 
     @property
     def secret_path(self) -> str:
-        """The Secret's path."""
+        """The URL path of the Secret."""
         return f"/api/v1/namespaces/{self.namespace}/secrets/{self.secret}"
 
     @property
     def configuration_path(self) -> str:
-        """The configuration's path."""
+        """The URL path of the webhook configuration."""
         return f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{self.configuration}"
 
 
@@ -73,60 +73,62 @@ class _Request(Struct, frozen=True):
     seconds: float = _ANSWER_SECONDS
 
 
-class Cluster:
-    """Both objects, through one connection pool."""
+class ClusterObjects:
+    """Both objects of a cluster, through one connection pool."""
 
-    def __init__(self, client: ApiClient, places: Places) -> None:
-        self._client, self._places = client, places
-        # A name of its own for each keeper: an apply then conflicts with another keeper's, where it would undo it.
-        self._manager = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
+    def __init__(self, client: ApiClient, paths: ObjectPaths) -> None:
+        self._client, self._paths = client, paths
+        # Each process has its own field manager, so that its apply conflicts with another's instead of undoing it.
+        self._owner = f"kubevirt-coschedule-certs-{secrets.token_hex(4)}"
 
-    async def read(self) -> State:
-        """Both as they are now. The configuration first: what leaves the bundle is judged by a Secret at least as new.
+    async def read(self) -> ClusterState:
+        """Return both objects as they are now.
+
+        The configuration is read first. So the Secret, which decides what leaves the bundle, is at least as new.
 
         Raises:
-            Trouble: one could not be read, or there is no configuration.
+            ApiError: an object could not be read, or there is no configuration.
         """
-        configuration = await self.find(self._places.configuration_path)
+        configuration = await self.find(self._paths.configuration_path)
         if configuration is None:
             raise ApiError(
-                f"MutatingWebhookConfiguration {self._places.configuration} is not there; apply the manifests, or name "
-                "the right one with --webhook-configuration"
+                f"MutatingWebhookConfiguration {self._paths.configuration} does not exist; apply the manifests, or "
+                "name the right one with --webhook-configuration"
             )
-        secret = await self.find(self._places.secret_path)
-        return State(state.read_secret(secret) if secret else None, state.read_configuration(configuration))
+        secret = await self.find(self._paths.secret_path)
+        return ClusterState(state.read_secret(secret) if secret else None, state.read_configuration(configuration))
 
     async def write(self, change: Change) -> None:
         """Make one change.
 
         Raises:
-            Conflict: the object is not as it was read.
-            Trouble: it was refused, or nobody knows whether it was made.
+            Conflict: the object has changed since it was read.
+            ApiError: the API server refused the change, or its answer did not arrive.
         """
         if isinstance(change, CreateSecret):
             empty = {
                 "apiVersion": "v1",
                 "kind": "Secret",
-                "metadata": {"name": self._places.secret, "namespace": self._places.namespace},
+                "metadata": {"name": self._paths.secret, "namespace": self._paths.namespace},
                 "type": "Opaque",
             }
-            # An apply and no POST: RBAC can grant a creation by name only where the name is in the path.
-            query = {"fieldManager": self._manager}
-            await self._call(_Request("PATCH", self._places.secret_path, query, empty, _APPLY))
+            # An apply instead of a POST: RBAC can permit a creation by name only if the name is in the path.
+            query = {"fieldManager": self._owner}
+            await self._call(_Request("PATCH", self._paths.secret_path, query, empty, _APPLY))
         elif isinstance(change, PatchSecret):
-            await self._call(_Request("PATCH", self._places.secret_path, {}, change.body, _MERGE))
+            await self._call(_Request("PATCH", self._paths.secret_path, {}, change.body, _MERGE))
         elif isinstance(change, PatchConfiguration):
-            await self._call(_Request("PATCH", self._places.configuration_path, {}, change.body, _MERGE))
+            await self._call(_Request("PATCH", self._paths.configuration_path, {}, change.body, _MERGE))
 
-    async def changed(self, seen: State, at_most: timedelta) -> None:
-        """Wait until one of the two may be another than was seen.
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
+        """Wait until one of the objects may differ from `seen`, or until `at_most` is over.
 
         Raises:
-            Trouble: they can't be watched.
+            ApiError: they can't be watched.
         """
-        watched = [(self._places.configuration_path, seen.configuration.version)]
+        watched = [(self._paths.configuration_path, seen.configuration.version)]
         if seen.secret:
-            watched.append((self._places.secret_path, seen.secret.version))
+            watched.append((self._paths.secret_path, seen.secret.version))
         seconds = max(at_most.total_seconds(), 0)
         tasks = [asyncio.create_task(self._event(path, version, seconds)) for path, version in watched]
         try:
@@ -139,15 +141,15 @@ class Cluster:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def find(self, path: str) -> Mapping[str, Any] | None:
-        """An object by its path; None where there is none.
+        """Return the object at this URL path; None if it does not exist.
 
         Raises:
-            Trouble: it could not be read.
+            ApiError: it could not be read.
         """
         return await self._call(_Request("GET", path))
 
     async def _event(self, path: str, version: str, seconds: float) -> None:
-        """Wait for the first event after that version. Its content does not matter: everything is read again."""
+        """Wait for the first event after this version. Its content is not used, because both objects are read again."""
         collection, _, name = path.rpartition("/")
         query = {
             "watch": "1",
@@ -162,7 +164,7 @@ class Cluster:
                     raise ApiError(_refusal("watch", path, answer.status, await answer.read()))
                 if await answer.content.readline():
                     return
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line beyond all bounds
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line longer than aiohttp reads
             raise ApiError(f"watch {path}: {api_client.sentence(error)}") from error
         await asyncio.sleep(_ENDED_EARLY_SECONDS)
 
@@ -182,7 +184,7 @@ class Cluster:
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            raise ApiError(f"{what}: got an answer that is no JSON object") from error
+            raise ApiError(f"{what}: got an answer that is not a JSON object") from error
 
     @asynccontextmanager
     async def _answer(self, asked: _Request) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -201,24 +203,24 @@ class Cluster:
 
 
 @asynccontextmanager
-async def connect(kubeconfig: Kubeconfig, places: Places) -> AsyncIterator[Cluster]:
-    """The cluster, by a connection pool of its own: credentials and authorities are read anew.
+async def connect_objects(kubeconfig: Kubeconfig, paths: ObjectPaths) -> AsyncIterator[ClusterObjects]:
+    """Open the objects with a new connection pool, which reads credentials and authorities again.
 
     Raises:
-        BadKubeconfig: there is no way to an API server.
+        BadKubeconfig: neither the kubeconfig nor the pod's service account can be used.
     """
     configuration, _ = await api_client.load_kubeconfig(kubeconfig)
     client = api_client.open_client(configuration, "kubevirt-coschedule-certs")
     try:
-        yield Cluster(client, places)
+        yield ClusterObjects(client, paths)
     finally:
         await client.close()
 
 
 def _refusal(verb: str, path: str, status: int, text: bytes) -> str:
     try:
-        told = msgspec.json.decode(text, type=dict[str, Any]).get("message")
+        message = msgspec.json.decode(text, type=dict[str, Any]).get("message")
     except msgspec.DecodeError:
-        told = None
+        message = None
     advice = "; apply manifests/certs, which grants it" if status == HTTPStatus.FORBIDDEN else ""
-    return f"{verb} {path}: {status} {ascii(str(told or HTTPStatus(status).phrase)[:300])[1:-1]}{advice}"
+    return f"{verb} {path}: {status} {ascii(str(message or HTTPStatus(status).phrase)[:300])[1:-1]}{advice}"

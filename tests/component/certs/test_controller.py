@@ -1,4 +1,4 @@
-"""The keeper's loop: killed anywhere, started twice, refused, cut off; and what it says, shows and never shows."""
+"""The controller's loop: killed, started twice, refused, disconnected; its log lines, health and metrics."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from msgspec import structs
 from support.drivers.logging_here import logging_as_before
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
-from support.fakes.certs_keeper import Killed, Objects, Said, keep
+from support.fakes.certs_controller import Killed, Objects, Said, keep
 
 from certs import log
 from certs.controller import health
-from certs.controller.reconciler import LOOK_EVERY, Controller
+from certs.controller.reconciler import READ_EVERY, Controller
 from certs.x509 import verify
 from certs.x509.verify import Servable
 from webhook.component_base.kubeconfig import BadKubeconfig
@@ -27,7 +27,7 @@ WRITES_OF_A_ROTATION = 5
 
 
 async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None:
-    """Three writes, each said with its reason."""
+    """Three writes, each logged with its reason."""
     objects, said = Objects(MemoryCluster(None, configuration(b"", b"")), NOW), Said()
     objects.until = NOW + SECOND
     await keep(objects, said)
@@ -37,18 +37,18 @@ async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None
 
 
 async def test_the_wall_clock_is_looked_at_every_minute() -> None:
-    """However far away the next step is: a machine that was suspended catches up."""
+    """Even if the next step is far away: a machine that was suspended continues."""
     pair = certs_cluster.pair()
     objects = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW)
-    objects.until = NOW + 5 * LOOK_EVERY
+    objects.until = NOW + 5 * READ_EVERY
     await keep(objects)
-    assert objects.looks == [LOOK_EVERY] * 5
+    assert objects.looks == [READ_EVERY] * 5
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
 async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
-    """By the next one: one pair was made and served, five writes were enough, and nothing is left over."""
+    """The next one continues: one pair was issued and served, in five writes, and nothing is left over."""
     first = certs_cluster.pair()
     objects = Objects(MemoryCluster(secret(first), configuration(first.authority)), NOW)
     objects.until = NOW + SECOND
@@ -58,7 +58,7 @@ async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: in
     objects.kill = lambda count: moment if count == marked + write else None
     await keep(objects)
     objects.kill = lambda _: None
-    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * LOOK_EVERY
+    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * READ_EVERY
     await keep(objects)
     assert len(objects.cluster.writes) == marked + WRITES_OF_A_ROTATION
     assert objects.cluster.served.authority != first.authority
@@ -66,7 +66,7 @@ async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: in
 
 
 async def test_two_keepers_started_at_once_make_one_pair() -> None:
-    """Whoever comes second looks again, and says so."""
+    """The slower one reads again, and logs that."""
     shared = MemoryCluster(secret(), configuration(b""))
     objects, said = Objects(shared, NOW), Said()
     issued: list[bytes] = []
@@ -78,7 +78,7 @@ async def test_two_keepers_started_at_once_make_one_pair() -> None:
     objects.raced = race
     objects.until = NOW + SECOND
     keeper = await keep(objects, said)
-    assert said.messages[0] == "somebody else wrote first, looking again"
+    assert said.messages[0] == "another client wrote first, reading again"
     assert keeper.status.conflicts == 1
     assert [shared.served.certificate] == issued
     assert shared.bundles == [shared.served.authority]
@@ -97,13 +97,13 @@ async def test_trouble_is_said_once_and_tried_again() -> None:
         "no permission",
     ]
     assert said.messages[2] == "both objects can be read again"
-    assert keeper.status.troubles == 7
+    assert keeper.status.errors == 7
     assert all(0.25 <= pause <= 15 for pause in objects.pauses)
     assert objects.pauses[0] < objects.pauses[3] < objects.pauses[5]
 
 
 async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
-    """Every few seconds, and said once."""
+    """Every 5 seconds, logged once."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
     objects.unwatched = ["watch: 403 forbidden"] * 4
@@ -111,11 +111,11 @@ async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
 
     await keep(objects, said)
     assert objects.pauses == [5.0] * 4
-    assert said.messages.count("can't watch, looking every few seconds") == 1
+    assert said.messages.count("can't watch the objects, reading them every 5 seconds") == 1
 
 
 async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() -> None:
-    """A kubeconfig that is being replaced, a token file that is not there yet."""
+    """A kubeconfig that is being replaced, or a token file that does not exist yet."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
     objects.until = NOW + SECOND
@@ -135,29 +135,29 @@ async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() 
 
 
 async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
-    """A process that was stopped between reading and writing: its times are no longer true."""
+    """The process was stopped between reading and writing, so its data is too old."""
     objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
     times = iter([NOW, NOW, NOW + 11 * SECOND])
     keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
-    await keeper.turn(objects)
+    await keeper.reconcile(objects)
     assert objects.cluster.writes == []
 
 
-async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> None:
-    """Two programs that both want the bundle: neither wins by haste, and the log says what goes on."""
+async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -> None:
+    """Two programs write the bundle: the controller slows down, and logs the reason."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()
 
     keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
     for _ in range(20):
-        await keeper.turn(objects)
+        await keeper.reconcile(objects)
         objects.cluster.edit_configuration(configuration(b""))
     assert objects.pauses == [5.0]
-    assert said.messages[-1].startswith("what is written does not last")
+    assert said.messages[-1].startswith("the objects change back after each write")
 
 
 async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """No key in any line of a rotation, a traceback among them."""
+    """No private key in any line of a rotation, tracebacks included."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
     keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
@@ -175,23 +175,23 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
-    """A cluster that does not answer is no reason to start anew; a loop that stands still is."""
+    """Liveness does not depend on the API server: a restart does not repair it. A stuck loop fails liveness."""
     status = Controller(
         Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
     ).status
-    assert health.alive(status, NOW)[0] == 200
-    assert health.ready(status) == (503, "nothing was read yet")
-    status = structs.replace(status, turned_at=NOW, problem=None)
-    assert health.alive(status, NOW + 3 * LOOK_EVERY)[0] == 200
-    assert health.alive(status, NOW + 3 * LOOK_EVERY + SECOND) == (
+    assert health.liveness(status, NOW)[0] == 200
+    assert health.readiness(status) == (503, "the objects were not read yet")
+    status = structs.replace(status, reconciled_at=NOW, problem=None)
+    assert health.liveness(status, NOW + 3 * READ_EVERY)[0] == 200
+    assert health.liveness(status, NOW + 3 * READ_EVERY + SECOND) == (
         503,
-        "the loop has not gone round since 2026-11-21T12:00:00Z",
+        "the controller has not run since 2026-11-21T12:00:00Z",
     )
-    assert health.ready(status) == (200, "ok")
+    assert health.readiness(status) == (200, "ok")
 
 
 async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
-    """In Prometheus' text format; nothing is told that is not known."""
+    """In Prometheus' text format. Unknown values are absent."""
     objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
     objects.until = NOW + SECOND
     status = (await keep(objects)).status

@@ -1,4 +1,4 @@
-"""The keeper as a process: should its loop end by itself, the process ends, and says why."""
+"""`keep` as a process: if its loop ends by itself, the process ends, and logs why."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.drivers.command_lines import values
 from certs import cli
 from certs.controller import run
 from certs.controller.reconciler import Controller
-from certs.settings import Keeping
+from certs.settings import ControllerSettings
 from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
 
@@ -46,7 +46,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     because: str,
     end: Callable[[Controller], Awaitable[None]],
 ) -> None:
-    """With 1, so that it is started anew, and with a line that says why."""
+    """With exit code 1, so that the kubelet starts it again, and a line with the reason."""
     config = tmp_path / "config"
     config.write_text(
         '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
@@ -55,9 +55,9 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
     found = values(cli.COMMANDS, "keep")
-    kept = Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
+    kept = ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
     assert await run._run(kept, Address("127.0.0.1", 0), Kubeconfig(file=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
-    assert (told.getMessage(), fields["because"]) == ("the keeper ended, so the process ends", because)
+    assert (told.getMessage(), fields["because"]) == ("the controller ended, so the process ends", because)
     assert ("at" in fields) == (end is _fails)
