@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
-
-import click
+from collections.abc import Sequence
+from typing import Any, Final
 
 from webhook.app.settings import SERVE, ServeSettings
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base import command_line
 from webhook.component_base.command_line import Command
-from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.options import Argument
 from webhook.component_base.program import program
 from webhook.explain.settings import EXPLAIN, ExplainSettings
-from webhook.status_settings import STATUS, StatusSettings
-
-if TYPE_CHECKING:
-    from webhook.explain.sources.cluster import Cluster
+from webhook.status.settings import STATUS, StatusSettings
 
 PROGRAM: Final = "kubevirt-coschedule"
 
@@ -38,50 +31,16 @@ def _serve(**values: Any) -> int:
 
 def _explain(**values: Any) -> int:
     chosen = ExplainSettings(**values)
-    from webhook.core.opt_in import Mode, Policy  # noqa: PLC0415 - see the module
-    from webhook.explain import run as explain  # noqa: PLC0415 - see the module
+    from webhook.explain import run  # noqa: PLC0415 - see the module
 
-    asked = explain.names.parse(chosen.names) or chosen.filename or ""
-    with _cluster(chosen) as cluster:
-        return explain.run(
-            asked,
-            cluster,
-            Policy(Mode(chosen.mode), chosen.longhorn_namespace),
-            output=chosen.output,
-            namespace=chosen.namespace,
-            stdin=sys.stdin,
-            stdout=sys.stdout,
-            stderr=sys.stderr,
-            color=_color(),
-        )
-
-
-@contextmanager
-def _cluster(chosen: ExplainSettings) -> Iterator[Cluster]:
-    """What explain asks: the cluster that files describe, or a live one."""
-    if chosen.manifests is None:
-        from webhook.explain.sources.live import connect  # noqa: PLC0415 - the API client takes a second to import
-
-        kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
-        with connect(kubeconfig, longhorn_namespace=chosen.longhorn_namespace, headroom=chosen.guard) as cluster:
-            yield cluster
-        return
-    from webhook.explain.sources.described import Described  # noqa: PLC0415 - see the module
-    from webhook.files.manifests import Manifests  # noqa: PLC0415 - see the module
-
-    namespace = chosen.longhorn_namespace
-    described = Manifests.load(chosen.manifests, longhorn_namespace=namespace, headroom=chosen.guard)
-    if described.ignored:
-        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(described.ignored.items()))
-        click.echo(f"{chosen.manifests}: ignored objects that no rule reads: {counted}", err=True)
-    yield Described(described, str(chosen.manifests))
+    return run.run(chosen, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 def _status(**values: Any) -> int:
     chosen = StatusSettings(**values)
     from webhook.status import run  # noqa: PLC0415 - see the module
 
-    return run.status(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
 
 
 def _demo() -> int:

@@ -107,7 +107,7 @@ def test_a_user_without_rights_on_pods_learns_which_permission_is_missing(explai
         ("get", "settings"),
     ):
         assert f'User "{viewer.name}" cannot {verb} resource "{resource}"' in notes
-    assert "not everything could be read with your own permissions" in notes
+    assert "you may not read every object that explain needs" in notes
 
 
 def test_a_share_manager_pod_that_the_webhook_has_steered(

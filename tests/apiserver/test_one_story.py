@@ -26,7 +26,7 @@ from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, t
 from webhook import cli
 from webhook.core.observe.vm_status import Decided, State
 from webhook.explain.settings import EXPLAIN
-from webhook.status_settings import STATUS
+from webhook.status.settings import STATUS
 from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
@@ -229,8 +229,8 @@ def test_explain_a_vm(asked: str, vm: str, story: Story, run: Run) -> None:
     assert (claim["node"], claim["reason"], claim["sentence"]) == (volume["node"], volume["reason"], volume["because"])
     assert (claim["volumeHandle"], claim["shareManager"]["state"]) == (volume["volume"], volume["shareManager"])
     assert f"    =   node {told.share_manager}" in text
-    hints = [f"{item['because']}; a new pod is decided on"] if told.state == "stuck" else []
-    assert [hint.partition(" by what")[0] for hint in found["hints"]] == hints
+    hints = [f"{item['because']}; the webhook decides again for a new pod"] if told.state == "stuck" else []
+    assert [hint.partition(": virtctl")[0] for hint in found["hints"]] == hints
     assert all(f"  Hint: {hint}" in text for hint in hints)
 
 

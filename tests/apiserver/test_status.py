@@ -26,7 +26,7 @@ from support.scenarios.admitting import until
 from support.scenarios.fleet_scenes import STATES, scenes
 
 from webhook import cli
-from webhook.status_settings import STATUS
+from webhook.status.settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 NOT_ENOUGH: Final = "Insufficient cpu"

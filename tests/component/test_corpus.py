@@ -29,7 +29,7 @@ GOOD_ROW = """
         ),
         pytest.param("reason:", "because:", "'A good row': expect: unknown key because", id="unknown key of expect"),
         pytest.param('"false"', "false", "pod.optIn: got False, expected a quoted string", id="unquoted boolean"),
-        pytest.param("A good row", "row", "'row': name: got 'row', expected a sentence", id="name that is no sentence"),
+        pytest.param("A good row", "row", "'row': name: got 'row', expected a sentence", id="a name of one word"),
         pytest.param("name:", "title:", "row 1: the row: unknown key title", id="no name"),
         pytest.param("pod:", "mode: off\n    pod:", "mode: got False", id="unquoted off"),
         pytest.param(

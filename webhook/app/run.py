@@ -22,7 +22,7 @@ from webhook.core.opt_in import Mode, Policy
 from webhook.files.manifests import Manifests
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.page.decisions import Decisions
-from webhook.page.news import Feed
+from webhook.page.feed import Feed
 from webhook.page.routes import page_handler
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate

@@ -224,7 +224,7 @@ class Reason(Enum):
     )
     NODE_AWAITED = (
         "NodeAwaited",
-        "a VM that may run only on node {node} waits for free resources there ({because})",
+        "a VM that may run only on node {node} waits for resources there ({because})",
     )
     PORT_TAKEN = "PortTaken", "a pod on node {node} already uses the host port {port}"
     VOLUMES_LIMITED = (

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The command explain: the decision for a VM, a pod or a Longhorn volume, with everything that led to it."""

@@ -1,7 +1,7 @@
-"""YAML and JSON text -> Kubernetes objects that know the line they came from.
+"""YAML and JSON text -> Kubernetes objects with the lines on which they are.
 
-Reads as kubectl does: several documents, kind List, JSON. Timestamps stay strings and duplicate keys are errors, so
-that what was read is what the API server would have been sent.
+The text is read as by kubectl: several documents, kind List, JSON. Timestamps stay strings and duplicate keys are
+errors, so that an object is what kubectl would send to the API server.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ _PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 
 
 class BadDocument(UserError):
-    """Text that can't be read as Kubernetes objects: `file:line: what`."""
+    """Text that can't be read as Kubernetes objects. The message starts with `file:line`."""
 
 
 class Document(Struct, frozen=True):
-    """One Kubernetes object as it was written: `source` names the file, `node` is its YAML tree with the marks.
+    """One Kubernetes object.
 
-    One that was in no file has no such tree, and its source is its place.
+    Attributes:
+        source: the name of the file; for an object of an API server, words that name the object.
+        value: the object as JSON.
+        node: the YAML tree with the positions; None for an object that is not from a file.
     """
 
     source: str
@@ -53,14 +56,14 @@ class Document(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """`file:line` of the object's first line; its source where it was in no file."""
+        """`file:line` of the object's first line; only the source if the object is not from a file."""
         return _place(self.source, self.node)
 
     def read(self, type_: type[_T]) -> _T:
-        """The object as `type_`.
+        """Return the object as `type_`.
 
         Raises:
-            BadDocument: a field has the wrong type; names the field and its line.
+            BadDocument: a field has the wrong type. The message names the field and its line.
         """
         try:
             return msgspec.convert(self.value, type_)
@@ -72,7 +75,7 @@ class Document(Struct, frozen=True):
             raise BadDocument(f"{_place(self.source, self._locate(steps))}: {self.kind}: {text}") from None
 
     def _locate(self, steps: list[re.Match[str]]) -> yaml.Node | None:
-        """The deepest node on the path that is really there."""
+        """The deepest existing node on the path."""
         if self.node is None:
             return None
         node = self.node
@@ -89,19 +92,20 @@ class Document(Struct, frozen=True):
 
 
 def read(text: str, source: str) -> Iterator[Document]:
-    """The objects in a YAML or JSON text; those of a List one by one. Empty documents are passed over.
+    """Yield the objects of a YAML or JSON text, and each object of a List. Empty documents are left out.
 
     Args:
-        source: what to call the text in an error: a file name, or stdin.
+        text: the YAML or JSON.
+        source: the name of the text in errors: a file name, or stdin.
 
     Raises:
-        BadDocument: a syntax error, a duplicate key, or a document that is no Kubernetes object.
+        BadDocument: a syntax error, a duplicate key, or a document that is not a Kubernetes object.
     """
     loader = None
     try:
         loader = _Loader(_as_yaml(text))
         while loader.check_node():
-            node: yaml.Node = loader.get_node()  # type: ignore[assignment] # there is one: check_node said so
+            node: yaml.Node = loader.get_node()  # type: ignore[assignment] # not None, because check_node returned True
             value = loader.construct_document(node)
             if value is not None:
                 yield from _objects(source, value, node)
@@ -112,7 +116,7 @@ def read(text: str, source: str) -> Iterator[Document]:
     except RecursionError:
         raise BadDocument(f"{source}: nested too deeply") from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
-        # Beside its own errors PyYAML lets those of int(), dict and re through, for a tag that its text does not fit.
+        # PyYAML also raises errors of int(), dict and re, if a text does not fit its tag.
         raise BadDocument(f"{source}: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from None
     finally:
         if loader is not None:
@@ -120,10 +124,10 @@ def read(text: str, source: str) -> Iterator[Document]:
 
 
 def read_file(path: Path) -> Iterator[Document]:
-    """The objects in one file.
+    """Yield the objects of one file.
 
     Raises:
-        BadDocument: it can't be read as UTF-8 text, or `read` refuses it.
+        BadDocument: the file can't be read as UTF-8 text, or as `read` says.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -137,11 +141,11 @@ def read_file(path: Path) -> Iterator[Document]:
 def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:
     place = _place(source, node)
     if not isinstance(value, dict):
-        raise BadDocument(f"{place}: no Kubernetes object: got {_kind_of(value)}, expected a mapping")
+        raise BadDocument(f"{place}: not a Kubernetes object: got {_kind_of(value)}, expected a mapping")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field), str) or not value[field]:
             got = _kind_of(value.get(field))
-            raise BadDocument(f"{place}: no Kubernetes object: {field}: got {got}, expected a string")
+            raise BadDocument(f"{place}: not a Kubernetes object: {field}: got {got}, expected a string")
     if not (value["kind"].endswith("List") and isinstance(value.get("items"), list)):
         yield Document(source, value, node)
         return
@@ -149,13 +153,13 @@ def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:
     for item, item_node in zip(value["items"], items.value, strict=True):
         if not isinstance(item, dict):
             place = _place(source, item_node)
-            raise BadDocument(f"{place}: no Kubernetes object: got {_kind_of(item)}, expected a mapping")
+            raise BadDocument(f"{place}: not a Kubernetes object: got {_kind_of(item)}, expected a mapping")
         inner = {"apiVersion": value["apiVersion"], "kind": value["kind"].removesuffix("List"), **item}
         yield from _objects(source, inner, item_node)
 
 
 def _as_yaml(text: str) -> str:
-    """JSON is YAML but for surrogate pairs, and for a tab before the first bracket."""
+    """JSON as YAML. They differ in surrogate pairs, and in tabs before the first bracket."""
     body = text.lstrip()
     if body[:1] not in ("{", "["):
         return text
@@ -163,7 +167,7 @@ def _as_yaml(text: str) -> str:
 
 
 def _pair(escape: re.Match[str]) -> str:
-    """JSON writes a character beyond 16 bits as two escapes, which YAML does not know. Others stay as they are."""
+    """JSON writes a character beyond 16 bits as two escapes, which YAML does not know. Other escapes stay."""
     if escape.group(1) is None:
         return escape.group(0)
     return str(json.loads(f'"{escape.group(0)}"'))
@@ -179,9 +183,9 @@ def _place(source: str, node: yaml.Node | None) -> str:
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):
-    """Safe YAML without timestamps, and with an error where a key stands twice or is no string.
+    """Safe YAML without timestamps. A key that is used twice, or is not a string, is an error.
 
-    libyaml parses, Python composes: libyaml's own composer recurses on the C stack, and a deep text crashes it.
+    libyaml parses and Python composes, because libyaml's composer crashes on a deeply nested text.
     """
 
     def __init__(self, text: str) -> None:
@@ -191,19 +195,19 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
         Resolver.__init__(self)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """The mapping, before anything is merged into it."""
+        """Compose a mapping. Its keys are checked before PyYAML merges others into it."""
         node = super().compose_mapping_node(anchor)
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise yaml.constructor.ConstructorError(None, None, "a key must be a string", key.start_mark)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key.value} stands twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"key {key.value} is used twice", key.start_mark)
             seen.add(key.value)
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        """The mapping with its keys as they were written: JSON has no others than strings."""
+        """Construct a mapping with its keys as text, because keys of JSON are strings."""
         self.flatten_mapping(node)
         return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
 

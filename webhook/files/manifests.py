@@ -1,7 +1,7 @@
-"""Manifests: a ClusterView over YAML files, the embedded cluster of `serve --manifests`, explain and demo.
+"""Manifests: a ClusterView of YAML files, for `--manifests` of all commands and for the demo.
 
-Read whole before anything starts: it either holds every object that was written, or names each that it could not
-read. Nothing is ever NOT_CACHED here: what no file describes is absent.
+All files are read at the start. Either every object can be read, or an error names each object that can't.
+Invariant: nothing is ever NOT_CACHED here. An object that no file describes is absent.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _NAMESPACED: Final = (PersistentVolumeClaim, Pod, ShareManager, LonghornNode, Vo
 
 
 class Manifests:
-    """The cluster that some documents describe; a ClusterView (webhook.core.view).
+    """The cluster that documents describe; a ClusterView (webhook.core.view).
 
-    `ignored` counts, by kind, the objects that no rule reads.
+    `ignored` counts, by kind, the objects that no rule reads; `size` counts the others.
     """
 
     def __init__(
@@ -59,10 +59,16 @@ class Manifests:
         longhorn_namespace: str,
         headroom: Mapping[str, int] | None = NO_HEADROOM,
     ) -> None:
-        """Take in every document. With `headroom` None nobody is to ask about room on nodes.
+        """Read all documents.
+
+        Args:
+            documents: the objects.
+            longhorn_namespace: of Longhorn's objects.
+            headroom: what must stay free on a node; None if the resources of nodes do not count.
 
         Raises:
-            BadDocument: fields of a wrong type, objects without a name, or two of one kind and name; all of them.
+            BadDocument: fields of a wrong type, objects without a name, or two objects of one kind and name. The
+                error has a message for each.
         """
         self.ignored: Counter[str] = Counter()
         taken: dict[type[Any], dict[NamespacedName, tuple[Any, str]]] = {type_: {} for type_ in _TYPES.values()}
@@ -90,19 +96,19 @@ class Manifests:
         self._longhorn_nodes = within(LonghornNode, longhorn_namespace)
         self._attachments = within(VolumeAttachment, longhorn_namespace)
         every: list[Pod] = [pod for pod, _ in taken[Pod].values()]
-        self._launchers = [pod for pod in every if _is_launcher(pod)]
+        self._virt_launchers = [pod for pod in every if _is_virt_launcher(pod)]
         limits_of = {name: limits(node.spec) for name, node in within(CSINode, "").items()}
-        told = headroom is not None and _tells_room(self._nodes.values())
-        self._crowd = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if told else None
+        counts_pods = headroom is not None and _has_allocatable(self._nodes.values())
+        self._snapshot = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if counts_pods else None
 
     @classmethod
     def load(
         cls, path: Path, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
     ) -> Manifests:
-        """The cluster in a file, or in a directory's .yaml, .yml and .json files (not in directories below it).
+        """Return the cluster of a file, or of a directory's .yaml, .yml and .json files, without subdirectories.
 
         Raises:
-            BadDocument: there is nothing to read, or something could not be read; each with file and line.
+            BadDocument: there is no file, or objects can't be read. Each message has file and line.
         """
         problems: list[str] = []
         documents: list[Document] = []
@@ -135,88 +141,90 @@ class Manifests:
         taken[type_][key] = found, document.place
 
     def node_names(self) -> list[str]:
-        """Every node, by name."""
+        """Return the names of all nodes, sorted."""
         return sorted(self._nodes)
 
     def claims(self, namespace: str) -> list[PersistentVolumeClaim]:
-        """Every claim of a namespace, by name."""
+        """Return the claims of a namespace, by name."""
         return [claim for key, claim in sorted(self._claims.items()) if key.namespace == namespace]
 
-    def launchers(self) -> Sequence[Pod]:
-        """Every virt-launcher pod."""
-        return self._launchers
+    def all_virt_launchers(self) -> Sequence[Pod]:
+        """Return all virt-launcher pods."""
+        return self._virt_launchers
 
     def usable_nodes(self) -> int:
-        """How many of them are Ready and not cordoned."""
+        """Count the nodes that are Ready and not cordoned."""
         return sum(node.usable for node in self._nodes.values())
 
     def view(self) -> Manifests:
-        """The cluster is its own view: it does not change."""
+        """Return itself: files do not change, so the cluster is its own view."""
         return self
 
     async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float) -> Manifests:
-        """Never asked for: nothing is NOT_CACHED."""
+        """Raise TypeError: nothing is NOT_CACHED, so core never needs to read an object."""
         raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}")
 
     def read_error(self, ref: Ref) -> str:
-        """Nothing here is ever UNAVAILABLE."""
+        """Raise LookupError: nothing here is ever UNAVAILABLE."""
         raise LookupError(f"{ref} was never unavailable")
 
     def staleness(self) -> None:
-        """Files are as they were written."""
+        """Return None: files are never out of date."""
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
-        """The claim of that namespace and name."""
+        """Return the claim of that namespace and name."""
         return self._claims.get(key, NoObject.NOT_FOUND)
 
     def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
-        """The volume of that name."""
+        """Return the PersistentVolume of that name."""
         return self._volumes.get(name, NoObject.NOT_FOUND)
 
     def share_manager(self, volume: str) -> ShareManager | NoObject:
-        """The ShareManager of a Longhorn volume."""
+        """Return the ShareManager of a Longhorn volume."""
         return self._share_managers.get(volume, NoObject.NOT_FOUND)
 
     def share_manager_pod(self, volume: str) -> Pod | NoObject:
-        """The pod share-manager-<volume> in Longhorn's namespace."""
+        """Return the pod share-manager-<volume> of Longhorn's namespace."""
         return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, NoObject.NOT_FOUND)
 
     def node(self, name: str) -> Node | NoObject:
-        """The Kubernetes node of that name."""
+        """Return the Kubernetes node of that name."""
         return self._nodes.get(name, NoObject.NOT_FOUND)
 
     def has_longhorn_nodes(self) -> bool:
-        """Whether any nodes.longhorn.io is described in Longhorn's namespace."""
+        """Return whether any nodes.longhorn.io exist in Longhorn's namespace."""
         return bool(self._longhorn_nodes)
 
     def longhorn_node(self, name: str) -> LonghornNode | NoObject:
-        """Longhorn's object for the Kubernetes node of that name."""
+        """Return Longhorn's Node for the Kubernetes node of that name."""
         return self._longhorn_nodes.get(name, NoObject.NOT_FOUND)
 
     def snapshot(self) -> ListedSnapshot | None:
-        """What the pods leave of the nodes; None where no node tells what it has."""
-        return self._crowd
+        """Return the snapshot of pods and nodes; None if no node has status.allocatable."""
+        return self._snapshot
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
-        """Files are as they were written: a pod that is admitted does not come into them."""
+        """Do nothing: an admitted pod does not change the files."""
 
     def forget(self, pod: Pod, namespace: str) -> None:
-        """As `assume`."""
+        """Do nothing, as `assume`."""
 
     def volume_claims(self, volume: str) -> list[NamespacedName]:
-        """The claims of the PersistentVolumes that have this CSI volume handle."""
+        """Return the claims of the PersistentVolumes that have this CSI volume handle."""
         return [claim for found in self._volumes.values() if (claim := claim_of(found, volume))]
 
     def virt_launchers(self, claim: NamespacedName) -> list[Pod]:
-        """Every virt-launcher pod that uses this claim."""
-        return [pod for pod in self._launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)]
+        """Return the virt-launcher pods that use this claim."""
+        return [
+            pod for pod in self._virt_launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)
+        ]
 
     def virt_launchers_on(self, namespace: str, node: str) -> list[Pod]:
-        """The virt-launcher pods of a namespace that are on a node."""
-        return [p for p in self._launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
+        """Return the virt-launcher pods of a namespace that are on a node."""
+        return [p for p in self._virt_launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
-        """Longhorn's VolumeAttachment of a volume."""
+        """Return Longhorn's VolumeAttachment of a volume."""
         return self._attachments.get(volume, NoObject.NOT_FOUND)
 
 
@@ -234,9 +242,9 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _tells_room(nodes: Iterable[Node]) -> bool:
+def _has_allocatable(nodes: Iterable[Node]) -> bool:
     return any(node.status and node.status.allocatable for node in nodes)
 
 
-def _is_launcher(pod: Pod) -> bool:
+def _is_virt_launcher(pod: Pod) -> bool:
     return pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER

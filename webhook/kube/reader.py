@@ -130,7 +130,7 @@ class NoCluster(UserError):
 
 
 @contextmanager
-def reach(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     """Open an event loop and a client for the block. Yield both, and the API server's name for the user.
 
     Raises:

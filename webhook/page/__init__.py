@@ -1,3 +1,1 @@
-"""The page on the health listener: which VMs are with their share-manager, and the last decisions. It only reads,
-from memory.
-"""
+"""The page on the health listener: which VMs run with their share-managers, and the last decisions. Read-only."""

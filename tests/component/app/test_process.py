@@ -181,7 +181,7 @@ BAD: Final[dict[str, tuple[Callable[[Pair, Path], object], list[str]]]] = {
     "broken manifests": (
         _break_manifests,
         [
-            "/b.yml:5: no Kubernetes object: apiVersion: got nothing, expected a string",
+            "/b.yml:5: not a Kubernetes object: apiVersion: got nothing, expected a string",
             "/c.json:3: did not find expected",
             "/a.yaml:4: Node: metadata.name: Expected `str | null`, got `array`",
             "Node node-a is described twice, first in ",

@@ -1,4 +1,4 @@
-"""explain against an API server that denies, lacks or fails: what is said, and the exit code."""
+"""explain against an API server that denies, lacks or fails: what it prints, and its exit code."""
 
 from __future__ import annotations
 
@@ -34,14 +34,22 @@ DENIED_ROWS: Final = {
 def test_what_may_not_be_read_counts_as_it_does_for_the_server(  # noqa: PLR0917 - fixtures and a row
     path: str, decision: str, reason: str, nodes: list[str], explain: Explain, api: StaticApi
 ) -> None:
-    """A 403 is no crash: it is decided on the rest, with the API server's words, and a note on whose permissions."""
+    """After a 403 explain decides on the other objects.
+
+    Notes have the API server's words and the user's missing permission.
+    """
     api.refuse(path, 403, 'nodes is forbidden: User "alice" cannot get resource "x"')
     found = explain("vm/db").found
     assert (found["decision"], found["reason"]) == (decision, reason)
     assert 'User "alice" cannot get resource "x"' in found["sentence"]
     assert [node["name"] for node in found["nodes"]] == nodes
-    assert any(note.startswith("not everything could be read with your own permissions") for note in found["notes"])
-    shown_less = any(note.startswith("only nodes that a claim leads to are shown: 403 ") for note in found["notes"])
+    assert any(note.startswith("you may not read every object that explain needs") for note in found["notes"])
+    shown_less = any(
+        note.startswith(
+            "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: 403 "
+        )
+        for note in found["notes"]
+    )
     assert shown_less == (len(nodes) == 1)
 
 
@@ -49,20 +57,20 @@ UNSHOWN_ROWS: Final = {
     "the instance": (
         f"{KUBEVIRT}/virtualmachineinstances",
         "vm/db",
-        "whether it runs now is not known: 403 Forbidden: ",
+        "the current pods could not be read: 403 Forbidden: ",
     ),
-    "its pods": ("/api/v1/namespaces/vms/pods", "vm/db", "whether it runs now is not known: 403 Forbidden: "),
+    "its pods": ("/api/v1/namespaces/vms/pods", "vm/db", "the current pods could not be read: 403 Forbidden: "),
     "the claims of backend storage": (
         CLAIMS,
         "vm/tpm",
-        "backend storage: its claim persistent-state-for-tpm-* is taken",
+        "backend storage: claim persistent-state-for-tpm-* counts as absent",
     ),
 }
 
 
 @pytest.mark.parametrize(("path", "words", "note"), UNSHOWN_ROWS.values(), ids=UNSHOWN_ROWS)
 def test_what_could_not_be_shown_is_noted(path: str, words: str, note: str, explain: Explain, api: StaticApi) -> None:
-    """What decides nothing is missing with a note, and no more."""
+    """An object that decides nothing is missing from the explanation, and a note says so."""
     api.refuse(path, 403, "not for you")
     (told,) = [told for told in explain(words).found["notes"] if told.startswith(note)]
     assert "not for you" in told
@@ -72,12 +80,11 @@ def test_what_could_not_be_shown_is_noted(path: str, words: str, note: str, expl
     "body", [b"<html>", b"[]", b'{"items": [{"metadata": {"name": 7}}]}'], ids=["no JSON", "no list", "a wrong field"]
 )
 def test_a_list_that_cant_be_read_is_no_list(body: bytes, explain: Explain, api: StaticApi) -> None:
-    """Rather no nodes than some of them."""
+    """If a part of a list can't be read, no node of the list is shown."""
     api.refuse("/api/v1/nodes", 200, body=body)
     found = explain("vm/tpm").found
-    assert any(
-        note.startswith("only nodes that a claim leads to are shown: /api/v1/nodes: ") for note in found["notes"]
-    )
+    start = "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: "
+    assert any(note.startswith(f"{start}/api/v1/nodes: ") for note in found["notes"])
 
 
 MISSING_ROWS: Final = {
@@ -100,22 +107,22 @@ MISSING_ROWS: Final = {
 
 
 @pytest.mark.parametrize(("words", "problem"), MISSING_ROWS.values(), ids=MISSING_ROWS)
-def test_what_is_not_there_is_said_with_where(words: str, problem: str, explain: Explain, api: StaticApi) -> None:
-    """One sentence: what, in which namespace of which cluster, and what to check."""
+def test_a_missing_object_is_named_with_its_place(words: str, problem: str, explain: Explain, api: StaticApi) -> None:
+    """One sentence: the object, its namespace, the cluster, and what to check."""
     ran = explain(words)
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
     assert ran.err.startswith(f"error: {problem.format(url=api.url, origin=api.origin)}")
 
 
-def test_all_that_are_missing_are_named(explain: Explain) -> None:
-    """And nothing is printed of those that are there."""
+def test_all_missing_objects_are_named(explain: Explain) -> None:
+    """No explanation of the others is printed."""
     ran = explain("vm/x vm/db pod/y")
     assert (ran.code, ran.out) == (2, "")
     assert [line.split(":")[1] for line in ran.err.splitlines()] == [" vm/x", " pod/y"]
 
 
-def test_a_cluster_without_kubevirt_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A kind that is not there is told from an object that is not there."""
+def test_a_missing_kind_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message differs from that about a missing object."""
     with StaticApi(cluster(), installed=["longhorn.io"]) as api:
         kubeconfig = api.kubeconfig(tmp_path / "kubeconfig")
         assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
@@ -144,7 +151,7 @@ REFUSED_ROWS: Final = {
 def test_what_is_refused_is_one_sentence(
     refusal: tuple[str, int, str], problem: str, explain: Explain, api: StaticApi
 ) -> None:
-    """Which server, what it said, and what to do; no decision on a cluster that answers nothing."""
+    """The server, its words, and what to do. Explain makes no decision if the cluster refuses everything."""
     api.refuse(*refusal)
     ran = explain("vm/db")
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
@@ -152,16 +159,19 @@ def test_what_is_refused_is_one_sentence(
     assert "secret-token" not in ran.err
 
 
-def test_an_answer_that_is_no_object_is_refused(explain: Explain, api: StaticApi) -> None:
-    """A proxy's page is no VM."""
+def test_an_answer_that_is_not_an_object_is_refused(explain: Explain, api: StaticApi) -> None:
+    """The HTML page of a proxy is not a VM."""
     api.refuse(f"{KUBEVIRT}/virtualmachines", 200, body=b"<html>")
     ran = explain("vm/db")
     assert ran.code == 2
     assert ran.err.startswith("error: vm/db: got an answer that is not an object (")
 
 
-def test_an_api_server_that_is_down_is_no_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its address and the cause, exit code 2: also for a file, whose claims could otherwise seem lost."""
+def test_without_an_api_server_there_is_no_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message has the address and the cause; exit code 2.
+
+    This holds for a file, too: its claims would seem lost.
+    """
     with StaticApi([]) as api:
         kubeconfig = api.kubeconfig(tmp_path / "kubeconfig")
     file = write_cluster(tmp_path / "vm.json", [a_vm("disk")])
@@ -173,8 +183,8 @@ def test_an_api_server_that_is_down_is_no_decision(tmp_path: Path, capsys: pytes
         assert "; expected an API server: check the kubeconfig's server" in err
 
 
-def test_no_kubeconfig_says_what_there_could_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The file that is missing, and the way without a live cluster."""
+def test_without_a_kubeconfig_the_error_names_the_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The missing file, and the way without a live cluster."""
     assert cli.main(["explain", "vm/db", "--kubeconfig", str(tmp_path / "none")]) == 2
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
@@ -182,8 +192,8 @@ def test_no_kubeconfig_says_what_there_could_be(tmp_path: Path, capsys: pytest.C
     assert err.endswith("; or describe the cluster: --manifests DIR\n")
 
 
-def test_a_pod_that_stays_out_has_its_candidate_judged(explain: Explain, api: StaticApi) -> None:
-    """Where nodes may not be listed, the one that a claim leads to is read by itself, for information."""
+def test_the_candidate_of_a_pod_without_an_opt_in_is_evaluated(explain: Explain, api: StaticApi) -> None:
+    """If the nodes may not be listed, explain reads the candidate by itself, for information."""
     api.refuse(f"{LONGHORN}/nodes", 403, "no list for you")
     found = explain("pod/virt-launcher-out").found
     assert (found["reason"], [node["name"] for node in found["nodes"]]) == ("NotOptedIn", ["node-a"])
@@ -191,7 +201,7 @@ def test_a_pod_that_stays_out_has_its_candidate_judged(explain: Explain, api: St
 
 
 def test_a_cluster_without_longhorn_has_no_share_managers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its kinds are absent, which is no trouble: nothing is there to be near to."""
+    """Missing kinds are no error: their objects are absent."""
     there = [value for value in objects() if "longhorn" not in value["apiVersion"]]
     with StaticApi(there, installed=["kubevirt.io"]) as api:
         found = Explain(api, tmp_path, capsys)("vm/db").found
@@ -200,7 +210,7 @@ def test_a_cluster_without_longhorn_has_no_share_managers(tmp_path: Path, capsys
 
 
 def test_an_object_that_cant_be_read_is_named_as_it_was_asked_for(explain: Explain, api: StaticApi) -> None:
-    """It has no file and no line; its field is named all the same."""
+    """The object has no file and no line, but the message names its field."""
     vm = api.objects[f"{KUBEVIRT}/virtualmachines/db"]
     api.objects[f"{KUBEVIRT}/virtualmachines/db"] = {**vm, "spec": {"template": {"spec": {"volumes": 7}}}}
     ran = explain("vm/db")

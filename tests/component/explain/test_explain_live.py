@@ -1,4 +1,4 @@
-"""explain against an API server: objects by name, and the live cluster's facts."""
+"""explain against an API server: objects by name, in a live cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("no_environment")
 
 @pytest.mark.parametrize("words", ["vm/db", "vmi/db", "pod/virt-launcher-db-now", "pod virt-launcher-db-now"], ids=str)
 def test_an_object_is_explained_by_its_name(words: str, explain: Explain, api: StaticApi) -> None:
-    """VM, instance and pod lead to the decision that a pod created now would get; the origin is the API server."""
+    """VM, VMI and pod have the decision that a pod created now would get; the origin is the API server."""
     ran = explain(words)
     assert (ran.code, ran.err) == (0, "")
     assert (ran.found["decision"], ran.found["required"]) == ("required", ["node-a"])
@@ -29,37 +29,37 @@ def test_an_object_is_explained_by_its_name(words: str, explain: Explain, api: S
 
 
 def test_a_vm_that_runs_shows_its_pods(explain: Explain) -> None:
-    """Beside the next start's decision stands what was decided for the pod that runs; ended pods are left out."""
+    """The text shows the earlier decision of the running pod beside the next one; finished pods are left out."""
     decided = "required on node-b: ShareManagerPod: for a test"
     pod = {"name": "virt-launcher-db-now", "phase": "Running", "node": "node-b", "decision": decided}
     assert explain("vm/db").found["running"] == [pod]
     assert explain("vmi/db").found["running"] == [pod]
     assert explain("vm/tpm").found["running"] == []
     text = explain("vm/db", output="text").out
-    assert "Pods now (1):\n  POD                   PHASE    NODE    DECIDED WHEN IT WAS CREATED\n" in text
+    assert "Pods now (1):\n  POD                   PHASE    NODE    DECISION AT CREATION\n" in text
     assert f"  virt-launcher-db-now  Running  node-b  {decided}\n" in text
 
 
-def test_a_pod_is_judged_as_it_was_created(explain: Explain) -> None:
-    """Its node and its old pin do not count; both are shown, and a note says what was done."""
+def test_a_pod_is_explained_as_it_was_created(explain: Explain) -> None:
+    """Its node and its old pin do not count. Both are shown, and a note says so."""
     found = explain("pod/virt-launcher-db-now").found
     assert found["affinity"]["before"] is None
     assert found["running"][0]["node"] == "node-b"
     assert found["running"][0]["decision"].startswith("required on node-b")
-    assert found["notes"][0].startswith("judged as if it were created now")
+    assert found["notes"][0].startswith("explained as if the pod were created now")
     assert found["hints"] == []
 
 
-def test_a_pod_that_the_webhook_never_saw_says_so(explain: Explain) -> None:
-    """No annotation of ours: nothing was decided then, and one that did not opt in is left unchanged now."""
+def test_a_pod_without_a_decision_shows_none(explain: Explain) -> None:
+    """Without the webhook's annotation nothing was decided then; without an opt-in the pod is left unchanged now."""
     ran = explain("pod/virt-launcher-out", output="text")
     assert ran.code == 1
     assert f"virt-launcher-out  -      -     no annotation {DECISION}\n" in ran.out
     assert "Because:  NotOptedIn: " in ran.out
 
 
-def test_a_file_is_judged_on_the_live_cluster(explain: Explain, api: StaticApi, tmp_path: Path) -> None:
-    """An object that does not exist yet, in the context's namespace where it states none."""
+def test_a_file_is_explained_in_the_live_cluster(explain: Explain, api: StaticApi, tmp_path: Path) -> None:
+    """An object that does not exist yet; without a namespace of its own it is in the namespace of the context."""
     file = write_cluster(tmp_path / "new.json", [a_vm("data", name="new")])
     ran = explain(f"-f {file}")
     assert (ran.found["object"]["namespace"], ran.found["required"]) == ("vms", ["node-b"])
@@ -68,25 +68,25 @@ def test_a_file_is_judged_on_the_live_cluster(explain: Explain, api: StaticApi, 
 
 
 def test_several_are_explained_at_once(explain: Explain, api: StaticApi) -> None:
-    """Names and flags in any order; what all share is listed once."""
+    """Names and flags in any order. Lists that all need are read once."""
     ran = explain("vm/db -n vms pod/virt-launcher-db-now")
     assert [item["object"]["kind"] for item in ran.found["items"]] == ["VirtualMachine", "Pod"]
     assert len([path for path in api.asked if path.startswith("/api/v1/nodes?")]) == 1
 
 
 def test_backend_storage_is_found_by_its_label(explain: Explain) -> None:
-    """The namespace's claims are listed where a VM has state, and only there."""
+    """The claims of the namespace are listed only for a VM with state."""
     assert [claim["claim"] for claim in explain("vm/tpm").found["claims"]] == ["disk", "persistent-state-for-tpm-x2x4z"]
 
 
 def test_claims_are_not_listed_for_a_vm_without_state(explain: Explain, api: StaticApi) -> None:
-    """Nothing is asked that no answer needs."""
+    """Explain lists only what an explanation needs."""
     explain("vm/db")
     assert [path for path in api.asked if path.startswith(f"{CLAIMS}?")] == []
 
 
 def test_lists_are_read_by_pages(explain: Explain, api: StaticApi) -> None:
-    """More nodes than a page holds are all judged."""
+    """All nodes are evaluated if there are more than a page holds."""
     for index in range(250):
         node = builders.node(f"more-{index:03}")
         api.objects[f"/api/v1/nodes/more-{index:03}"] = dict(node)
@@ -97,7 +97,7 @@ def test_lists_are_read_by_pages(explain: Explain, api: StaticApi) -> None:
 
 
 def test_a_cluster_without_longhorn_nodes_asks_for_none(explain: Explain, api: StaticApi) -> None:
-    """Where no nodes.longhorn.io are at all, no node is refused for it, as the server would."""
+    """If no nodes.longhorn.io exist, no node is excluded for the lack of one, as in the webhook."""
     for path in [path for path in api.objects if path.startswith(f"{LONGHORN}/nodes/")]:
         del api.objects[path]
     found = explain("vm/db").found
@@ -106,7 +106,7 @@ def test_a_cluster_without_longhorn_nodes_asks_for_none(explain: Explain, api: S
 
 
 def test_manifests_need_no_api_client(tmp_path: Path) -> None:
-    """It takes a second and 66 MB to import: explain over files does without, and so do help and errors."""
+    """The API client takes 1 s and 66 MB to import. Explain with --manifests, help and errors do not import it."""
     manifests = write_cluster(tmp_path / "cluster.json", cluster())
     vm = write_cluster(tmp_path / "vm.json", [a_vm("disk")])
     script = (

@@ -1,4 +1,4 @@
-"""explain against an API server: what the pods of the cluster leave of its nodes, as the server judges it."""
+"""explain against an API server: the free resources of nodes, as the webhook counts them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ UNSCHEDULABLE = {
 
 
 def put(api: StaticApi, *pods: dict[str, Any]) -> None:
-    """Have these pods in the cluster, too."""
+    """Add these pods to the cluster."""
     for pod in pods:
         meta = pod["metadata"]
         api.objects[f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"] = pod
 
 
 def full(node: str) -> dict[str, Any]:
-    """A pod that leaves too little of a node's 64 CPUs for any VM that asks for some."""
+    """A pod that leaves too little of a node's 64 CPUs for a VM that requests one."""
     return builders_pods.pod("batch", node=node, namespace="jobs", requests={"cpu": "64"})
 
 
@@ -48,12 +48,12 @@ def _vm_with_requests(api: StaticApi) -> None:
 
 
 def asked(api: StaticApi, collection: str) -> int:
-    """How often a collection was listed."""
+    """The number of times that a collection was listed."""
     return sum(path.partition("?")[0] == collection for path in api.asked)
 
 
-def test_a_full_node_is_told_as_the_server_decides(explain: Explain, api: StaticApi) -> None:
-    """Only preferred, and so in the table of nodes; the others are judged by the same rules."""
+def test_a_full_node_is_shown_as_the_webhook_decides(explain: Explain, api: StaticApi) -> None:
+    """The node is preferred only, and the table of nodes shows it so; the same rules apply to the other nodes."""
     put(api, full("node-a"))
     found = explain("vm/db01").found
     assert (found["decision"], found["reason"]) == ("preferred", "NoRoom")
@@ -64,8 +64,8 @@ def test_a_full_node_is_told_as_the_server_decides(explain: Explain, api: Static
     }
 
 
-def test_the_vm_s_own_pod_takes_no_room(explain: Explain, api: StaticApi) -> None:
-    """It is gone before the next one is made; another VM's is not."""
+def test_the_pod_of_the_vm_itself_does_not_count(explain: Explain, api: StaticApi) -> None:
+    """It is gone before KubeVirt creates the next pod; the pod of another VM counts."""
     own = builders.vm_pod("db01", node="node-a", claims=["disk"])
     put(api, builders_pods.asking(own, {"cpu": "64"}))
     assert explain("vm/db01").found["required"] == ["node-a"]
@@ -74,8 +74,8 @@ def test_the_vm_s_own_pod_takes_no_room(explain: Explain, api: StaticApi) -> Non
     assert explain("vm/db01").found["reason"] == "NoRoom"
 
 
-def test_a_volume_s_own_pod_takes_no_room(explain: Explain, api: StaticApi) -> None:
-    """A share-manager pod that is there now is gone before the volume's next one; so it is still drawn to its VM."""
+def test_the_pod_of_the_volume_itself_does_not_count(explain: Explain, api: StaticApi) -> None:
+    """The current share-manager pod is gone before the next one; so the webhook still steers the next one to the VM."""
     api.objects["/apis/longhorn.io/v1beta2/namespaces/longhorn-system/volumes/pvc-disk"] = {
         "apiVersion": "longhorn.io/v1beta2",
         "kind": "Volume",
@@ -92,38 +92,38 @@ def test_a_volume_s_own_pod_takes_no_room(explain: Explain, api: StaticApi) -> N
 
 @pytest.mark.parametrize("refused", [PODS, CSI_NODES])
 def test_pods_that_may_not_be_listed_are_not_known(refused: str, explain: Explain, api: StaticApi) -> None:
-    """Each node is only preferred, for a reason in the API server's words; a note says whose permissions these are."""
+    """Each node is preferred only, for a reason in the API server's words; a note names the user's permissions."""
     api.refuse(refused, 403, 'it is forbidden: User "alice" cannot list resource "x"')
     found = explain("vm/db01").found
     assert (found["decision"], found["reason"]) == ("preferred", "PodsUnknown")
     assert 'User "alice" cannot list resource "x"' in found["sentence"]
-    assert any(note.startswith("not everything could be read with your own permissions") for note in found["notes"])
+    assert any(note.startswith("you may not read every object that explain needs") for note in found["notes"])
 
 
 def test_pods_are_listed_once_for_all_that_is_asked(explain: Explain, api: StaticApi) -> None:
-    """By one list for several objects; those that are over are left to the API server."""
+    """One list serves several objects; the API server leaves out finished pods."""
     explain("vm/db01 vm/db pod/virt-launcher-db-now")
     assert (asked(api, PODS), asked(api, CSI_NODES)) == (1, 1)
     (listed,) = [path for path in api.asked if path.startswith(f"{PODS}?")]
     assert "fieldSelector=status.phase!%3DSucceeded,status.phase!%3DFailed" in listed
 
 
-def test_pods_are_not_listed_for_one_that_did_not_ask(explain: Explain, api: StaticApi) -> None:
-    """Room decides nothing for a pod without our annotation."""
+def test_pods_are_not_listed_without_an_opt_in(explain: Explain, api: StaticApi) -> None:
+    """Free resources decide nothing for a pod without the annotation."""
     explain("pod/virt-launcher-out")
     assert asked(api, PODS) == 0
 
 
 @pytest.mark.parametrize("which", ["virt-launcher", "none"])
-def test_with_the_guard_off_room_is_not_looked_at(which: str, explain: Explain, api: StaticApi) -> None:
-    """As a server with the same --watch-pods: nothing is listed, and a full node is required."""
+def test_with_watch_pods_limited_resources_do_not_count(which: str, explain: Explain, api: StaticApi) -> None:
+    """As in a webhook with the same --watch-pods: nothing is listed, and a full node is required."""
     put(api, full("node-a"))
     assert explain(f"vm/db01 --watch-pods {which}").found["required"] == ["node-a"]
     assert asked(api, PODS) == 0
 
 
 def test_headroom_counts_as_it_does_for_the_server(explain: Explain) -> None:
-    """What is to stay free is taken from what is left."""
+    """The headroom is subtracted from the free resources."""
     assert explain("vm/db01 --headroom cpu=63").found["required"] == ["node-a"]
     found = explain("vm/db01 --headroom cpu=63500m").found
     assert found["reason"] == "NoRoom"
@@ -131,13 +131,13 @@ def test_headroom_counts_as_it_does_for_the_server(explain: Explain) -> None:
 
 
 def test_a_limit_on_volumes_is_read(explain: Explain, api: StaticApi) -> None:
-    """Of the node's CSINode."""
+    """It is in the CSINode of the node."""
     api.objects[f"{CSI_NODES}/node-a"] = builders_pods.csi_node("node-a", {builders.LONGHORN_DRIVER: 4})
     assert explain("vm/db01").found["reason"] == "VolumesLimited"
 
 
 def pinned(decision: str | None, *conditions: dict[str, str]) -> dict[str, Any]:
-    """The VM's pod that waits for a node."""
+    """The VM's pod, which waits for a node."""
     written = dict(builders.written("node-a")) if decision == DECISION else {builders.DECISION: decision}
     annotations = {} if decision is None else written
     pod = builders.vm_pod("db01", claims=["disk"], annotations=annotations)
@@ -146,7 +146,7 @@ def pinned(decision: str | None, *conditions: dict[str, str]) -> dict[str, Any]:
 
 @pytest.fixture
 def stuck(api: StaticApi) -> dict[str, Any]:
-    """The spec of the VM whose pinned pod no node is found for."""
+    """The spec of a VM whose pinned pod fits on no node."""
     api.objects["/apis/kubevirt.io/v1/namespaces/vms/virtualmachineinstances/db01"] = live(
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": {}, "spec": {}}, "db01"
     )
@@ -161,41 +161,39 @@ each_way = pytest.mark.parametrize("words", ["pod/virt-launcher-db01", "vm/db01"
 
 
 @each_way
-def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
-    words: str, explain: Explain, stuck: dict[str, Any]
-) -> None:
-    """What kube-scheduler says, and the command; it is for whoever asks to run it."""
+def test_a_stuck_pod_has_a_hint_with_the_command(words: str, explain: Explain, stuck: dict[str, Any]) -> None:
+    """The hint has kube-scheduler's message, and the command that the user can run."""
     stuck["runStrategy"] = "Always"
-    (told,) = explain(words).found["hints"]
-    assert told == (
+    (hint,) = explain(words).found["hints"]
+    assert hint == (
         "pod virt-launcher-db01 may run only on the nodes that its affinity names, and fits none: 0/3 "
-        "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: "
+        "nodes are available: 1 Insufficient cpu.; the webhook decides again for a new pod: "
         "virtctl restart db01 -n vms"
     )
     assert "virtctl restart db01 -n vms" in explain(words, output="text").out
 
 
 @each_way
-def test_what_frees_it_is_what_kubevirt_takes(words: str, explain: Explain, stuck: dict[str, Any]) -> None:
-    """It refuses to restart a VM with runStrategy Once."""
+def test_the_command_is_one_that_kubevirt_accepts(words: str, explain: Explain, stuck: dict[str, Any]) -> None:
+    """KubeVirt refuses to restart a VM with runStrategy Once."""
     stuck["runStrategy"] = "Once"
-    (told,) = explain(words).found["hints"]
-    assert " by what is there then: kubectl delete virtualmachineinstance db01 -n vms; " in told
-    assert "virtctl" not in told
+    (hint,) = explain(words).found["hints"]
+    assert "; the webhook decides again for a new pod: kubectl delete virtualmachineinstance db01 -n vms; " in hint
+    assert "virtctl" not in hint
 
 
 @pytest.mark.usefixtures("stuck")
-def test_what_frees_it_is_told_without_the_virtual_machine(explain: Explain, api: StaticApi) -> None:
-    """Which may not be there, or not be for whoever asks."""
+def test_without_the_virtual_machine_the_hint_has_both_commands(explain: Explain, api: StaticApi) -> None:
+    """The VirtualMachine can be missing, or the user may not read it."""
     api.refuse(MACHINE, 403, "not for you")
-    (told,) = explain("pod/virt-launcher-db01").found["hints"]
-    assert told.endswith(
+    (hint,) = explain("pod/virt-launcher-db01").found["hints"]
+    assert hint.endswith(
         "virtctl restart db01 -n vms; if the VM's runStrategy is Once: "
         "kubectl delete virtualmachineinstance db01 -n vms"
     )
     api.refuse(MACHINE, 404, "not found")
-    (told,) = explain("pod/virt-launcher-db01").found["hints"]
-    assert "no VirtualMachine owns db01" in told
+    (hint,) = explain("pod/virt-launcher-db01").found["hints"]
+    assert "no VirtualMachine owns db01" in hint
 
 
 @pytest.mark.parametrize(
@@ -207,9 +205,9 @@ def test_what_frees_it_is_told_without_the_virtual_machine(explain: Explain, api
         pytest.param(DECISION, [{**UNSCHEDULABLE, "reason": "SchedulingGated"}], id="gated"),
     ],
 )
-def test_a_pod_that_waits_for_another_reason_is_not_told_so(
+def test_a_pod_that_waits_for_another_reason_has_no_hint(
     decision: str | None, conditions: list[dict[str, str]], explain: Explain, api: StaticApi
 ) -> None:
-    """A pin that is not ours, or one that nobody has refused, needs nothing."""
+    """A pin of somebody else, or a pod that kube-scheduler has not evaluated yet, needs no hint."""
     put(api, pinned(decision, *conditions))
     assert explain("pod/virt-launcher-db01").found["hints"] == []

@@ -1,4 +1,4 @@
-"""explain over files: what the pods in them leave of the nodes."""
+"""explain over files: the free resources of nodes, with the pods in the files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Reasons = dict[str, str]
 def reasons(
     pods: list[dict[str, Any]], words: str, directory: Path, capsys: pytest.CaptureFixture[str], *names: str
 ) -> list[Reasons]:
-    """What is said of the nodes, for each of some VMs, `db` where none is named."""
+    """The reason of each node, for each of these VMs; for `db` by default."""
     manifests = write_cluster(directory / "cluster.json", [*cluster(), *pods])
     file = write_cluster(directory / "vms.json", [a_vm("disk", name=name) for name in names or ("db",)])
     cli.main(["explain", "-n", "vms", "-f", str(file), "--manifests", str(manifests), "-o", "json", *words.split()])
@@ -41,15 +41,15 @@ def reasons(
         pytest.param([], "--headroom=cpu=64", "NoRoom", id="all of it is to stay free"),
     ],
 )
-def test_a_node_is_judged_as_a_server_with_these_settings_judges_it(
+def test_a_node_is_evaluated_as_by_a_webhook_with_these_settings(
     pods: list[dict[str, Any]], words: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Room, but for what the VM has now; and the same two settings."""
+    """All pods of the files count, except those of the VM itself; the two settings have the same meaning."""
     (found,) = reasons(pods, words, tmp_path, capsys)
     assert found["node-a"] == reason
 
 
 def test_each_vm_leaves_out_its_own_pod_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One after the other, in one run."""
+    """For each VM of one run, only its own pods are left out."""
     first, second = reasons([OWN], "", tmp_path, capsys, "db", "db-two")
     assert (first["node-a"], second["node-a"]) == ("NodeFeasible", "NoRoom")

@@ -1,4 +1,4 @@
-"""explain for share-manager pods where the API server denies a part: what is said, and what is still decided."""
+"""explain for share-manager pods if the API server denies a part: what it prints, and what it still decides."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DENIED_ROWS: Final = {
         PODS,
         "unchanged",
         "VolumeLookupFailed",
-        f"VMs in namespace vms are known by attachment tickets alone: {FORBIDDEN}",
+        f"the VMs in namespace vms are known only from attachment tickets: {FORBIDDEN}",
     ),
     "volumes": (
         "/api/v1/persistentvolumes",
@@ -44,14 +44,14 @@ DENIED_ROWS: Final = {
         f"{LONGHORN}/volumeattachments",
         "preferred",
         "ConsumerOnNode",
-        f"its attachment tickets are not known: {FORBIDDEN}",
+        f"the volume's attachment tickets could not be read: {FORBIDDEN}",
     ),
     "nodes": (
         "/api/v1/nodes",
         "preferred",
         "ConsumerOnNode",
         (
-            "only nodes that a VM leads to are shown, and the short list that a large cluster needs is left out: "
+            "only the nodes of the VMs are shown, and no short list of nodes, because the nodes could not be listed: "
             f"{FORBIDDEN}"
         ),
     ),
@@ -71,16 +71,16 @@ DENIED_ROWS: Final = {
         "/api/v1/namespaces/longhorn-system/pods",
         "preferred",
         "ConsumerOnNode",
-        f"whether it runs now is not known: {FORBIDDEN}",
+        f"the current pods could not be read: {FORBIDDEN}",
     ),
 }
 
 
 @pytest.mark.parametrize(("path", "decision", "reason", "note"), DENIED_ROWS.values(), ids=DENIED_ROWS)
-def test_what_may_not_be_read_is_said_with_the_permission(  # noqa: PLR0917 - fixtures and a row
+def test_a_note_has_the_missing_permission(  # noqa: PLR0917 - fixtures and a row
     path: str, decision: str, reason: str, note: str, explain: Explain, api: StaticApi
 ) -> None:
-    """A 403 is no crash: it is decided on the rest, and a note has the API server's words."""
+    """After a 403 explain decides on the other objects, and a note has the API server's words."""
     api.refuse(path, 403, SAID)
     found = explain("volume/pvc-disk").found
     assert (found["decision"], found["reason"]) == (decision, reason)
@@ -88,33 +88,33 @@ def test_what_may_not_be_read_is_said_with_the_permission(  # noqa: PLR0917 - fi
 
 
 @pytest.mark.parametrize("path", [PODS, "/api/v1/persistentvolumes", "/api/v1/nodes"])
-def test_the_webhook_may_see_more(path: str, explain: Explain, api: StaticApi) -> None:
-    """Where the decision itself rests on less, that is said, too."""
+def test_a_note_says_that_the_webhook_can_read_more(path: str, explain: Explain, api: StaticApi) -> None:
+    """A note says so if the decision rests on less than the webhook can read."""
     api.refuse(path, 403, SAID)
     notes = explain("volume/pvc-disk").found["notes"]
-    assert any(note.startswith("not everything could be read with your own permissions") for note in notes)
+    assert any(note.startswith("you may not read every object that explain needs") for note in notes)
 
 
 def test_vms_that_may_not_be_listed_are_not_known_to_be_none(explain: Explain, api: StaticApi) -> None:
-    """Null, not an empty list, says that nobody knows."""
+    """JSON has null, and not an empty list, for VMs that are not known."""
     api.refuse(PODS, 403, SAID)
     found = explain("volume/pvc-disk").found
     assert found["volume"]["claims"][0]["vms"] is None
 
 
 def test_a_restored_volume_may_stay_unknown(explain: Explain, api: StaticApi) -> None:
-    """Without a right to Longhorn's volumes a PersistentVolume of another name is not found, and that is said."""
+    """Without the permission for Longhorn's volumes, explain can't find a PersistentVolume of another name."""
     pod = cold_start.created(nodeName="node-a")
     api.objects[f"/api/v1/namespaces/longhorn-system/pods/share-manager-{VOLUME}"] = pod
     del api.objects[f"/api/v1/persistentvolumes/{VOLUME}"]
     api.refuse(f"{LONGHORN}/volumes", 403, SAID)
     found = explain(f"pod/share-manager-{VOLUME} -n longhorn-system").found
     assert found["reason"] == "VolumeUnclaimed"
-    assert f"a PersistentVolume that is not called {VOLUME} is not looked for: {FORBIDDEN}" in found["notes"]
+    assert f"a PersistentVolume with another name than {VOLUME} could not be looked for: {FORBIDDEN}" in found["notes"]
 
 
 def test_a_volume_that_may_not_be_read_is_refused(explain: Explain, api: StaticApi) -> None:
-    """The object that was asked for itself is no detail: exit code 2, and the permission."""
+    """Explain needs the object that the user names: exit code 2, and the permission."""
     api.refuse(f"{LONGHORN}/volumes", 403, SAID)
     ran = explain("volume/pvc-disk")
     assert (ran.code, ran.out) == (2, "")

@@ -9,12 +9,12 @@ import pytest
 from support.drivers.status_runs import Status, objects
 from support.fakes.static_api import StaticApi
 
-from webhook.status_settings import STATUS
+from webhook.status.settings import STATUS
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own, and a cluster."""
+    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
     for name in [option.envvar for option in STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
         monkeypatch.delenv(name, raising=False)
 

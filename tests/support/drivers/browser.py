@@ -67,7 +67,7 @@ class Tab:
         self._number = 0
 
     async def listen(self) -> None:
-        """Take in what comes, until the browser goes."""
+        """Read messages until the browser ends."""
         async for message in self._socket:
             told = json.loads(message.data)
             if "id" in told:
@@ -86,7 +86,7 @@ class Tab:
             self.said.append(json.dumps(told))
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """What the browser answers to this."""
+        """Send a command, and return the browser's answer."""
         self._number += 1
         reply = self._replies[self._number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
@@ -97,7 +97,7 @@ class Tab:
         return result
 
     async def value(self, script: str) -> Any:
-        """What this expression is on the page."""
+        """Return the value of this expression on the page."""
         told = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
@@ -115,7 +115,7 @@ class Tab:
         return found
 
     async def until(self, script: str, *, seconds: float = PATIENCE_SECONDS) -> Any:
-        """What this expression is, as soon as that is something true."""
+        """Wait until this expression is true, and return its value."""
         try:
             async with asyncio.timeout(seconds):
                 while not (found := await self.value(script)):  # noqa: ASYNC110 - it is the page that is asked
@@ -125,43 +125,39 @@ class Tab:
         return found
 
     async def until_text(self, selector: str, part: str) -> None:
-        """Wait until the first element of this selector holds this text."""
+        """Wait until the first element of this selector contains this text."""
         found = f"document.querySelector({json.dumps(selector)})?.innerText"
         await self.until(f"({found} ?? '').includes({json.dumps(part)})")
 
     async def open(self, url: str) -> None:
-        """Go there."""
+        """Open this URL."""
         await self.call("Page.navigate", url=url)
 
     async def press(self, key: str, code: int, *, shift: bool = False) -> None:
-        """Press a key and let it go."""
+        """Press a key and release it."""
         pressed = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": 8 if shift else 0}
         text = {"text": "\r"} if key == "Enter" else {}
         await self.call("Input.dispatchKeyEvent", type="keyDown", **pressed, **text)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
 
     async def size(self, size: Size) -> None:
-        """Have a window of this size."""
+        """Set the size of the window."""
         await self.call("Emulation.setDeviceMetricsOverride", **size._asdict(), deviceScaleFactor=1, mobile=False)
 
     async def media(self, **features: str) -> None:
-        """Have the reader's system ask for this: `prefers_color_scheme` and the like."""
+        """Set media features of the reader's system, such as `prefers-color-scheme`."""
         named = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         await self.call("Emulation.setEmulatedMedia", features=named)
 
     async def shoot(self, file: Path) -> Path:
-        """A picture of the window."""
+        """Take a screenshot of the window."""
         told = await self.call("Page.captureScreenshot", format="png")
         file.write_bytes(base64.b64decode(told["data"]))  # noqa: ASYNC240 - a test's own
         return file
 
 
 def program() -> str:
-    """Where the browser is.
-
-    Raises:
-        NotBuilt: there is none.
-    """
+    """Return the path of Chromium."""
     for name in (os.environ.get("CHROMIUM", ""), *_NAMES):
         if found := shutil.which(name):
             return found
@@ -176,7 +172,7 @@ class Browser:
 
     @asynccontextmanager
     async def tab(self) -> AsyncIterator[Tab]:
-        """An empty page, closed at the end."""
+        """Open an empty page, and close it when the block ends."""
         async with aiohttp.ClientSession() as session:
             async with session.put(f"{self._url}/new?about:blank") as answer:
                 target = await answer.json()
@@ -193,11 +189,7 @@ class Browser:
 
 @contextmanager
 def browsing(directory: Path) -> Iterator[Browser]:
-    """A browser; its files go to `directory`.
-
-    Raises:
-        NotBuilt: there is none.
-    """
+    """Run a browser until the block ends. Its files go to `directory`."""
     profile = directory / "profile"
     said = profile / "DevToolsActivePort"
     words = [program(), *_FLAGS, f"--user-data-dir={profile}", "about:blank"]

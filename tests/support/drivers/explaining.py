@@ -1,4 +1,4 @@
-"""A small cluster, the objects that explain reads, and a run of it over both."""
+"""A small cluster, the objects that explain reads, and a run of explain over both."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from webhook.core.opt_in import Mode, Policy
-from webhook.explain import run as explain
-from webhook.explain.sources.described import Described
+from webhook.core.opt_in import Mode
+from webhook.explain.run import explain_in
+from webhook.explain.settings import ExplainSettings
+from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.manifests import Manifests
 
@@ -84,32 +85,47 @@ CLUSTER = """---
 
 
 class Ran(NamedTuple):
-    """What a run printed, and its exit code."""
+    """The exit code of a run, and what it printed."""
 
     code: int
     out: str
     err: str
 
 
-def the_cluster(text: str = CLUSTER) -> Described:
-    """The cluster that a text describes."""
+def the_cluster(text: str = CLUSTER) -> ManifestsReader:
+    """The cluster that the YAML text describes."""
     manifests = Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
-    return Described(manifests, "cluster.yaml")
+    return ManifestsReader(manifests, "cluster.yaml")
 
 
-def run(text: str, *, source: str = "-", mode: Mode = Mode.REQUIRED, cluster: str = CLUSTER, **flags: Any) -> Ran:
-    """A run over stdin, or over the file `source`."""
+def settings(source: str, **flags: Any) -> ExplainSettings:
+    """Settings of explain for one file, in the namespace `vms`; `flags` replaces single ones."""
+    defaults = {
+        "names": (),
+        "filename": source,
+        "manifests": None,
+        "kubeconfig": None,
+        "context": None,
+        "namespace": "vms",
+        "output": "text",
+        "mode": Mode.REQUIRED,
+        "watch_pods": "all",
+        "headroom": {},
+        "longhorn_namespace": "longhorn-system",
+    }
+    return ExplainSettings(**{**defaults, **flags})
+
+
+def run(text: str, *, source: str = "-", cluster: str = CLUSTER, color: bool = False, **flags: Any) -> Ran:
+    """Run explain over stdin, or over the file `source`."""
     out, err = io.StringIO(), io.StringIO()
-    code = explain.run(
-        source,
+    code = explain_in(
         the_cluster(cluster),
-        Policy(mode),
-        output=flags.get("output", "text"),
-        namespace=flags.get("namespace", "vms"),
+        settings(source, **flags),
         stdin=io.StringIO(text),
         stdout=out,
         stderr=err,
-        color=flags.get("color", False),
+        color=color,
     )
     return Ran(code, out.getvalue(), err.getvalue())
 
@@ -165,7 +181,7 @@ def a_review(pod: dict[str, Any] | None, **request: Any) -> dict[str, Any]:
 
 
 def explained(value: dict[str, Any], **flags: Any) -> Any:
-    """What `-o json` says of one object."""
+    """The output of `-o json` for one object."""
     return json.loads(run(json.dumps(value), output="json", **flags).out)
 
 

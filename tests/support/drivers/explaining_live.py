@@ -29,17 +29,17 @@ class Ran(NamedTuple):
 
     @property
     def found(self) -> Any:
-        """The one explanation."""
+        """The only explanation of the output."""
         return json.loads(self.out)
 
 
 def live(value: dict[str, Any], name: str, *, uid: str = "") -> dict[str, Any]:
-    """The object as an API server has it, in namespace vms."""
+    """The object as an API server stores it, in namespace vms."""
     return {**value, "metadata": {**value["metadata"], "name": name, "namespace": "vms", "uid": uid}}
 
 
 def launcher(name: str, node: str | None, decision: str | None, **status: Any) -> dict[str, Any]:
-    """A virt-launcher pod of the instance `uid-db`, with a pin where the decision says so."""
+    """A virt-launcher pod of the VMI `uid-db`, with a pin if the decision has one."""
     pod = live(builders.virt_launcher_pod(claims=["disk"]), name)
     pod["metadata"]["labels"]["kubevirt.io/created-by"] = "uid-db"
     pod["status"] = status
@@ -54,7 +54,7 @@ def launcher(name: str, node: str | None, decision: str | None, **status: Any) -
 
 
 def objects() -> list[dict[str, Any]]:
-    """The cluster, two VMs of which `db` runs, its instance and its pods."""
+    """The cluster; two VMs, of which `db` runs; its VMI and its pods."""
     stateful = a_vm("disk")
     stateful["spec"]["template"]["spec"]["domain"] = {"devices": {"tpm": {"persistent": True}}}
     state = live(builders.persistent_volume_claim("persistent-state-for-tpm-x2x4z", volume_name="pv-disk"), "")
@@ -79,6 +79,6 @@ class Explain:
         self._capsys = capsys
 
     def __call__(self, words: str, output: str = "json") -> Ran:
-        """One run; its words are split at blanks."""
+        """Run explain with these words, which are split at blanks."""
         code = cli.main(["explain", *words.split(), "--kubeconfig", str(self._kubeconfig), "-o", output])
         return Ran(code, *self._capsys.readouterr())

@@ -1,4 +1,4 @@
-"""explain at a real API server: as whom, and with what it says there."""
+"""explain against a real API server, as one of several users."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
+    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
     for option in EXPLAIN:
         monkeypatch.delenv(option.envvar, raising=False)
 
 
 def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs explain as some user; as the admin, where none is told."""
+    """Runs explain as a user; as the admin by default."""
 
     def run(words: str, user: User | None = None, **changed: Any) -> tuple[int, str, str]:
         kubeconfig = plane.kubeconfig(directory / "kubeconfig", user or plane.admin, **changed)

@@ -1,4 +1,4 @@
-"""The page of a live fleet: a scripted API server, the program's own store and fleet, and a listener, in one loop."""
+"""The page of a live cluster: a scripted API server, the caches, the tracker and a listener, in one loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
-from webhook.page.news import Feed
+from webhook.page.feed import Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
 from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener
@@ -37,7 +37,7 @@ Object = dict[str, Any]
 
 
 def vm(name: str, node: str | None, share_manager: str | None, **running: Any) -> list[Object]:
-    """A VM on this node, and its one claim with the share-manager on that."""
+    """A VM on one node, and its claim with the share-manager on another."""
     return [
         *disk(f"{name}-root"),
         *served(f"{name}-root", share_manager),
@@ -46,7 +46,7 @@ def vm(name: str, node: str | None, share_manager: str | None, **running: Any) -
 
 
 def stuck(name: str) -> list[Object]:
-    """A VM that is pinned to node-b, and fits nowhere."""
+    """A VM that is pinned to node-b, and does not fit there."""
     objects = vm(name, None, "node-b")
     objects[-1]["metadata"]["annotations"]["kubevirt-scheduler/decision"] = "required"
     objects[-1]["status"]["conditions"] = [unschedulable("2026-01-02T03:04:05Z")]
@@ -54,7 +54,7 @@ def stuck(name: str) -> list[Object]:
 
 
 def record(number: int, **fields: Any) -> AdmissionRecord:
-    """A decision on db<number>."""
+    """The record of a decision on the VM db<number>."""
     told = {
         "time": datetime.now(UTC), "level": "info", "message": "admission", "entry": "virt-launcher",
         "uid": f"uid-{number}", "decision": "required", "reason": "ShareManagerPod",
@@ -70,41 +70,41 @@ async def vms(tab: Tab) -> list[str]:
 
 
 class Paged:
-    """A page, and what it shows."""
+    """A running page, its tracker and its decisions."""
 
     def __init__(self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker | None) -> None:
         self.server, self.cluster, self.store = server, cluster, store
         self.decisions = Decisions()
         self._fleet = fleet
-        self.news = Feed(fleet, self.decisions, replica=REPLICA)
+        self.feed = Feed(fleet, self.decisions, replica=REPLICA)
         self.listener: Listener
         self.port = 0
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The URL of the page."""
         return f"http://127.0.0.1:{self.port}/"
 
     @property
     def fleet(self) -> VMStatusTracker:
-        """What the page follows."""
+        """The tracker behind the page."""
         assert self._fleet is not None
         return self._fleet
 
     async def listen(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
-        """Answer from now on, on the port of before where there was one."""
-        handler = page_handler(self.news, health_handler(list), wait_seconds=wait_seconds)
+        """Start to listen, on the previous port if there was one."""
+        handler = page_handler(self.feed, health_handler(list), wait_seconds=wait_seconds)
         self.listener = Listener(handler)
         self.port = (await self.listener.start(Address("127.0.0.1", self.port))).port
 
     async def put(self, *objects: Object) -> None:
-        """Have these objects in the cluster, and the rows made from them."""
+        """Add these objects to the cluster, and refresh the rows."""
         for each in objects:
             self.cluster.collections[path_of(each)].put(each)
         await self._caught_up()
 
     async def remove(self, each: Object) -> None:
-        """Have this object gone."""
+        """Delete this object."""
         meta = each["metadata"]
         self.cluster.collections[path_of(each)].remove(meta["name"], meta.get("namespace", ""))
         await self._caught_up()
@@ -144,13 +144,13 @@ def asking(path: str, method: str = "GET", **headers: str) -> bytes:
 
 
 async def answer(page: Paged, request: bytes) -> Reply:
-    """What a connection of its own gets."""
+    """The answer to a request on a connection of its own."""
     async with await Wire.open(page.port) as wire:
         return await wire.ask(request)
 
 
 async def state(page: Paged, after: str = "") -> dict[str, Any]:
-    """What /api/state tells."""
+    """The answer of /api/state."""
     reply = await answer(page, asking(f"/api/state?after={after}"))
     assert reply.status == 200, reply
     told: dict[str, Any] = json.loads(gzip.decompress(reply.body))

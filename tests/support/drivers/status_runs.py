@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+import yaml
 from support.fakes.static_api import StaticApi
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, running_pod, served, unschedulable
@@ -19,7 +20,7 @@ Object = dict[str, Any]
 
 
 class Ran(NamedTuple):
-    """Exit code and what was printed."""
+    """The exit code of a run, and what it printed."""
 
     code: int
     out: str
@@ -27,17 +28,17 @@ class Ran(NamedTuple):
 
     @property
     def report(self) -> Any:
-        """The report of -o json."""
+        """The output of -o json."""
         return json.loads(self.out)
 
     @property
     def states(self) -> dict[str, str]:
-        """VM -> state, of -o json."""
+        """The state of each VM in the output of -o json."""
         return {item["name"]: item["state"] for item in self.report["items"]}
 
 
 def instance(name: str, *, owner: str | None = "", migratable: str | None = "True", namespace: str = "vms") -> Object:
-    """A VirtualMachineInstance: its VirtualMachine has its name, unless it is told or None."""
+    """A VirtualMachineInstance. Its VirtualMachine has its name by default; `owner=None` is for none."""
     owners = (
         []
         if owner is None
@@ -54,7 +55,7 @@ def instance(name: str, *, owner: str | None = "", migratable: str | None = "Tru
 
 
 def machine(name: str, **spec: Any) -> Object:
-    """The VirtualMachine behind an instance, with these fields of its spec."""
+    """The VirtualMachine of a VMI, with these fields of its spec."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",
@@ -64,7 +65,7 @@ def machine(name: str, **spec: Any) -> Object:
 
 
 def kubevirt(version: str) -> Object:
-    """KubeVirt itself, of this version."""
+    """The KubeVirt object, with this version."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "KubeVirt",
@@ -74,7 +75,7 @@ def kubevirt(version: str) -> Object:
 
 
 def pinned(vm: str, claim: str, node: str | None, to: str = "node-b") -> Object:
-    """The pod of a VM that we have pinned; on no node kube-scheduler finds none for it."""
+    """The pod of a VM that the webhook pinned. With node None, kube-scheduler found no node for it."""
     pod = running_pod(vm, claim, node)
     pod["metadata"]["annotations"] |= builders.written(to)
     pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node(to)], preferred={to: 100})
@@ -120,6 +121,25 @@ class Status:
         self._capsys = capsys
 
     def __call__(self, words: str = "") -> Ran:
-        """One run; its words are split at blanks."""
+        """Run status with these words, which are split at blanks."""
         code = cli.main(["status", *words.split(), "--kubeconfig", str(self._kubeconfig)])
         return Ran(code, *self._capsys.readouterr())
+
+
+def put(api: StaticApi, *objects: dict[str, Any]) -> None:
+    """Add these objects to the API server, or replace those with their names."""
+    with StaticApi(objects) as other:
+        api.objects |= other.objects
+
+
+def migrations(ran: Ran) -> list[Any]:
+    """The documents of a plan, which kubectl would create."""
+    return [document for document in yaml.safe_load_all(ran.out) if document]
+
+
+def sentences(ran: Ran, vm: str) -> list[str]:
+    """The comments of a plan on a VM, without their marks."""
+    lines = ran.out.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith(f"# vms/{vm} is "))
+    rest = [line.removeprefix("#   ") for line in lines[start + 1 :]]
+    return rest[: next((i for i, line in enumerate(rest) if lines[start + 1 + i][:4] != "#   "), len(rest))]

@@ -103,6 +103,8 @@ class ClusterModel:
         csi = (pv.get("spec") or {}).get("csi") or {}
         if csi.get("driver") != "driver.longhorn.io" or (csi.get("volumeAttributes") or {}).get("dataEngine") != "v2":
             return False
+        if not csi.get("volumeHandle"):  # Longhorn has no volume without a name
+            return False
         return not _has_share_manager(claim, pv) or self._firm_node(csi["volumeHandle"]) == name
 
 

@@ -127,8 +127,11 @@ CHANGES = st.one_of(
     _changes(some(drop_affinity, drop_node_affinity), widen(LABEL_TERMS), prefer(LABEL_TERMS)),
     _changes(some(narrow), prefer(LABEL_TERMS)),
 )
-"""Not all of them together. Whoever drops our term and writes the same one leaves nothing to tell them by. And who
-narrows all terms, and writes one more, does something else to a pod with a term of ours than to one with no term."""
+"""Some changes, never all of them together.
+
+If another webhook drops this webhook's term and writes an equal one, nothing distinguishes the two. If it narrows all
+terms and adds one, the result for a pod with this webhook's term differs from that for a pod without a term.
+"""
 
 
 def changed(pod: Object, changes: list[Change]) -> Object:

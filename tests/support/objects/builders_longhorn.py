@@ -56,7 +56,7 @@ def share_manager_pod(
     data_engine: str = "v1",
     **spec: Any,
 ) -> Object:
-    """The NFS server's pod of a Longhorn volume; `spec` takes fields of PodSpec, first of all nodeName.
+    """The NFS server's pod of a Longhorn volume; `spec` takes fields of PodSpec, in particular nodeName.
 
     As longhorn-manager's share_manager_controller.go, createPodManifest, makes it, on a cluster with no taint
     tolerations, node selector or priority class of Longhorn's own; `phase` is None at its CREATE.

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 from support.objects import builders
 from support.objects.short import cluster, pod, share_manager_pod
-from support.objects.short_yaml import Object, Text, Trouble, copied, deep_merge, names, only, spelled
+from support.objects.short_yaml import BadRow, Object, Text, copied, deep_merge, names, only, spelled
 
 DIRECTORY: Final = Path(__file__).parents[2] / "cases"
 UNCHANGED: Final = "unchanged"
@@ -38,9 +38,9 @@ _NAMESPACES: Final = {VIRT_LAUNCHER: builders.NAMESPACE, SHARE_MANAGER: builders
 class Expect:
     """What a row expects. `binds` is None where it does not say; `pending` says that no node may take the pod.
 
-    `affinity` is the whole spec.affinity of the pod afterwards, or UNCHANGED; apart from a short list of nodes that is
-    ANDed into its required terms: `shortlist` is which nodes those are, or how many. `patched` is False where the pod
-    has everything already, our annotation too.
+    `affinity` is the whole spec.affinity of the pod afterwards, or UNCHANGED, without a short list. `shortlist` are the
+    nodes that are ANDed into its required terms, or their number. `patched` is False if the pod already carries
+    everything, the annotation included.
     """
 
     decision: str
@@ -118,14 +118,14 @@ def load_file(path: Path) -> Iterator[Case]:
         only(content, _FILE_KEYS, "the file")
         given = only(content.get("given", {}), _GIVEN_KEYS, "given")
         rows = _rows(content)
-    except (Trouble, yaml.YAMLError) as error:
+    except (BadRow, yaml.YAMLError) as error:
         raise BadCorpus(f"{path.name}: {error}") from error
     for index, row in enumerate(rows):
         name = row.get("name") if isinstance(row, dict) else None
         place = f"{path.name}: row {name!r}" if isinstance(name, str) else f"{path.name}: row {index + 1}"
         try:
             yield _case(deep_merge(given, only(row, _ROW_KEYS, "the row")), path)
-        except Trouble as error:
+        except BadRow as error:
             raise BadCorpus(f"{place}: {error}") from error
         except (TypeError, KeyError, AttributeError, ValueError) as error:  # from deep inside an expander
             raise BadCorpus(f"{place}: {type(error).__name__}: {error}") from error
@@ -134,25 +134,25 @@ def load_file(path: Path) -> Iterator[Case]:
 def _rows(content: Mapping[str, Any]) -> list[Any]:
     rows = content.get("rows")
     if not isinstance(rows, list) or not rows:
-        raise Trouble("rows: expected a list of rows")
+        raise BadRow("rows: expected a list of rows")
     return rows
 
 
 def _case(row: Mapping[str, Any], path: Path) -> Case:
     name = row.get("name")
     if not isinstance(name, str) or " " not in name:
-        raise Trouble(f"name: got {name!r}, expected a sentence")
+        raise BadRow(f"name: got {name!r}, expected a sentence")
     mode = row.get("mode", "required")
     if mode not in _MODES:
-        raise Trouble(f"mode: got {mode!r}, expected one of {', '.join(_MODES)} (quoted)")
+        raise BadRow(f"mode: got {mode!r}, expected one of {', '.join(_MODES)} (quoted)")
     entry = row.get("entry", VIRT_LAUNCHER)
     if entry not in _NAMESPACES:
-        raise Trouble(f"entry: got {entry!r}, expected one of {', '.join(_NAMESPACES)}")
+        raise BadRow(f"entry: got {entry!r}, expected one of {', '.join(_NAMESPACES)}")
     if not isinstance(row.get("pod"), dict):
-        raise Trouble("pod: expected a mapping")
+        raise BadRow("pod: expected a mapping")
     replay, why = row.get("replay", True), row.get("why")
     if not isinstance(replay, bool) or replay is (why is not None):
-        raise Trouble("replay: false and why: a sentence, go together")
+        raise BadRow("replay: false and why: a sentence, go together")
     asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
     built = row["pod"]
     full_pod = share_manager_pod(built) if entry == SHARE_MANAGER else pod(built, lambda name: _fixture(path, name))
@@ -175,15 +175,15 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
 def _expect(expect: Mapping[str, Any]) -> Expect:
     for key in ("decision", "reason", "affinity"):
         if key not in expect:
-            raise Trouble(f"expect.{key}: got nothing")
+            raise BadRow(f"expect.{key}: got nothing")
     if expect["decision"] not in _DECISIONS:
-        raise Trouble(f"expect.decision: got {expect['decision']!r}, expected one of {', '.join(_DECISIONS)}")
+        raise BadRow(f"expect.decision: got {expect['decision']!r}, expected one of {', '.join(_DECISIONS)}")
     nodes = tuple(names(expect.get("nodes", []), "expect.nodes"))
     if (expect["decision"] == UNCHANGED) is bool(nodes):
-        raise Trouble("expect.nodes: expected names where the decision is not unchanged, and only there")
+        raise BadRow("expect.nodes: expected names where the decision is not unchanged, and only there")
     affinity = spelled(expect["affinity"])
     if affinity != UNCHANGED and not isinstance(affinity, dict):
-        raise Trouble(f"expect.affinity: got {affinity!r}, expected a v1.Affinity or {UNCHANGED}")
+        raise BadRow(f"expect.affinity: got {affinity!r}, expected a v1.Affinity or {UNCHANGED}")
     annotation = expect.get("annotation", [])
     return Expect(
         decision=expect["decision"],
@@ -207,16 +207,16 @@ def _check_scheduling(case: Case) -> None:
     """Check that `binds`, `pending` or `shortlist` says what a scheduler does with a pod that is created."""
     told = (case.expect.binds is not None) + case.expect.pending + bool(case.expect.shortlist)
     if told != (1 if case.creates_pod and case.replay else 0) and not (told == 1 and not case.replay):
-        raise Trouble(
+        raise BadRow(
             "expect: one of binds, pending and shortlist for the creation of a pod (optional without replay), else none"
         )
     if case.expect.binds is not None and not case.expect.binds:
-        raise Trouble("expect.binds: got no node, expected some, or pending: true")
+        raise BadRow("expect.binds: got no node, expected some, or pending: true")
 
 
 def _fixture(path: Path, name: str) -> Object:
     file = path.parent / "pods" / f"{name}.json"
     if not file.is_file():
-        raise Trouble(f"pod.fixture: no file pods/{name}.json")
+        raise BadRow(f"pod.fixture: no file pods/{name}.json")
     found: Object = json.loads(file.read_text(encoding="utf-8"))
     return found

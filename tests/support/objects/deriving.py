@@ -1,4 +1,4 @@
-"""Machines to derive pods from, and the cluster in which that happens."""
+"""VMs to derive pods from, and the cluster for them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import yaml
 
-from webhook.explain.derive.virt_launcher import Derived, derive
-from webhook.explain.sources.described import Described
+from webhook.explain.derive.virt_launcher import Derived, derive_virt_launcher
+from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.manifests import Manifests
 
@@ -20,22 +20,22 @@ def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = 
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
 
 
-def a_cluster(*objects: Any) -> Described:
+def a_cluster(*objects: Any) -> ManifestsReader:
     """The cluster of these objects."""
     text = yaml.safe_dump_all(objects)
-    return Described(
+    return ManifestsReader(
         Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
     )
 
 
 def derived(value: dict[str, Any], *objects: Any) -> Derived:
-    """What a VirtualMachine or VirtualMachineInstance becomes in a cluster of these objects."""
+    """The pod that is derived from a VM or VMI in a cluster of these objects."""
     (document,) = documents.read(yaml.safe_dump(value), "vm.yaml")
-    return derive(document, a_cluster(*objects), "vms")
+    return derive_virt_launcher(document, a_cluster(*objects), "vms")
 
 
 def a_vm(spec: dict[str, Any], meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-    """A VirtualMachine with this instance spec and template metadata; `own` is its own metadata."""
+    """A VirtualMachine with this VMI spec and template metadata. `own` is its own metadata."""
     template = {"metadata": meta, "spec": spec}
     return {
         "apiVersion": "kubevirt.io/v1",

@@ -1,4 +1,4 @@
-"""VMs as the fleet has them: claims, share-managers and launcher pods with their times, and a VM's row."""
+"""VMs as `status` sees them: claims, share-managers and virt-launcher pods with their times, and a VM's row."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def disk(name: str, **claim: Any) -> list[Object]:
 
 
 def scheduled(at: str) -> Object:
-    """The condition of a pod that has its node since then."""
+    """The condition of a pod that got its node at this time."""
     return {"type": "PodScheduled", "status": "True", "lastTransitionTime": at}
 
 
 def unschedulable(at: str, message: str | None = "0/3 nodes are available: 3 Insufficient memory.") -> Object:
-    """What kube-scheduler says of a pod that fits nowhere."""
+    """The condition that kube-scheduler sets on a pod that fits on no node."""
     told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": at}
     return told if message is None else {**told, "message": message}
 
 
 def served(name: str, node: str | None, at: str = EARLY, state: str = "running") -> list[Object]:
-    """A share-manager and its pod, on this node since then."""
+    """A share-manager and its pod, on this node since this time."""
     pod = builders.share_manager_pod(name, **({"nodeName": node} if node else {}))
     pod["status"]["conditions"] = [scheduled(at)]
     return [builders.share_manager(name, state=state, ownerID=node or "node-x"), pod]
 
 
 def launcher(*claims: str, name: str = "virt-launcher-db01-aaaaa", created: str = EARLY, **parts: Any) -> Pod:
-    """A virt-launcher pod as it is in the cluster; `conditions` and `phase` go to its status."""
+    """A virt-launcher pod as the API server stores it. `conditions` and `phase` go to its status."""
     status = {"phase": parts.pop("phase", "Running"), "conditions": parts.pop("conditions", None)}
     deleting = {"deletionTimestamp": LATER} if parts.pop("deleting", False) else {}
     made = builders.virt_launcher_pod(claims=claims, namespace="vms", **parts)
@@ -62,18 +62,18 @@ def the_row(
 
 
 class Clock:
-    """The wall clock of a test: noon, and then whatever it is set to."""
+    """The wall clock of a test. It starts at noon, and a test can set it."""
 
     def __init__(self) -> None:
         self.seconds = 1770120000.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time."""
         return self.seconds
 
 
 def running_pod(vm: str, claim: str, node: str | None = "node-a", at: str = EARLY, pod: str = "aaaaa") -> Object:
-    """The pod that runs a VM, as the API server has it; on no node it is not scheduled."""
+    """The pod that runs a VM, as the API server stores it. With node None it is not scheduled."""
     made = builders.virt_launcher_pod(claims=[claim], namespace="vms", **({"nodeName": node} if node else {}))
     made["metadata"] |= {"name": f"virt-launcher-{vm}-{pod}", "creationTimestamp": at}
     made["metadata"]["ownerReferences"][0]["name"] = vm

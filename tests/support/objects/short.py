@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from support.objects import builders, builders_pods
-from support.objects.short_yaml import Object, Trouble, deep_merge, names, only, spelled
+from support.objects.short_yaml import BadRow, Object, deep_merge, names, only, spelled
 
 _POD_KEYS: Final = frozenset({"fixture", "optIn", "claims", "ephemeral", "labels", "annotations", "namespace"})
 _POD_SPEC_KEYS: Final = frozenset(
@@ -90,7 +90,7 @@ def pod(row: Mapping[str, Any], fixture: Callable[[str], Object]) -> Object:
     else:
         only(keys, _POD_KEYS | _POD_SPEC_KEYS, "pod")
         if not isinstance(keys.get("optIn", ""), str):
-            raise Trouble(f"pod.optIn: got {keys['optIn']!r}, expected a quoted string")
+            raise BadRow(f"pod.optIn: got {keys['optIn']!r}, expected a quoted string")
         full = builders.virt_launcher_pod(
             opt_in=keys.pop("optIn", None),
             claims=names(keys.pop("claims", []), "pod.claims"),
@@ -107,7 +107,7 @@ def share_manager_pod(row: Mapping[str, Any]) -> Object:
     asked = {key: keys.pop(key) for key in _ASKED_KEYS & keys.keys()}
     only(keys, _SHARE_MANAGER_POD_ROW_KEYS, "pod of a share-manager")
     if not isinstance(keys.get("volume"), str):
-        raise Trouble(f"pod.volume: got {keys.get('volume')!r}, expected the name of a Longhorn volume")
+        raise BadRow(f"pod.volume: got {keys.get('volume')!r}, expected the name of a Longhorn volume")
     volume, engine = keys.pop("volume"), keys.pop("dataEngine", "v1")
     full = builders.share_manager_pod(volume, phase=None, data_engine=engine, **keys)
     return _bent(_asking(full, asked), override, without)
@@ -125,7 +125,7 @@ def _bent(full: Object, override: Object, without: list[list[str]]) -> Object:
         for key in parents:
             holder = holder[key]
         if last not in holder:
-            raise Trouble(f"pod.without: there is no {'.'.join(path)}")
+            raise BadRow(f"pod.without: there is no {'.'.join(path)}")
         del holder[last]
     return full
 
@@ -142,7 +142,7 @@ def cluster(row: Any) -> Iterator[Object]:
     for name, state in _named(row.get("vms", {}), "cluster.vms"):
         keys = {"claims": ["disk"], "optIn": "true", **only(state, frozenset(_VM_KEYS), f"cluster.vms.{name}")}
         if not isinstance(keys["optIn"], str | None):
-            raise Trouble(f"cluster.vms.{name}.optIn: got {keys['optIn']!r}, expected a quoted string or null")
+            raise BadRow(f"cluster.vms.{name}.optIn: got {keys['optIn']!r}, expected a quoted string or null")
         yield builders.vm_pod(name, **{_VM_KEYS[key]: value for key, value in keys.items()})
     for name, state in _named(row.get("pods", {}), "cluster.pods"):
         keys = only(state, frozenset(_OTHER_POD_KEYS), f"cluster.pods.{name}")
@@ -160,7 +160,7 @@ def _named(value: Any, where: str) -> Iterator[tuple[str, Object]]:
             else:
                 yield (item["claim"], item) if isinstance(item, dict) else (item, {})
     else:
-        raise Trouble(f"{where}: got {value!r}, expected a mapping or a list")
+        raise BadRow(f"{where}: got {value!r}, expected a mapping or a list")
 
 
 def _node(name: str, state: Object, *, with_longhorn: bool) -> Iterator[Object]:

@@ -16,7 +16,7 @@ _AFFINITY_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-class Trouble(Exception):
+class BadRow(Exception):
     """What is wrong with a row, without its place."""
 
 
@@ -28,7 +28,7 @@ class Text(yaml.SafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge") or key.value in seen:
-                raise Trouble(f"line {key.start_mark.line + 1}: key {key.value}: no string, or here twice")
+                raise BadRow(f"line {key.start_mark.line + 1}: key {key.value}: no string, or here twice")
             seen.add(key.value)
         return super().construct_mapping(node, deep=deep)
 
@@ -36,16 +36,16 @@ class Text(yaml.SafeLoader):
 def only(mapping: Any, known: frozenset[str], where: str) -> Object:
     """Return the mapping, which must have only known keys."""
     if not isinstance(mapping, dict):
-        raise Trouble(f"{where}: got {mapping!r}, expected a mapping")
+        raise BadRow(f"{where}: got {mapping!r}, expected a mapping")
     if unknown := sorted(set(mapping) - known):
-        raise Trouble(f"{where}: unknown key {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        raise BadRow(f"{where}: unknown key {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     return mapping
 
 
 def names(value: Any, where: str) -> list[str]:
     """Return the value, which must be a list of strings."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Trouble(f"{where}: got {value!r}, expected a list of names")
+        raise BadRow(f"{where}: got {value!r}, expected a list of names")
     return value
 
 

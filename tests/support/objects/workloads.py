@@ -1,4 +1,4 @@
-"""Parts of pods that take something of a node, as plain JSON, and what is counted of them."""
+"""Parts of pods that request resources, as JSON, and the sum of these requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GIB = 2**30
 def box(
     name: str = "c", *, limits: Object | None = None, ports: Any = (), always: bool = False, **asked: Any
 ) -> Object:
-    """A container; `asked` is its requests, `always` makes it a sidecar among the init containers."""
+    """A container. `asked` is its requests; `always` makes it a sidecar among the init containers."""
     resources = {"requests": asked, **({"limits": limits} if limits else {})}
     policy = {"restartPolicy": "Always"} if always else {}
     return {"name": name, "resources": resources, "ports": list(ports), **policy}
@@ -28,7 +28,7 @@ def port(number: int | None, protocol: str | None = None, address: str | None = 
 
 
 def told(name: str = "c", *, allocated: Object | None = None, **requests: Any) -> Object:
-    """A container's status, as far as it tells resources."""
+    """The status of a container, with its resources."""
     return {"name": name, "resources": {"requests": requests}, "allocatedResources": allocated}
 
 
@@ -38,5 +38,5 @@ def resize(reason: str) -> list[Object]:
 
 
 def asks(spec: Object, status: Object | None = None) -> dict[str, int]:
-    """What is counted of such a pod."""
+    """The requests that count for this pod."""
     return dict(usage(convert(spec, Workload), None if status is None else convert(status, WorkloadStatus)).requests)

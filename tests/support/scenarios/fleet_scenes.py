@@ -39,7 +39,7 @@ def together() -> list[Object]:
 
 
 def moved() -> list[Object]:
-    """VM `moved`, live-migrated away from its share-manager: its source pod has ended."""
+    """VM `moved`, live-migrated away from its share-manager. Its source pod has finished."""
     source = pod("moved", "page", "node-a", EARLY, suffix="aaaaa")
     source["status"]["phase"] = "Succeeded"
     target = pod("moved", "page", "node-b", LATER, suffix="bbbbb")
@@ -48,7 +48,7 @@ def moved() -> list[Object]:
 
 
 def pinned() -> list[Object]:
-    """VM `pinned`, which needs more than its share-manager's node has."""
+    """VM `pinned`, which requests more than the node of its share-manager has."""
     decided = "required on node-a: ShareManagerPod: claim mail: pod share-manager-mail is on node node-a"
     waiting = pod("pinned", "mail", None, EARLY, decided=decided)
     waiting["spec"] |= {
@@ -60,7 +60,7 @@ def pinned() -> list[Object]:
 
 
 def pod(vm: str, claim: str, node: str | None, at: str, *, decided: str = "", suffix: str = "aaaaa") -> Object:
-    """A VM's pod, on its node since then; on none it waits for kube-scheduler."""
+    """The pod of a VM, on its node since this time. With node None it waits for kube-scheduler."""
     annotations = {builders.DECISION: decided} if decided else {}
     made = builders.virt_launcher_pod(
         claims=[claim], namespace="vms", annotations=annotations, **({"nodeName": node} if node else {})

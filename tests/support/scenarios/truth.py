@@ -1,4 +1,4 @@
-"""A cluster in which one fact changes, the node of a share-manager, and how old the fact is that a pin rests on."""
+"""A cluster in which the node of a share-manager changes, and how old the node was on which a pin rests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VOLUME: Final = "pvc-disk"
 
 
 def shelf() -> list[Object]:
-    """What a VM's claim needs of Kubernetes: nodes, the claim and its volume."""
+    """What Kubernetes needs for the VM's claim: nodes, the claim and its volume."""
     return [
         *map(builders.node, NODES),
         *map(_csi_node, NODES),
@@ -34,12 +34,15 @@ def longhorn() -> list[Object]:
 
 
 def _csi_node(name: str) -> Object:
-    """What a node's kubelet tells of its drivers, of which there are none here."""
+    """The CSINode of a node without drivers."""
     return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": []}}
 
 
 class Truth:
-    """Where the share-manager is, as the API server has it: `node`. A context manager: at its end nothing is left."""
+    """The share-manager's node, as the API server stores it: `node`.
+
+    A context manager that deletes all objects at its end.
+    """
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -56,12 +59,12 @@ class Truth:
         self._cluster.__exit__()
 
     def become(self, objects: list[Object]) -> None:
-        """Have these objects."""
+        """Create or replace these objects."""
         self._cluster.become(objects)
         self._objects = objects
 
     def settle(self) -> None:
-        """Have all of it, with the share-manager on the first node."""
+        """Create all objects, with the share-manager on the first node."""
         self.move(NODES[0])
 
     def touch(self) -> None:
@@ -71,7 +74,7 @@ class Truth:
             self._api.patch(described, {"metadata": {"labels": {"touched": str(self._touched)}}})
 
     def move(self, node: str) -> None:
-        """Have the share-manager on this node, as Longhorn does it: another pod, and another ownerID."""
+        """Move the share-manager to this node as Longhorn does: with a new pod and a new ownerID."""
         before, self.node = self.node, node
         self._left_at.pop(node, None)
         manager = builders.share_manager(_VOLUME, state="running", ownerID=node)
@@ -81,6 +84,6 @@ class Truth:
             self._left_at[before] = time.monotonic()
 
     def stale_seconds(self, admission: Admission) -> float:
-        """How long ago the share-manager had left the node that a pod was pinned to; 0 where it is still there."""
+        """Return how long ago the share-manager had left the node of a pin, in seconds; 0 if it is still there."""
         left = [admission.asked_at - self._left_at.get(node, admission.asked_at) for node in admission.required]
         return max([0.0, *left])

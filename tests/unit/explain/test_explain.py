@@ -1,4 +1,4 @@
-"""explain.run: what of a file is explained, how it is printed, and the exit code."""
+"""The command explain: which objects of a file it explains, how it prints them, and its exit code."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
-from support.drivers.explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, the_cluster
+from support.drivers.explaining import a_pod, a_review, a_vm, a_vmi, as_yaml, explained, run, settings, the_cluster
 
-from webhook.core.opt_in import Policy
-from webhook.explain import run as explain
+from webhook.explain.run import explain_in
 from webhook.files.documents import BadDocument
 
 KIND_ROWS = {
@@ -27,7 +26,7 @@ KIND_ROWS = {
 
 @pytest.mark.parametrize(("value", "name"), KIND_ROWS.values(), ids=KIND_ROWS)
 def test_every_kind_leads_to_the_same_decision(value: dict[str, Any], name: str) -> None:
-    """Whatever the pod is made from, the decision is the one that its admission gets."""
+    """The decision is the one for the admission of the pod, from whatever object the pod is made."""
     found = explained(value)
     assert found["object"] == {"kind": value["kind"], "namespace": "vms", "name": name, "source": "stdin:1"}
     assert (found["decision"], found["required"]) == ("required", ["node-b"])
@@ -43,7 +42,7 @@ def test_yaml_is_the_same_value_as_json() -> None:
 
 
 def test_several_objects_are_several_documents_or_items() -> None:
-    """YAML has a document for each object, JSON one object with items, text one part after the other."""
+    """YAML has a document for each object, JSON an object with items, text a part for each object."""
     text = as_yaml(a_vm("root"), a_pod("hint"))
     kinds = ["VirtualMachine", "Pod"]
     assert [value["object"]["kind"] for value in yaml.safe_load_all(run(text, output="yaml").out)] == kinds
@@ -52,7 +51,7 @@ def test_several_objects_are_several_documents_or_items() -> None:
 
 
 def test_the_items_of_a_list_are_explained_one_by_one() -> None:
-    """What `kubectl get -o yaml` prints of several objects is a List; each item has its own line."""
+    """`kubectl get -o yaml` prints several objects as a List; each item has its own line."""
     text = as_yaml({"apiVersion": "v1", "kind": "List", "items": [a_vm("root", name="a"), a_vm("root", name="b")]})
     found = json.loads(run(text, output="json").out)["items"]
     assert [item["object"]["name"] for item in found] == ["a", "b"]
@@ -71,14 +70,14 @@ EXIT_ROWS: dict[str, tuple[list[dict[str, Any]], str, int]] = {
 
 @pytest.mark.parametrize(("values", "first", "code"), EXIT_ROWS.values(), ids=EXIT_ROWS)
 def test_the_exit_code_says_whether_all_were_placed(values: list[Any], first: str, code: int) -> None:
-    """0 where every object is drawn to a node, 1 where one is left unchanged."""
+    """0 if each object gets an affinity to a node, 1 if one is left unchanged."""
     ran = run(as_yaml(*values), output="yaml")
     assert next(yaml.safe_load_all(ran.out))["decision"] == first
     assert ran.code == code
 
 
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
-    """A path is read, stdin is not; the source names the file."""
+    """With a path, explain reads no stdin; the source names the file."""
     file = tmp_path / "vm.yaml"
     file.write_text(as_yaml(a_vm("root")))
     ran = run("", source=str(file), output="json")
@@ -86,7 +85,7 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
 
 
 def test_objects_without_a_namespace_are_in_the_given_one() -> None:
-    """The given namespace is where the claims are looked up, and an object's own goes before it."""
+    """Claims are read in the given namespace; an object's own namespace has priority."""
     assert explained(a_pod("root"), namespace="other")["reason"] == "ClaimNotFound"
     pod = a_pod("root")
     pod["metadata"]["namespace"] = "vms"
@@ -104,7 +103,7 @@ NAMESPACE_ROWS = {
 
 @pytest.mark.parametrize(("asked", "own", "expected"), NAMESPACE_ROWS.values(), ids=NAMESPACE_ROWS)
 def test_the_namespace_of_a_review(asked: str | None, own: str | None, expected: str) -> None:
-    """A review's own namespace counts; a hand-written one may state none."""
+    """A review's own namespace counts; a review that a user wrote can lack it."""
     pod = a_pod("root")
     pod["metadata"]["namespace"] = own
     found = explained(a_review(pod, namespace=asked), namespace="given")
@@ -115,23 +114,23 @@ def test_the_namespace_of_a_review(asked: str | None, own: str | None, expected:
 
 @pytest.mark.parametrize("asked", [None, ""])
 def test_a_review_without_a_namespace_is_decided_in_the_given_one(asked: str | None) -> None:
-    """What core is asked about is completed, not only what is shown."""
+    """The namespace is added to the review for core, and not only to the output."""
     assert explained(a_review(a_pod("root"), namespace=asked), namespace="vms")["decision"] == "required"
 
 
-def test_other_kinds_are_passed_over_and_counted() -> None:
-    """One line on stderr counts them by kind; stdout has only what was explained."""
+def test_other_kinds_are_left_out_and_counted() -> None:
+    """One line on stderr counts the other objects by kind; stdout has only explanations."""
     service = {"apiVersion": "v1", "kind": "Service"}
     text = as_yaml(service, a_pod("root"), service, {"apiVersion": "kubevirt.io/v1beta1", "kind": "VirtualMachine"})
     ran = run(text, output="json")
     assert ran.code == 0
-    assert ran.err.startswith("passed over 2 Service (v1), 1 VirtualMachine (kubevirt.io/v1beta1): expected a Pod (v1)")
+    assert ran.err.startswith("left out 2 Service (v1), 1 VirtualMachine (kubevirt.io/v1beta1): expected a Pod (v1)")
     assert ran.err.count("\n") == 1
     assert json.loads(ran.out)["object"]["source"] == "stdin:4"
 
 
-def test_nothing_passed_over_is_not_told() -> None:
-    """Stderr stays empty where every object was explained."""
+def test_without_other_kinds_stderr_is_empty() -> None:
+    """Stderr stays empty if every object is explained."""
     assert run(as_yaml(a_pod("root"))).err == ""
 
 
@@ -146,7 +145,7 @@ NOTHING_ROWS = {
 
 @pytest.mark.parametrize(("text", "problem"), NOTHING_ROWS.values(), ids=NOTHING_ROWS)
 def test_nothing_to_explain_is_bad_input(text: str, problem: str) -> None:
-    """The error says what was got, what is expected, and what to try."""
+    """The error says what explain got, what it expected, and what to try."""
     with pytest.raises(BadDocument) as refused:
         run(text)
     assert str(refused.value).startswith(problem)
@@ -156,7 +155,7 @@ def test_nothing_to_explain_is_bad_input(text: str, problem: str) -> None:
 NO_UID = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"operation": "CREATE"}}
 BAD_ROWS = {
     "syntax": ("a: [", "stdin:2: "),
-    "no object": ("[]", "stdin:1: no Kubernetes object"),
+    "no object": ("[]", "stdin:1: not a Kubernetes object"),
     "no request": (
         "--- {apiVersion: admission.k8s.io/v1, kind: AdmissionReview}",
         "stdin:1: AdmissionReview: request: got",
@@ -183,8 +182,8 @@ def test_bad_input_is_named_with_its_line(text: str, problem: str) -> None:
     assert str(refused.value).startswith(problem)
 
 
-def test_the_problems_of_all_objects_are_told_at_once() -> None:
-    """One run names every object that can't be read, and nothing is printed."""
+def test_one_error_has_the_problems_of_all_objects() -> None:
+    """One run names every object that can't be read, and prints no explanation."""
     broken = {"apiVersion": "v1", "kind": "Pod", "metadata": {}}
     with pytest.raises(BadDocument) as refused:
         run(as_yaml(a_pod("root"), broken, broken))
@@ -194,23 +193,13 @@ def test_the_problems_of_all_objects_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(("source", "what"), [("-", "stdin"), ("file", "file")])
-def test_what_is_no_text_is_bad_input(source: str, what: str, tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 are refused, from stdin as from a file."""
+def test_bytes_that_are_not_text_are_bad_input(source: str, what: str, tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are an error, from stdin and from a file."""
     file = tmp_path / "file"
     file.write_bytes(b"\xff")
     path = source if source == "-" else str(file)
     with file.open(encoding="utf-8") as stdin, pytest.raises(BadDocument, match=f"{what}: not UTF-8 text"):
-        explain.run(
-            path,
-            the_cluster(),
-            Policy(),
-            output="text",
-            namespace="vms",
-            stdin=stdin,
-            stdout=io.StringIO(),
-            stderr=io.StringIO(),
-            color=False,
-        )
+        explain_in(the_cluster(), settings(path), stdin=stdin, stdout=io.StringIO(), stderr=io.StringIO(), color=False)
 
 
 def test_a_missing_file_is_bad_input(tmp_path: Path) -> None:

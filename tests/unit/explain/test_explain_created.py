@@ -1,4 +1,4 @@
-"""as_created: a pod that is there, as it was when the webhook was asked about it."""
+"""as_created: an existing pod, as it was in the AdmissionReview of its creation."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def pinned(*nodes: str, **more: Any) -> list[dict[str, Any]]:
-    """A node selector term for each node, each with the same further requirements."""
+    """A node selector term for each node, each with the same other requirements."""
     return [{**more, "matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes]
 
 
-def looks_like_ours(pod: dict[str, Any]) -> bool:
-    """Whether the pod itself has a node's name or our annotation: then what we wrote can't be told from its own."""
-    told = DECISION in (pod["metadata"].get("annotations") or {})
-    return told or "nodeName" in pod["spec"] or "metadata.name" in json.dumps(pod["spec"].get("affinity"))
+def looks_like_the_webhooks(pod: dict[str, Any]) -> bool:
+    """Whether the pod itself has a node's name or the webhook's annotation, which make it look patched."""
+    has_decision = DECISION in (pod["metadata"].get("annotations") or {})
+    return has_decision or "nodeName" in pod["spec"] or "metadata.name" in json.dumps(pod["spec"].get("affinity"))
 
 
 def lean(value: Any) -> Any:
-    """Without what is empty or null: these are one to Kubernetes where a pod's affinity is concerned."""
+    """The value without empty and null fields, which mean the same to Kubernetes in an affinity."""
     if isinstance(value, dict):
         return {key: rest for key, inner in value.items() if (rest := lean(inner)) not in (None, {}, [])}
     if isinstance(value, list):
@@ -52,11 +52,15 @@ def lean(value: Any) -> Any:
 
 @pytest.mark.parametrize(
     "case",
-    [case for case in corpus.load() if case.creates_pod and case.expect.patched and not looks_like_ours(case.pod)],
+    [
+        case
+        for case in corpus.load()
+        if case.creates_pod and case.expect.patched and not looks_like_the_webhooks(case.pod)
+    ],
     ids=lambda case: case.name,
 )
 def test_what_the_webhook_wrote_is_taken_out_again(case: Case) -> None:
-    """Every pod of the corpus, patched, bound to a node and taken back, is the pod that was asked about."""
+    """Every pod of the corpus, patched, bound to a node and reverted, is the pod of its AdmissionReview."""
     entry = next(entry for entry in Entry if entry.title == case.entry)
     answer = admit(json.dumps(case.review).encode(), cluster(*case.objects), Policy(Mode(case.mode)), entry)
     assert isinstance(answer, Answer)
@@ -73,7 +77,7 @@ def wish(node: str, weight: int = 100) -> dict[str, Any]:
 
 
 def record(nodes: str = "", terms: list[dict[str, Any]] | None = None, **more: Any) -> str:
-    """The annotation of what was written: nodes as one word, and the terms as they were afterwards."""
+    """The annotation with what the webhook wrote: the nodes as one word, and the terms after the patch."""
     marks = [fingerprint(convert(term, NodeSelectorTerm)) for term in terms or ()]
     return json.dumps({"nodes": list(nodes), "terms": list(enumerate(marks)), **more})
 
@@ -152,8 +156,8 @@ POD_ROWS = {name: (told, old, old if new is ... else new) for name, (told, old, 
 
 
 @pytest.mark.parametrize(("told", "affinity", "expected"), POD_ROWS.values(), ids=POD_ROWS)
-def test_only_what_the_record_tells_of_is_taken_out(told: str | None, affinity: Any, expected: Any) -> None:
-    """The record says what is ours; a pod without it keeps all that it has."""
+def test_only_what_the_annotation_names_is_taken_out(told: str | None, affinity: Any, expected: Any) -> None:
+    """The annotation names what the webhook wrote; a pod without the annotation keeps everything."""
     annotations = {"a": "b", DECISION: "required on a: x"} | ({WRITTEN: told} if told else {})
     pod = {"metadata": {"name": "p", "annotations": annotations}, "spec": {"nodeName": "n", "affinity": affinity}}
     before = copy.deepcopy(pod)
@@ -165,6 +169,6 @@ def test_only_what_the_record_tells_of_is_taken_out(told: str | None, affinity: 
 
 
 @pytest.mark.parametrize("pod", [{}, {"metadata": None, "spec": {}}, {"metadata": {}, "spec": None}], ids=str)
-def test_what_is_no_pod_is_left_for_others_to_refuse(pod: dict[str, Any]) -> None:
-    """Nothing raises here: the object's reader says what is wrong with it."""
+def test_an_object_that_is_not_a_pod_is_returned_unchanged(pod: dict[str, Any]) -> None:
+    """Nothing raises here: the reader of the object reports the problem."""
     assert as_created(pod) == pod

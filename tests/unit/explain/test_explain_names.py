@@ -1,4 +1,4 @@
-"""What a user may type to name objects, as kubectl takes it."""
+"""Names of objects as a user types them, and as kubectl accepts them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SPELLING_ROWS: dict[str, Type] = {
 
 @pytest.mark.parametrize(("spelling", "type_"), SPELLING_ROWS.items(), ids=SPELLING_ROWS)
 def test_a_type_is_spelled_as_kubectl_takes_it(spelling: str, type_: Type) -> None:
-    """TYPE/NAME and TYPE NAME, singular, plural and short, with the group or without, in any case."""
+    """TYPE/NAME and TYPE NAME: singular, plural and short, with or without the group, in upper and lower case."""
     for words in ([f"{spelling}/db-1.x"], [spelling, "db-1.x"]):
         (named,) = names.parse(words)
         assert (named.type, named.name) == (type_, "db-1.x")
@@ -45,7 +45,7 @@ def test_a_type_is_spelled_as_kubectl_takes_it(spelling: str, type_: Type) -> No
 
 
 def test_several_are_taken_in_their_order() -> None:
-    """Different types with slashes, or one type with many names."""
+    """Several types with slashes, or one type with several names."""
     assert [(each.type, each.name) for each in names.parse(["vm/b", "pod/a"])] == [(VIRTUAL_MACHINE, "b"), (POD, "a")]
     assert [str(each) for each in names.parse(["vm", "b", "a"])] == ["vm/b", "vm/a"]
     assert names.parse([]) == ()
@@ -67,7 +67,7 @@ def test_several_are_taken_in_their_order() -> None:
     ids=str,
 )
 def test_anything_else_is_refused(words: list[str]) -> None:
-    """The two forms are not mixed, and a name that would lead to another path is none."""
+    """The two forms can't be mixed, and a name with a slash is an error."""
     with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"):
         names.parse(words)
 
@@ -81,10 +81,10 @@ PATH_ROWS = {
 
 @pytest.mark.parametrize(("type_", "path", "title"), PATH_ROWS.values(), ids=PATH_ROWS)
 def test_a_type_knows_its_path(type_: Type, path: str, title: str) -> None:
-    """Core's group lies elsewhere than all others."""
+    """The core group has another path than all other groups."""
     assert (type_.path("namespaces/n", "a"), type_.title) == (path, title)
 
 
 def test_what_is_in_no_namespace_has_none_in_its_path() -> None:
-    """No empty part, which an API server would not understand."""
+    """The path of a cluster-wide object has no empty part."""
     assert STORAGE_CLASS.path("", "a") == "/apis/storage.k8s.io/v1/storageclasses/a"

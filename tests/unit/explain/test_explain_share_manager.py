@@ -1,4 +1,4 @@
-"""explain for share-manager pods: from the volume to its VMs, and what that decides."""
+"""explain for share-manager pods: the VMs of the volume, and the decision that follows from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.scenarios.cold_start import PASSPHRASE, VOLUME, created, encrypted,
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
-from webhook.explain import explanation
+from webhook.explain.evaluate import _RUNNING_HINTS
 from webhook.files.documents import BadDocument
 
 COLD_START_TEXT = """\
@@ -60,14 +60,14 @@ Affinity:
 """
 
 
-def test_a_cold_start_is_told_in_full() -> None:
-    """The text has the volume's way to its VMs, the tickets, each node, the decision, and the affinity as a diff."""
+def test_a_cold_start_is_shown_in_full() -> None:
+    """The text has the volume's VMs, the tickets, each node, the decision, and the affinity as a diff."""
     ran = explain(created(), cold_start.cluster())
     assert (ran.code, ran.err, ran.out) == (0, "", COLD_START_TEXT)
 
 
 def test_a_volume_has_stable_keys() -> None:
-    """What a script reads of a volume, its claims, their VMs and the tickets."""
+    """The keys that a script reads of a volume, its claims, their VMs and the tickets."""
     found = explained(created(), cold_start.cluster())
     assert (found["entry"], found["claims"], found["shortlist"], found["followers"]) == ("share-manager", [], [], [])
     launcher = {"name": "virt-launcher-db", "phase": "Running", "node": "node-b", "terminating": False}
@@ -94,7 +94,7 @@ def test_a_volume_has_stable_keys() -> None:
 
 
 def test_a_review_is_asked_by_the_rules_of_its_pod() -> None:
-    """An AdmissionReview of a share-manager pod is answered as its own entry of the configuration answers it."""
+    """An AdmissionReview of a share-manager pod is decided by the entry for share-managers."""
     review = a_review(created(), namespace="longhorn-system")
     assert explained(review, cold_start.cluster())["preferred"] == [{"node": "node-b", "weight": 100}]
     elsewhere = explained(a_review(created(), namespace="vms"), cold_start.cluster())
@@ -131,8 +131,8 @@ VM_ROWS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("pod", "line", "decision"), VM_ROWS.values(), ids=VM_ROWS)
-def test_each_vm_is_told_with_its_wish_and_its_pod(pod: dict[str, Any], line: str, decision: str) -> None:
-    """Whether it counts, by what annotation, and where it is."""
+def test_each_vm_is_shown_with_its_opt_in_and_its_pod(pod: dict[str, Any], line: str, decision: str) -> None:
+    """Whether the VM counts, its annotation, and the node of its pod."""
     objects = [each for each in cold_start.cluster() if each["metadata"]["name"] != "virt-launcher-db"]
     objects.append(builders.vm_pod("db", claims=["disk"], **pod))
     assert line in explain(created(), objects).out
@@ -140,13 +140,13 @@ def test_each_vm_is_told_with_its_wish_and_its_pod(pod: dict[str, Any], line: st
 
 
 def test_a_pod_that_has_ended_is_not_shown() -> None:
-    """It uses nothing any more."""
+    """A finished pod uses no volume."""
     ended = builders.vm_pod("old", node="node-a", phase="Succeeded", claims=["disk"])
     assert "virt-launcher-old" not in explain(created(), [*cold_start.cluster(), ended]).out
 
 
-def test_a_volume_that_nobody_uses_says_so() -> None:
-    """No VM, no ticket: what there is is shown, and that it leads nowhere; exit code 1."""
+def test_a_volume_without_vms_is_left_unchanged() -> None:
+    """Without VMs and tickets, the text shows what exists, and the exit code is 1."""
     ran = explain(created(), [*cold_start.nodes("node-a"), *cold_start.volume()])
     assert ran.code == 1
     assert "    =   no node                NoConsumer: claim vms/disk: no known virt-launcher pod" in ran.out
@@ -154,30 +154,33 @@ def test_a_volume_that_nobody_uses_says_so() -> None:
 
 
 def test_a_claim_that_is_gone_is_shown_by_its_name() -> None:
-    """The PersistentVolume still names it."""
+    """The PersistentVolume still names the claim."""
     objects = [each for each in cold_start.cluster() if each["kind"] != "PersistentVolumeClaim"]
-    assert "PersistentVolumeClaim  vms/disk, which could not be read, or is gone\n" in explain(created(), objects).out
+    assert "PersistentVolumeClaim  vms/disk, could not be read or does not exist\n" in explain(created(), objects).out
 
 
 def test_the_clusters_mode_counts_for_its_vms() -> None:
-    """Where it is off, `true` asks for nothing."""
+    """With mode off, the value `true` asks for nothing."""
     found = explained(created(), cold_start.cluster(), mode=Mode.OFF)
     (vm,) = found["volume"]["claims"][0]["vms"]
     assert (found["decision"], found["reason"], vm["mode"]) == ("unchanged", "ConsumerNotOptedIn", None)
 
 
-def test_a_pod_that_has_its_node_is_told_to_ask_about_the_volume() -> None:
-    """It is left alone; what its volume leads to is shown all the same, and whom to ask for the next start."""
+def test_for_a_pod_with_a_node_a_hint_names_the_volume() -> None:
+    """The pod is left unchanged.
+
+    The text still shows the objects of the volume, and the hint says what to explain instead.
+    """
     found = explained(created(nodeName="node-a"), cold_start.cluster())
     assert (found["reason"], found["hints"]) == (
         "NodeAlreadySet",
-        [explanation._RUNNING_HINTS[Entry.SHARE_MANAGER]],
+        [_RUNNING_HINTS[Entry.SHARE_MANAGER]],
     )
     assert [consumer["node"] for consumer in found["volume"]["consumers"]] == ["node-b"]
 
 
-def test_a_node_that_longhorn_shuns_is_a_candidate_that_is_not_feasible() -> None:
-    """The verdict is that of the decision: Longhorn's own preference against the node counts."""
+def test_a_candidate_that_longhorn_avoids_is_not_feasible() -> None:
+    """The result is that of the decision: Longhorn's own preference against the node counts."""
     field = {"key": "metadata.name", "operator": "NotIn", "values": ["node-b"]}
     shunned = {"weight": 100, "preference": {"matchFields": [field]}}
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [shunned]}}
@@ -192,7 +195,7 @@ def test_a_node_that_longhorn_shuns_is_a_candidate_that_is_not_feasible() -> Non
 def test_the_passphrase_of_an_encrypted_volume_is_never_printed(
     output: str, node: dict[str, str], *, reviewed: bool
 ) -> None:
-    """The pod carries it; of the pod only its affinity and our annotation are shown."""
+    """The pod has the passphrase; explain prints only its affinity and the webhook's annotation."""
     pod = encrypted(**node)
     ran = explain(
         a_review(pod, namespace="longhorn-system") if reviewed else pod,
@@ -204,8 +207,8 @@ def test_the_passphrase_of_an_encrypted_volume_is_never_printed(
     assert "PASSPHRASE" not in ran.out + ran.err
 
 
-def test_an_error_does_not_print_it_either() -> None:
-    """A pod that can't be read is refused by the name and type of its field."""
+def test_an_error_does_not_print_the_passphrase() -> None:
+    """The error about a pod that can't be read has the name and the type of the field only."""
     pod = encrypted()
     pod["spec"]["nodeSelector"] = pod["spec"]["containers"][0]["env"]
     with pytest.raises(BadDocument) as refused:
@@ -214,8 +217,8 @@ def test_an_error_does_not_print_it_either() -> None:
     assert PASSPHRASE not in str(refused.value)
 
 
-def test_what_is_no_pod_at_all_is_refused_by_core() -> None:
-    """The entry is chosen from whatever is there; the error is the one that the server gives."""
+def test_an_object_that_is_not_a_pod_is_refused_by_core() -> None:
+    """The entry is chosen for any object; the error is the one that the webhook gives."""
     review = a_review({"metadata": {"labels": {"longhorn.io/component": "share-manager"}}, "spec": 7})
     with pytest.raises(BadDocument, match="spec"):
         explain(json.loads(json.dumps(review)), cold_start.cluster())

@@ -11,8 +11,8 @@ from support.drivers.explaining import CLUSTER, a_pod, a_vm, as_yaml, explained,
 REQUIRED_TEXT = """\
 VirtualMachine vms/db (stdin:1)
   Cluster: cluster.yaml
-  Note: derived from the object alone: what the KubeVirt resource sets for all (default CPU model, machine type, \
-architecture, node placement, CPU allocation ratio) is not in it, nor the memory that KubeVirt adds for itself
+  Note: derived from the object alone. The pod lacks the memory that KubeVirt adds for itself, and what the \
+KubeVirt resource sets for all VMs: default CPU model, machine type, architecture, node placement, CPU allocation ratio
 
 Opt-in:
   Annotation:      kubevirt-scheduler/co-schedule: "true"
@@ -70,8 +70,8 @@ Affinity:
 """
 
 
-def test_a_vm_that_is_pinned_is_told_in_full() -> None:
-    """The text has the object, the opt-in, each claim's chain, each node, the decision, and the affinity as a diff."""
+def test_a_pinned_vm_is_shown_in_full() -> None:
+    """The text has the opt-in, each claim's objects, each node, the decision, and the affinity as a diff."""
     assert run(as_yaml(a_vm("root"))).out == REQUIRED_TEXT
 
 
@@ -104,7 +104,7 @@ CHAIN_ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
         a_pod("fast"),
         [
             "    ->  Longhorn volume        vol-fast\n",
-            "    =   no node                ClaimNotReadWriteMany: its access modes are ReadWriteOnce, ",
+            "    =   no node                ClaimNotReadWriteMany: its access modes are ReadWriteOnce; ",
         ],
     ),
     "a claim without anything": (a_pod("bare"), ["  bare\n    =   no node                ClaimNotBound: "]),
@@ -115,24 +115,24 @@ CHAIN_ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize(("pod", "fragments"), CHAIN_ROWS.values(), ids=CHAIN_ROWS)
 def test_a_chain_is_shown_as_far_as_it_goes(pod: dict[str, Any], fragments: list[str]) -> None:
-    """Each link that is there has a line, and the finding ends the chain."""
+    """Each existing object has a line, and the finding is the last line."""
     out = run(as_yaml(pod)).out
     for fragment in fragments:
         assert fragment in out
 
 
-def test_hints_stand_at_the_top() -> None:
-    """A likely mistake is told right below the cluster, notes after it."""
+def test_hints_are_at_the_top() -> None:
+    """A hint on a likely mistake comes directly after the cluster, and the notes come after it."""
     vm = a_vm("root")
     vm["metadata"]["annotations"] = vm["spec"]["template"].pop("metadata")["annotations"]
     lines = run(as_yaml(vm)).out.splitlines()
     assert lines[1] == "  Cluster: cluster.yaml"
-    assert lines[2].startswith('  Hint: kubevirt-scheduler/co-schedule: "true" stands in metadata.annotations, ')
+    assert lines[2].startswith('  Hint: kubevirt-scheduler/co-schedule: "true" is in metadata.annotations, ')
     assert lines[3].startswith("  Note: ")
 
 
 def test_a_preference_says_why_it_is_not_required() -> None:
-    """The reason of a mere preference is what stood in the way of a hard pin."""
+    """The reason of a preference is the reason against a required affinity."""
     out = run(as_yaml(a_pod("hint"))).out
     assert "  Outcome:       preferred on node-a\n  Not required:  ShareManagerUnscheduled: claim hint: " in out
 
@@ -144,7 +144,7 @@ def _nodes(count: int) -> str:
 
 
 def test_up_to_forty_nodes_are_all_listed() -> None:
-    """The table has a row for each node as long as it fits a screen."""
+    """The table has a row for each node if it fits on a screen."""
     out = run(as_yaml(a_pod("root")), cluster=_nodes(37)).out
     assert (
         "Nodes (40):\n  NODE      CANDIDATE  FEASIBLE  REASON\n  node-b    yes        yes       NodeFeasible\n" in out
@@ -154,7 +154,7 @@ def test_up_to_forty_nodes_are_all_listed() -> None:
 
 
 def test_more_than_forty_nodes_are_counted_by_reason() -> None:
-    """The candidates are listed, the others counted, the most frequent reason first."""
+    """The candidates are listed, and the others are counted, the most frequent reason first."""
     out = run(as_yaml(a_pod("root")), cluster=_nodes(38)).out
     assert (
         "Nodes (41):\n"
@@ -170,14 +170,14 @@ def test_more_than_forty_nodes_are_counted_by_reason() -> None:
 
 
 def test_without_a_candidate_more_than_forty_nodes_are_only_counted() -> None:
-    """No table stands there with nothing but its head."""
+    """There is no table without rows."""
     out = run(as_yaml(a_pod("absent")), cluster=_nodes(38)).out
     assert "Nodes (41):\n  no candidate; by reason:\n      38  NodeNotReady\n" in out
     assert "CANDIDATE" not in out
 
 
-def test_a_cluster_without_nodes_says_so() -> None:
-    """No node at all is told, not left out."""
+def test_a_cluster_without_nodes_shows_none() -> None:
+    """The section of the nodes is shown even without nodes."""
     assert "\nNodes:\n  none\n" in run(as_yaml(a_pod("absent")), cluster="").out
 
 
@@ -189,14 +189,14 @@ COLOR_ROWS = {
 
 
 @pytest.mark.parametrize(("pod", "painted"), COLOR_ROWS.values(), ids=COLOR_ROWS)
-def test_colours_mark_the_outcome_and_the_diff(pod: dict[str, Any], painted: str) -> None:
-    """Colours are there where they were asked for, and nowhere else."""
+def test_colors_mark_the_outcome_and_the_diff(pod: dict[str, Any], painted: str) -> None:
+    """Colors are only in output that asked for them."""
     assert painted in run(as_yaml(pod), color=True).out
     assert "\x1b" not in run(as_yaml(pod)).out
 
 
-def test_an_unchanged_pod_has_no_colour() -> None:
-    """Nothing happens, so nothing stands out."""
+def test_an_unchanged_pod_has_no_color() -> None:
+    """The outcome `unchanged` has no color."""
     assert "\x1b" not in run(as_yaml(a_pod("root", opt_in=None)), color=True).out
 
 

@@ -1,4 +1,4 @@
-"""Explanation: what is told of one object, as a value."""
+"""Explanation: the fields for one object, as scripts read them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind, NeedObjects, ObjectRef, Ref
 from webhook.explain import explanation
 from webhook.explain.api import names
-from webhook.explain.sources import cluster
-from webhook.explain.sources.described import Described
+from webhook.explain.evaluate import _RUNNING_HINTS, explain
+from webhook.explain.explain_request import ExplainRequest
+from webhook.explain.sources import cluster_reader
+from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files.documents import BadDocument
 
 KEYS = [
@@ -46,7 +48,7 @@ KEYS = [
 
 @pytest.mark.parametrize("value", [a_pod("root"), a_pod(opt_in=None), a_review(None, operation="DELETE")])
 def test_the_keys_are_the_same_whatever_was_decided(value: dict[str, Any]) -> None:
-    """A script can rely on every key: what does not apply is null or empty."""
+    """A script can rely on every key: a key that does not apply is null or empty."""
     found = explained(value)
     assert list(found) == KEYS
     assert list(found["optIn"]) == ["annotation", "clusterMode", "optedIn", "mode"]
@@ -54,7 +56,7 @@ def test_the_keys_are_the_same_whatever_was_decided(value: dict[str, Any]) -> No
 
 
 def test_a_claim_and_a_node_have_stable_keys() -> None:
-    """The whole chain of a claim, and the verdict on a node that it leads to."""
+    """All objects behind a claim, and the result of a node that a claim leads to."""
     found = explained(a_pod("root"))
     assert found["claims"] == [
         {
@@ -83,7 +85,7 @@ def test_a_claim_and_a_node_have_stable_keys() -> None:
 
 
 def test_the_patch_leads_from_before_to_after() -> None:
-    """The patch that is shown is the one that is served: applied to the pod it gives the affinity and annotation."""
+    """The patch is the one of the webhook: applied to the pod, it gives the affinity and the annotation."""
     pod = a_pod("root")
     found = explained(pod)
     patched = jsonpatch.JsonPatch(found["patch"]).apply(pod)
@@ -93,14 +95,14 @@ def test_the_patch_leads_from_before_to_after() -> None:
 
 
 def test_a_deeply_nested_object_is_bad_input() -> None:
-    """Nesting beyond what can be encoded is refused in words, as the server refuses it."""
+    """An object that is nested too deeply to be encoded is an error with a sentence, as in the webhook."""
     value: Any = "x"
     for _ in range(200_000):
         value = [value]
     subject = explanation.Subject(kind="Pod", namespace="vms", name="a", source="stdin:1")
-    question = explanation.Question(subject=subject, review={"request": value})
+    question = ExplainRequest(subject=subject, review={"request": value})
     with pytest.raises(BadDocument, match=r"^stdin:1: Pod: nested too deeply$"):
-        explanation.explain(question, the_cluster(), Policy())
+        explain(question, the_cluster(), Policy())
 
 
 MODE_ROWS = {
@@ -122,16 +124,19 @@ def test_the_mode_is_what_the_pod_asked_for(
     opted_in: bool,  # noqa: FBT001 - a row
     decision: str,
 ) -> None:
-    """The annotation's own mode, the cluster's for true, and none for a pod that core leaves alone."""
+    """The mode of the annotation; the cluster's mode for `true`; none for a pod that does not opt in."""
     found = explained(a_pod("root", opt_in=value), mode=cluster)
     assert found["optIn"] == {"annotation": value, "clusterMode": cluster.value, "optedIn": opted_in, "mode": mode}
     assert found["decision"] == decision
 
 
-def test_a_pod_that_stays_out_is_still_told_where_its_claims_are() -> None:
-    """Claims and nodes are shown for information, and the text says that they did not count."""
+def test_a_pod_without_an_opt_in_still_has_its_claims_shown() -> None:
+    """The text says that its claims and nodes are for information only."""
     ran = run(as_yaml(a_pod("root", opt_in=None)))
-    assert "Mode:            none: the rules stop here, so claims and nodes are shown for information only" in ran.out
+    assert (
+        "Mode:            none: the webhook leaves the pod unchanged; claims and nodes are shown for information only"
+        in ran.out
+    )
     assert "=   node node-b            ShareManagerPod" in ran.out
     assert "  Outcome:  unchanged\n  Because:  NotOptedIn: " in ran.out
     assert ran.out.endswith("Affinity:\n  unchanged\n")
@@ -147,7 +152,7 @@ FOREIGN_ROWS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("request_", "reason"), FOREIGN_ROWS.values(), ids=FOREIGN_ROWS)
 def test_a_review_of_something_else_has_a_reason(request_: dict[str, Any], reason: str) -> None:
-    """What is no creation of a pod is left unchanged; nothing is looked up for it, and no section is shown empty."""
+    """A request that creates no pod is left unchanged; no object is read, and no empty section is shown."""
     review = a_review(a_pod("root"), **request_)
     found = explained(review)
     assert (found["decision"], found["reason"]) == ("unchanged", reason)
@@ -155,24 +160,24 @@ def test_a_review_of_something_else_has_a_reason(request_: dict[str, Any], reaso
     text = run(json.dumps(review)).out
     assert "Claims" not in text
     assert "Nodes" not in text
-    assert "Mode:            none: the rules stop here\n" in text
+    assert "Mode:            none: the webhook leaves the pod unchanged\n" in text
 
 
 def test_a_review_without_an_object_is_named_by_its_request() -> None:
-    """A DELETE has no object, but a name."""
+    """A DELETE has a name, and no object."""
     assert explained(a_review(None, operation="DELETE", name="db"))["object"]["name"] == "db"
 
 
-def test_a_pod_that_has_its_node_is_told_to_ask_about_the_vm() -> None:
-    """A running pod is left alone; the hint says what to explain instead."""
+def test_for_a_pod_with_a_node_a_hint_names_the_vm() -> None:
+    """A running pod is left unchanged; the hint says what to explain instead."""
     found = explained(a_pod("root", nodeName="node-a"))
     assert found["reason"] == "NodeAlreadySet"
-    assert found["hints"] == [explanation._RUNNING_HINTS[Entry.VIRT_LAUNCHER]]
+    assert found["hints"] == [_RUNNING_HINTS[Entry.VIRT_LAUNCHER]]
     assert explained(a_pod("root"))["hints"] == []
 
 
 def test_a_generic_ephemeral_volume_is_not_taken_for_a_claim_of_its_name() -> None:
-    """The volume's claim does not exist yet; one that happens to have the volume's name has no part in it."""
+    """The volume's claim does not exist yet. A claim that has the volume's name by chance does not count."""
     pod = a_pod()
     pod["spec"]["volumes"] = [{"name": "root", "ephemeral": {}}]
     (claim,) = explained(pod)["claims"]
@@ -181,7 +186,7 @@ def test_a_generic_ephemeral_volume_is_not_taken_for_a_claim_of_its_name() -> No
 
 
 def test_a_candidate_that_does_not_exist_is_among_the_nodes() -> None:
-    """Candidates come first, also one that the cluster does not have."""
+    """Candidates come first, even a candidate that does not exist."""
     found = explained(a_pod("gone"))
     assert [node["name"] for node in found["nodes"]] == ["node-gone", "node-a", "node-b", "node-c"]
     assert found["nodes"][0]["reason"] == "NodeNotFound"
@@ -189,7 +194,7 @@ def test_a_candidate_that_does_not_exist_is_among_the_nodes() -> None:
 
 
 def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
-    """A second admission changes nothing: the decision is told, the patch is empty, the affinity unchanged."""
+    """A second admission has the same decision, an empty patch, and no change of the affinity."""
     pod = a_pod("root")
     patched = jsonpatch.JsonPatch(explained(pod)["patch"]).apply(pod)
     found = explained(patched)
@@ -199,40 +204,43 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
 
 
 def test_manifests_leave_nothing_unread() -> None:
-    """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
+    """Core needs no further objects of manifests; if it did, an error would name the fault of the program."""
     needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
-    with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
-        cluster.settled(the_cluster(), lambda _: needs)
+    with pytest.raises(AssertionError, match="core asked to read Node node-a, although all manifests were read"):
+        cluster_reader.answer_when_read(the_cluster(), lambda _: needs)
 
 
-class _Endless(Described):
-    """Reads whatever it is told to, to no avail."""
+class _Endless(ManifestsReader):
+    """A cluster that reads nothing."""
 
     def read(self, refs: Sequence[Ref]) -> None:
-        """Nothing comes of it."""
+        """Read nothing."""
 
 
-def test_what_is_never_settled_is_given_up() -> None:
-    """A core that goes on asking would be a bug, and no endless loop."""
+def test_a_core_that_needs_objects_without_end_is_an_error() -> None:
+    """A core that always needs more objects would be a fault of the program, and not an endless loop."""
     needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
-    with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
-        cluster.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
+    with pytest.raises(AssertionError, match="core still needs objects after 16 rounds of reads"):
+        cluster_reader.answer_when_read(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 
 
 def test_the_facts_have_an_origin() -> None:
-    """Whoever reads an explanation sees what cluster it is about."""
+    """An explanation names its cluster."""
     assert explained(a_pod("root"))["cluster"] == "cluster.yaml"
     assert run(as_yaml(a_pod("root"))).out.splitlines()[1] == "  Cluster: cluster.yaml"
 
 
 def test_files_have_no_pods_to_show() -> None:
-    """A cluster in files has no virt-launcher pods, and the text no section for them."""
+    """For a cluster in files, the text has no section of current pods."""
     assert explained(a_vm("root"))["running"] == []
     assert "Pods now" not in run(as_yaml(a_vm("root"))).out
 
 
 def test_files_hold_nothing_by_name() -> None:
-    """The command line refuses names over manifests; so does the cluster itself, with the way that there is."""
+    """The command line refuses names with --manifests; so does the cluster, with a hint at --filename."""
     (named,) = names.parse(["vm/db"])
-    with pytest.raises(BadDocument, match=r"^vm/db: cluster\.yaml is not looked through .* --filename FILE$"):
+    with pytest.raises(
+        BadDocument,
+        match=r"^vm/db: explain reads no VirtualMachine of namespace vms from cluster\.yaml; .* --filename FILE$",
+    ):
         the_cluster().find(named, "vms")

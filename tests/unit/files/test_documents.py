@@ -1,14 +1,13 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.files.documents import BadDocument, Document, read, read_file
+from webhook.files.documents import BadDocument, Document, read
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
@@ -26,7 +25,7 @@ def one(text: str) -> Document:
 
 
 def problem(text: str) -> str:
-    """What is said of a text that can't be read."""
+    """The message about a text that can't be read."""
     with pytest.raises(BadDocument) as caught:
         list(read(text, "f"))
     return str(caught.value)
@@ -59,12 +58,12 @@ def problem(text: str) -> str:
     ],
 )
 def test_objects_are_read_as_kubectl_reads_them(text: str, kinds: list[str]) -> None:
-    """Documents, Lists and JSON; empty documents are passed over."""
+    """Documents, Lists and JSON; empty documents are left out."""
     assert [document.kind for document in read(text, "f")] == kinds
 
 
-def test_a_document_knows_where_it_stands() -> None:
-    """Its source and the line that it begins on; an item of a List too."""
+def test_a_document_has_its_source_and_line() -> None:
+    """Also for an item of a List."""
     text = f"# first\n{HEAD}---\napiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Node\n"
     pod, node = read(text, "f.yaml")
     assert (pod.place, pod.source, pod.api_version, pod.kind) == ("f.yaml:2", "f.yaml", "v1", "Pod")
@@ -87,7 +86,7 @@ def test_a_document_knows_where_it_stands() -> None:
     ],
 )
 def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) -> None:
-    """No dates, and keys are texts."""
+    """There are no dates, and keys are text."""
     assert one(f"{HEAD}x: {text}\n").value["x"] == value
 
 
@@ -103,7 +102,7 @@ def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) ->
 )
 @pytest.mark.parametrize("ascii_only", [True, False], ids=["escaped", "as it is"])
 def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
-    """What json.dumps writes comes back."""
+    """What json.dumps writes is read back unchanged."""
     text = json.dumps({"apiVersion": "v1", "kind": "Pod", "x": value}, ensure_ascii=ascii_only)
     assert values(text) == [json.loads(text)]
     assert values(text.replace("/", "\\/")) == [json.loads(text)]
@@ -127,9 +126,9 @@ def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
         pytest.param("apiVersion: v1\nkind: List\nitems:\n- null\n", ["f:4", "nothing"], id="an item is null"),
         pytest.param("apiVersion: v1\nkind: List\nitems:\n- []\n", ["f:4", "a list"], id="an item is a list"),
         pytest.param("apiVersion: v1\nkind: List\nitems: [{}, {}]\n", ["f:3", "kind"], id="an item without a kind"),
-        pytest.param(f"{HEAD}kind: Node\n", ["f:3", "key kind stands twice"], id="a key that stands twice"),
-        pytest.param(f"{HEAD}x:\n  a: 1\n  a: 1\n", ["f:5", "key a stands twice"], id="twice, further in"),
-        pytest.param(f'{{{JSON_HEAD},\n"kind": "Node"}}', ["f:2", "key kind stands twice"], id="twice, in JSON"),
+        pytest.param(f"{HEAD}kind: Node\n", ["f:3", "key kind is used twice"], id="a key that stands twice"),
+        pytest.param(f"{HEAD}x:\n  a: 1\n  a: 1\n", ["f:5", "key a is used twice"], id="twice, further in"),
+        pytest.param(f'{{{JSON_HEAD},\n"kind": "Node"}}', ["f:2", "key kind is used twice"], id="twice, in JSON"),
         pytest.param(f"{HEAD}? [a]\n: 1\n", ["f:3", "a key must be a string"], id="a list as a key"),
         pytest.param(f"{HEAD}x: [1\n", ["f:"], id="a bracket that stays open"),
         pytest.param(f"{HEAD}x:\n\t- a\n", ["f:4", "cannot start any token"], id="a tab in YAML"),
@@ -148,8 +147,8 @@ def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
         pytest.param(f"{{{JSON_HEAD}}} x", ["f:1"], id="something after JSON"),
     ],
 )
-def test_what_is_no_kubernetes_object_is_refused_with_file_and_line(text: str, words: list[str]) -> None:
-    """BadDocument and nothing else; one line for each problem."""
+def test_other_values_are_refused_with_file_and_line(text: str, words: list[str]) -> None:
+    """Always with BadDocument, and one line for each problem."""
     message = problem(text)
     assert all(word in message for word in words), message
     assert message.startswith("f:")
@@ -165,8 +164,8 @@ def test_what_is_no_kubernetes_object_is_refused_with_file_and_line(text: str, w
         pytest.param(f'{{{JSON_HEAD}, "x": ', "[", id="JSON"),
     ],
 )
-def test_an_abyss_does_not_crash_the_interpreter(head: str, mark: str) -> None:
-    """A composer that recurses on the C stack would: it is tried in a process of its own."""
+def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: str) -> None:
+    """A composer that recurses on the C stack would crash it; the test therefore runs in a process of its own."""
     program = (
         "import sys; from webhook.files.documents import BadDocument, read\n"
         "try:\n"
@@ -216,7 +215,7 @@ def test_an_abyss_does_not_crash_the_interpreter(head: str, mark: str) -> None:
     ],
 )
 def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[Any], words: list[str]) -> None:
-    """What is there, what was expected, and where it stands."""
+    """The message has the value, the expected type and the line."""
     document = list(read(text, "f"))[-1]
     with pytest.raises(BadDocument) as caught:
         document.read(type_)
@@ -225,62 +224,12 @@ def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[A
 
 
 def test_an_object_is_read_as_its_type() -> None:
-    """Unknown fields are passed over."""
+    """Unknown fields are ignored."""
     pod = one(f"{HEAD}metadata: {{name: a, x: 1}}\nspec: {{nodeName: n1}}\n").read(Pod)
     assert (pod.metadata.name, pod.spec.node_name) == ("a", "n1")
 
 
 def test_a_mapping_that_is_merged_twice_is_no_duplicate() -> None:
-    """Merging reads a mapping that overrides what it merged itself."""
+    """A mapping can override what it merges."""
     text = f"{HEAD}x: &x {{k: 1}}\ny: {{z: &y {{<<: *x, k: 2}}}}\nw: {{<<: *y}}\n"
     assert one(text).value["w"] == {"k": 2}
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        pytest.param(b"a: \xff\n", ["not UTF-8", "byte 3"], id="bytes that are no UTF-8"),
-        pytest.param(b"a: [\n", [":2"], id="broken YAML"),
-        pytest.param(None, ["No such file"], id="no file"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None, words: list[str]) -> None:
-    """The path comes first."""
-    path = tmp_path / "cluster.yaml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(BadDocument) as caught:
-        list(read_file(path))
-    assert str(caught.value).startswith(str(path))
-    assert all(word in str(caught.value) for word in words)
-
-
-def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    """As any file that can't be opened."""
-    with pytest.raises(BadDocument, match="directory"):
-        list(read_file(tmp_path))
-
-
-def test_a_file_is_read(tmp_path: Path) -> None:
-    """With its path as the source."""
-    path = tmp_path / "cluster.yaml"
-    path.write_text(HEAD, encoding="utf-8")
-    (document,) = read_file(path)
-    assert document.place == f"{path}:1"
-
-
-@pytest.mark.parametrize(
-    ("count", "last"),
-    [
-        pytest.param(1, "problem 0", id="one"),
-        pytest.param(20, "problem 19", id="as many as are shown"),
-        pytest.param(21, "and 1 more", id="one more"),
-        pytest.param(500, "and 480 more", id="many more"),
-    ],
-)
-def test_many_problems_are_cut(count: int, last: str) -> None:
-    """All are kept, and twenty shown."""
-    error = BadDocument(*(f"problem {index}" for index in range(count)))
-    assert len(error.problems) == count
-    assert str(error).splitlines()[-1] == last
-    assert len(str(error).splitlines()) <= 21

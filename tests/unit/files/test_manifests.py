@@ -46,7 +46,7 @@ def load(path: Path) -> Manifests:
 
 
 def problems(path: Path) -> tuple[str, ...]:
-    """What is said of a path that can't be loaded."""
+    """The messages about a path that can't be loaded."""
     with pytest.raises(BadDocument) as caught:
         load(path)
     return caught.value.problems
@@ -75,7 +75,7 @@ def name_of(found: Any) -> Any:
     ],
 )
 def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: Any, name: str, absent: Any) -> None:
-    """Every question of a ClusterView; nothing is ever unread."""
+    """Every method of a ClusterView; no object is ever NOT_CACHED."""
     view = cluster(*WHOLE)
     assert name_of(getattr(view, method)(there)) == name
     assert getattr(view, method)(absent) is NoObject.NOT_FOUND
@@ -101,19 +101,19 @@ def test_what_is_held_can_be_listed() -> None:
     ],
 )
 def test_whether_longhorn_nodes_are_known(objects: list[Object], *, shown: bool) -> None:
-    """Where none is, they are not asked for."""
+    """Without any nodes.longhorn.io, core does not ask for them."""
     assert cluster(*objects).has_longhorn_nodes() is shown
 
 
 def test_longhorn_is_looked_for_in_its_namespace_alone() -> None:
-    """ShareManagers, their pods and Longhorn's nodes of another namespace are another Longhorn's."""
+    """ShareManagers, their pods and nodes.longhorn.io of another namespace do not count."""
     view = cluster(share_manager("h", namespace="x"), share_manager_pod("h", namespace="x"))
     assert view.share_manager("h") is NoObject.NOT_FOUND
     assert view.share_manager_pod("h") is NoObject.NOT_FOUND
 
 
 def test_a_claim_without_a_namespace_is_in_default() -> None:
-    """As kubectl would create it; a node has none, whatever is written."""
+    """It is where kubectl would create it; a node has no namespace, even if the file names one."""
     claim = persistent_volume_claim("disk")
     del claim["metadata"]["namespace"]
     stray = node("n1")
@@ -131,7 +131,7 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
     ],
 )
 def test_kinds_that_no_rule_reads_are_counted(ignored: Object, counted: str) -> None:
-    """They are not looked into, and not held."""
+    """They are neither decoded nor stored."""
     view = cluster(ignored, ignored)
     assert view.ignored == {counted: 2}
     assert view.size == 0
@@ -152,20 +152,20 @@ def test_kinds_that_no_rule_reads_are_counted(ignored: Object, counted: str) -> 
     ],
 )
 def test_an_object_that_cannot_be_held_is_refused(objects: list[Object], words: list[str]) -> None:
-    """With its place and what is wrong."""
+    """The message has the line and the problem."""
     with pytest.raises(BadDocument) as caught:
         cluster(*objects)
     assert all(word in str(caught.value) for word in words), caught.value
 
 
 def test_one_name_in_two_kinds_is_two_objects() -> None:
-    """A Kubernetes node and Longhorn's have the same name, and so may claims of two namespaces."""
+    """A Kubernetes node and Longhorn's node have the same name, and so can claims of two namespaces."""
     view = cluster(node("n1"), longhorn_node("n1"), *WHOLE[:3])
     assert view.size == 5
 
 
 def test_a_directory_is_read_whole(tmp_path: Path) -> None:
-    """Its .yaml, .yml and .json files; neither kustomizations, nor other files, nor directories below."""
+    """Its .yaml, .yml and .json files, but no kustomizations, no other files and no subdirectories."""
     write(tmp_path, "a.yaml", node("n1"))
     write(tmp_path, "b.yml", node("n2"))
     (tmp_path / "c.json").write_text('{\n\t"apiVersion": "v1",\n\t"kind": "Node", "metadata": {"name": "n3"}}')
@@ -177,7 +177,7 @@ def test_a_directory_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_single_file_is_read_whatever_its_name(tmp_path: Path) -> None:
-    """The path may name a file."""
+    """The path can name a file."""
     assert load(write(tmp_path, "cluster.txt", node("n1"))).node_names() == ["n1"]
 
 
@@ -190,7 +190,7 @@ def test_a_single_file_is_read_whatever_its_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_directory_without_manifests_is_refused(tmp_path: Path, names: list[str], words: str) -> None:
-    """A mistyped path must not be an empty cluster."""
+    """A mistyped path must not become an empty cluster."""
     for name in names:
         (tmp_path / name).write_text("")
     (told,) = problems(tmp_path)
@@ -199,13 +199,13 @@ def test_a_directory_without_manifests_is_refused(tmp_path: Path, names: list[st
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """So must a path that does not exist."""
+    """A path that does not exist must not become an empty cluster."""
     (told,) = problems(tmp_path / "absent")
     assert "no such file or directory" in told
 
 
 def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None:
-    """Broken files, wrong fields and doubles: each with its file and line."""
+    """Broken files, wrong fields and duplicate objects: each with its file and line."""
     (tmp_path / "a.yaml").write_text("x: [\n")
     (tmp_path / "b.yaml").mkdir()
     (tmp_path / "c.yaml").write_bytes(b"\xff")
@@ -219,7 +219,7 @@ def test_every_problem_of_every_file_is_reported_at_once(tmp_path: Path) -> None
 
 
 def test_a_file_that_is_only_broken_is_reported(tmp_path: Path) -> None:
-    """Also where all else is well."""
+    """Also if all other files are correct."""
     write(tmp_path, "a.yaml", node("n1"))
     (tmp_path / "b.yaml").write_text("hello\n")
     (told,) = problems(tmp_path)

@@ -1,1 +1,1 @@
-"""KubeVirt's and Longhorn's objects as explain reads them, and how they are named."""
+"""The objects of KubeVirt and Longhorn that explain reads, and the names by which users ask for them."""

@@ -1,7 +1,8 @@
-"""The partial KubeVirt objects that derive reads, from kubevirt.io/v1 and v1alpha3.
+"""The parts of KubeVirt's objects (kubevirt.io/v1 and v1alpha3) from which `derive` makes a virt-launcher pod.
 
-Only fields that reach a virt-launcher pod and that some rule of core reads. Invariant: every field may be absent or
-null, as in webhook.core.objects; what KubeVirt carries over untouched is typed here to be checked, and taken raw.
+The types have the fields that reach the pod and that a rule of core reads. Invariant: every field can be absent or
+null, as in webhook.core.api. KubeVirt copies some fields unchanged: `derive` copies them from the JSON, and the types
+only check them.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ API_VERSIONS: Final = ("kubevirt.io/v1", "kubevirt.io/v1alpha3")
 
 
 class ClaimSource(Struct, rename="camel", frozen=True, kw_only=True):
-    """PersistentVolumeClaimVolumeSource; a hotpluggable one is attached by another pod."""
+    """PersistentVolumeClaimVolumeSource. KubeVirt attaches a hotpluggable volume with a pod of its own."""
 
     claim_name: str | None = None
     hotpluggable: bool | None = None
 
 
 class DataVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
-    """DataVolumeSource: its claim has the DataVolume's name."""
+    """DataVolumeSource. The claim has the name of the DataVolume."""
 
     name: str | None = None
     hotpluggable: bool | None = None
 
 
 class EphemeralSource(Struct, rename="camel", frozen=True, kw_only=True):
-    """EphemeralVolumeSource: a claim under a throwaway layer. Not Kubernetes' generic ephemeral volume."""
+    """EphemeralVolumeSource: a claim that the VM only reads. This is not Kubernetes' generic ephemeral volume."""
 
     persistent_volume_claim: ClaimSource | None = None
 
 
 class Volume(Struct, rename="camel", frozen=True, kw_only=True):
-    """Volume of a VirtualMachineInstance. A memoryDump is not among these: it is always hotplugged."""
+    """Volume of a VirtualMachineInstance. A memoryDump has no field here, because KubeVirt always hotplugs it."""
 
     name: str | None = None
     persistent_volume_claim: ClaimSource | None = None
@@ -47,7 +48,7 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def claim(self) -> str | None:
-        """The claim that the launcher pod mounts for this volume, None where there is none."""
+        """The name of the claim that the virt-launcher pod mounts for this volume; None if it mounts none."""
         if self.persistent_volume_claim and not self.persistent_volume_claim.hotpluggable:
             return self.persistent_volume_claim.claim_name
         if self.data_volume and not self.data_volume.hotpluggable:
@@ -57,50 +58,50 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Cpu(Struct, rename="camel", frozen=True, kw_only=True):
-    """CPU: the model is a name, host-model or host-passthrough."""
+    """CPU. The model is host-model, host-passthrough or the name of a model."""
 
     model: str | None = None
 
 
 class Machine(Struct, rename="camel", frozen=True, kw_only=True):
-    """Machine: the type is q35 or pc-q35-rhel9.6.0, for example."""
+    """Machine. The type is q35 or pc-q35-rhel9.6.0, for example."""
 
     type: str | None = None
 
 
 class Tpm(Struct, rename="camel", frozen=True, kw_only=True):
-    """TPMDevice: enabled unless it says otherwise."""
+    """TPMDevice. An absent `enabled` means true."""
 
     enabled: bool | None = None
     persistent: bool | None = None
 
 
 class Efi(Struct, rename="camel", frozen=True, kw_only=True):
-    """EFI."""
+    """EFI of a bootloader."""
 
     persistent: bool | None = None
 
 
 class Bootloader(Struct, rename="camel", frozen=True, kw_only=True):
-    """Bootloader."""
+    """Bootloader of a firmware."""
 
     efi: Efi | None = None
 
 
 class Firmware(Struct, rename="camel", frozen=True, kw_only=True):
-    """Firmware."""
+    """Firmware of a domain."""
 
     bootloader: Bootloader | None = None
 
 
 class Devices(Struct, rename="camel", frozen=True, kw_only=True):
-    """Devices."""
+    """Devices of a domain."""
 
     tpm: Tpm | None = None
 
 
 class Domain(Struct, rename="camel", frozen=True, kw_only=True):
-    """DomainSpec."""
+    """DomainSpec of a VMI."""
 
     cpu: Cpu | None = None
     machine: Machine | None = None
@@ -109,15 +110,15 @@ class Domain(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def keeps_state(self) -> bool:
-        """Whether a TPM or EFI persists (pkg/tpm/tpm.go and pkg/storage/backend-storage, HasPersistentEFI)."""
+        """Whether the TPM or the EFI persists (pkg/tpm/tpm.go; pkg/storage/backend-storage, HasPersistentEFI)."""
         tpm = self.devices.tpm if self.devices else None
         bootloader = self.firmware.bootloader if self.firmware else None
         efi = bootloader.efi if bootloader else None
         return bool((tpm and tpm.enabled is not False and tpm.persistent) or (efi and efi.persistent))
 
 
-class InstanceSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceSpec."""
+class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceSpec, in part."""
 
     domain: Domain | None = None
     volumes: list[Volume] | None = None
@@ -129,56 +130,56 @@ class InstanceSpec(Struct, rename="camel", frozen=True, kw_only=True):
     resource_claims: list[Any] | None = None
 
 
-class VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
-    """VolumeStatus: `hotplug_volume` is set for one that was plugged into the running machine."""
+class VMIVolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VolumeStatus of a VMI. `hotplug_volume` is set if the volume was attached to the running VM."""
 
     name: str | None = None
     hotplug_volume: dict[str, Any] | None = None
 
 
 class ChangedBlockTracking(Struct, rename="camel", frozen=True, kw_only=True):
-    """ChangedBlockTrackingStatus."""
+    """ChangedBlockTrackingStatus, in part."""
 
     state: str | None = None
 
 
 class Status(Struct, rename="camel", frozen=True, kw_only=True):
-    """The status of either kind; a VirtualMachine's has no machine and volumes of another form."""
+    """What VirtualMachineStatus and VirtualMachineInstanceStatus share. A VirtualMachine has no `machine` here."""
 
     machine: Machine | None = None
     changed_block_tracking: ChangedBlockTracking | None = None
 
 
-class InstanceStatus(Status, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceStatus."""
+class VMIStatus(Status, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceStatus, in part."""
 
-    volume_status: list[VolumeStatus] | None = None
+    volume_status: list[VMIVolumeStatus] | None = None
 
 
-class Instance(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstance."""
+class VMI(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstance, in part."""
 
     metadata: ObjectMeta
-    spec: InstanceSpec
-    status: InstanceStatus | None = None
+    spec: VMISpec
+    status: VMIStatus | None = None
 
 
-class Template(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineInstanceTemplateSpec."""
+class VMITemplateSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceTemplateSpec, in part."""
 
     metadata: ObjectMeta | None = None
-    spec: InstanceSpec
+    spec: VMISpec
 
 
-class MachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachineSpec."""
+class VirtualMachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineSpec, in part."""
 
-    template: Template
+    template: VMITemplateSpec
 
 
 class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
-    """VirtualMachine."""
+    """VirtualMachine, in part."""
 
     metadata: ObjectMeta
-    spec: MachineSpec
+    spec: VirtualMachineSpec
     status: Status | None = None

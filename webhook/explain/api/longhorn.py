@@ -1,18 +1,18 @@
-"""The partial objects that a share-manager pod is derived from: Longhorn's longhorn.io/v1beta2, and StorageClass.
+"""The parts of objects from which `derive` makes a share-manager pod: longhorn.io/v1beta2, and Kubernetes' storage.
 
-Only fields that reach the pod and that some rule of core reads. Invariant: every field may be absent or null, as in
-webhook.core.objects.
+The types have the fields that reach the pod and that a rule of core reads. Invariant: every field can be absent or
+null, as in webhook.core.api.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.core.api.meta import ObjectMeta
 
 
 class VolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """VolumeSpec: the access mode is rwo, rwx or rwop."""
+    """VolumeSpec. The access mode is rwo, rwx or rwop."""
 
     access_mode: str | None = None
     migratable: bool | None = None
@@ -20,19 +20,19 @@ class VolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class KubernetesStatus(Struct, rename="camel", frozen=True, kw_only=True):
-    """KubernetesStatus: the PersistentVolume of this volume, whose name may be any."""
+    """KubernetesStatus: the name of the PersistentVolume, which can differ from the volume's name."""
 
-    pv_name: str | None = None
+    persistent_volume: str | None = field(default=None, name="pvName")
 
 
 class VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
-    """VolumeStatus."""
+    """VolumeStatus, in part."""
 
     kubernetes_status: KubernetesStatus | None = None
 
 
 class Volume(Struct, rename="camel", frozen=True, kw_only=True):
-    """Volume; its name is the CSI volume handle."""
+    """Volume of Longhorn. Its name is the CSI volume handle."""
 
     metadata: ObjectMeta
     spec: VolumeSpec | None = None
@@ -40,19 +40,19 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def persistent_volume(self) -> str:
-        """The name of its PersistentVolume; empty where it has none."""
+        """The name of its PersistentVolume; empty if it has none."""
         found = self.status.kubernetes_status if self.status else None
-        return (found.pv_name if found else None) or ""
+        return (found.persistent_volume if found else None) or ""
 
 
 class Setting(Struct, rename="camel", frozen=True, kw_only=True):
-    """Setting."""
+    """Setting of Longhorn."""
 
     value: str | None = None
 
 
 class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.PersistentVolumeSpec, as far as it names the class."""
+    """v1.PersistentVolumeSpec: the name of the StorageClass."""
 
     storage_class_name: str | None = None
 

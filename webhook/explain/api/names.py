@@ -1,4 +1,4 @@
-"""Names as kubectl's users type them: TYPE/NAME, several at once, or TYPE NAME NAME."""
+"""Names of objects as users of kubectl write them: TYPE/NAME, several of these, or TYPE NAME NAME."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"
 
 
 class Type(Struct, frozen=True, kw_only=True):
-    """A kind whose objects are read by name; `product` is what installs it. What has no spelling is not asked for."""
+    """A kind of objects that explain reads by name; `product` installs it. Users can ask for kinds with spellings."""
 
     kind: str
     plural: str
@@ -25,12 +25,12 @@ class Type(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Resource and group, as RBAC has them."""
+        """Resource and group, as in an RBAC rule."""
         group = self.api_version.rpartition("/")[0]
         return f"{self.plural}.{group}" if group else self.plural
 
     def path(self, within: str, name: str) -> str:
-        """Where the object of that name is; `within` is the part of the path that names the namespace, if any."""
+        """Return the URL path of the object `name`. `within` is the path's part for the namespace, or empty."""
         root = "/apis" if "/" in self.api_version else "/api"
         return "/".join(filter(None, (root, self.api_version, within, self.plural, name)))
 
@@ -74,7 +74,7 @@ _TYPES: Final = {
 
 
 class Named(NamedTuple):
-    """One object that was asked for; it is written as it was typed."""
+    """One object that the user asked for. `str` returns the words that the user typed."""
 
     type: Type
     name: str
@@ -85,10 +85,10 @@ class Named(NamedTuple):
 
 
 def parse(words: Sequence[str]) -> tuple[Named, ...]:
-    """The objects that the words name.
+    """Return the objects that the words name.
 
     Raises:
-        BadSettings: words that name none, each with what was expected.
+        BadSettings: words that are not TYPE/NAME; one message for each, with the expected form.
     """
     if words and "/" not in words[0] and words[0].lower() in _TYPES:
         pairs = [(words[0], name, f"{words[0]}/{name}") for name in words[1:]]

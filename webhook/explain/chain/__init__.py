@@ -1,1 +1,1 @@
-"""The way from claim to share-manager, and from volume to VMs, step by step."""
+"""The objects between a claim and its share-manager, and between a volume and its VMs."""

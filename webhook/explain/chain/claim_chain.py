@@ -1,7 +1,6 @@
-"""ClaimChain: the objects between a claim and its share-manager, and what core found at their end.
+"""ClaimChain: the objects between a claim and its share-manager pod, and the finding of core.
 
-Looked up to be shown, by the names that core's finding gives: core has had them all read. Which of them counts was
-decided there.
+Invariant: nothing is decided here. The finding of core names the objects, so the view has all of them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class ShareManagerLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class PodLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """A pod that is there: a share-manager's, or a VM's."""
+    """An existing pod: of a share-manager, or of a VM."""
 
     name: str
     phase: str | None
@@ -36,12 +35,12 @@ class PodLink(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def live(self) -> bool:
-        """Whether it runs, or will."""
+        """Whether the pod runs, or is pending."""
         return not self.terminating and (self.phase or "Pending") in _LIVE_PHASES
 
 
 class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
-    """One claim as far as it leads, and what core found at the end. `node` is the evidence, if there is any."""
+    """One claim, the objects behind it, and the finding of core. `node` is None if the finding names no node."""
 
     claim: str
     phase: str | None
@@ -56,17 +55,17 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
     firm: bool
 
 
-def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
-    """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
+def build_claim_chain(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
+    """Return the objects behind the claim of a finding. A generic ephemeral volume has no claim that could be read."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    pvc = NoObject.NOT_FOUND if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
-    there = None if isinstance(pvc, NoObject) else pvc
+    claim = NoObject.NOT_FOUND if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
+    existing = None if isinstance(claim, NoObject) else claim
     handle = finding.volume_handle
     return ClaimChain(
         claim=finding.claim,
-        phase=there.status.phase if there and there.status else None,
-        access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
-        persistent_volume=there.spec.volume_name if there and there.spec else None,
+        phase=existing.status.phase if existing and existing.status else None,
+        access_modes=list((existing.spec.access_modes if existing and existing.spec else None) or ()),
+        persistent_volume=existing.spec.volume_name if existing and existing.spec else None,
         volume_handle=handle,
         share_manager=share_manager(handle, view) if handle else None,
         pod=share_manager_pod(handle, view) if handle else None,
@@ -78,22 +77,22 @@ def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
 
 
 def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
-    """The ShareManager of a volume, where there is one."""
-    manager = view.share_manager(handle)
-    if isinstance(manager, NoObject):
+    """Return the state of a volume's ShareManager; None if it does not exist or could not be read."""
+    found = view.share_manager(handle)
+    if isinstance(found, NoObject):
         return None
-    status = manager.status
+    status = found.status
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
 
 
 def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
-    """The share-manager pod of a volume, where there is one."""
+    """Return the share-manager pod of a volume; None if it does not exist or could not be read."""
     pod = view.share_manager_pod(handle)
     return None if isinstance(pod, NoObject) else pod_link(pod)
 
 
 def pod_link(pod: Pod) -> PodLink:
-    """What is shown of a pod that is there."""
+    """Return the part of a pod that an explanation shows."""
     return PodLink(
         name=pod.metadata.name or "",
         phase=pod.status.phase if pod.status else None,

@@ -1,7 +1,6 @@
-"""VolumeChain: what stands behind a Longhorn volume, from its share-manager to the VMs that use it.
+"""VolumeChain: the objects behind a Longhorn volume, from its share-manager to the VMs that use it.
 
-The ClaimChain of a share-manager pod, the other way round. Looked up to be shown; which VM counts was decided in
-webhook.core.evidence.consumers.
+Invariant: nothing is decided here. webhook.core.evidence.consumers has decided which VMs count.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from webhook.explain.chain.claim_chain import PodLink, ShareManagerLink
 
 
 class VMLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """A VM that uses a claim, by one of its pods. `mode` is what it asks for, None where it does not count."""
+    """A VM that uses a claim, with one of its pods. `mode` is the mode that it asks for; None if it does not count."""
 
     vm: str
     pod: PodLink
@@ -32,7 +31,7 @@ class VMLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class ClaimLink(Struct, rename="camel", frozen=True, kw_only=True):
-    """A claim of the volume; `vms` is None where they are not known."""
+    """A claim of the volume. `vms` is None if the VMs that use it could not be read."""
 
     claim: str
     persistent_volume: str | None
@@ -42,7 +41,7 @@ class ClaimLink(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Ticket(Struct, rename="camel", frozen=True, kw_only=True):
-    """Who wants the volume attached, and on which node (volumeattachments.longhorn.io)."""
+    """A request to attach the volume to a node (volumeattachments.longhorn.io, spec.attachmentTickets)."""
 
     id: str
     type: str | None
@@ -50,7 +49,7 @@ class Ticket(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Consumer(Struct, rename="camel", frozen=True, kw_only=True):
-    """What core found: for each VM, or for the volume. `node` is the evidence, if there is any."""
+    """A finding of core, for a VM or for the volume. `node` is None if the finding names no node."""
 
     claim: str
     reason: str
@@ -59,7 +58,7 @@ class Consumer(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
-    """One volume as far as it leads; `pod` is the share-manager pod that there is now."""
+    """One volume and the objects behind it. `pod` is its current share-manager pod."""
 
     volume: str
     share_manager: ShareManagerLink | None
@@ -69,8 +68,10 @@ class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
     consumers: Sequence[Consumer]
 
 
-def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy) -> VolumeChain | NeedObjects:
-    """The objects between a volume and its findings, or what must be read to show them."""
+def build_volume_chain(
+    volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy
+) -> VolumeChain | NeedObjects:
+    """Return the objects behind a volume, or the objects that must be read first."""
     keys = view.volume_claims(volume)
     claims = () if isinstance(keys, NoObject) else tuple(keys)
     asked = {
@@ -98,13 +99,13 @@ def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Poli
 
 
 def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
-    pvc, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
-    there = None if isinstance(pvc, NoObject) else pvc
+    claim, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
+    existing = None if isinstance(claim, NoObject) else claim
     return ClaimLink(
         claim=f"{key.namespace}/{key.name}",
-        persistent_volume=there.spec.volume_name if there and there.spec else None,
-        phase=there.status.phase if there and there.status else None,
-        access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
+        persistent_volume=existing.spec.volume_name if existing and existing.spec else None,
+        phase=existing.status.phase if existing and existing.status else None,
+        access_modes=list((existing.spec.access_modes if existing and existing.spec else None) or ()),
         vms=None if isinstance(pods, NoObject) else [_vm(pod, policy) for pod in pods if not kubevirt.is_finished(pod)],
     )
 

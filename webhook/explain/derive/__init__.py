@@ -1,1 +1,1 @@
-"""The pod that a VM or a volume would become."""
+"""The pod that KubeVirt would create for a VM, or Longhorn for a volume."""

@@ -1,6 +1,6 @@
-"""What to tell beside a derived pod: the fields that were not derived, the opt-in that stands in the wrong place.
+"""Notes on a derived pod: the fields that were not derived, and a misplaced opt-in annotation.
 
-Sentences only; nothing here changes the pod.
+Invariant: nothing here changes the pod.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 
 _HOOK_SIDECARS: Final = "hooks.kubevirt.io/hookSidecars"
 CLUSTER: Final = (
-    "derived from the object alone: what the KubeVirt resource sets for all (default CPU model, machine type, "
-    "architecture, node placement, CPU allocation ratio) is not in it, nor the memory that KubeVirt adds for itself"
+    "derived from the object alone. The pod lacks the memory that KubeVirt adds for itself, and what the KubeVirt "
+    "resource sets for all VMs: default CPU model, machine type, architecture, node placement, CPU allocation ratio"
 )
 _NOT_DERIVED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (("domain", "cpu", "features"), "the node labels of its CPU features"),
@@ -28,22 +28,22 @@ _NOT_DERIVED: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     (("domain", "devices", "disks", "lun", "reservation"), "the pod anti-affinity of SCSI persistent reservation"),
     (("virtualMachineState",), "the claim of its virtualMachineState"),
 )
-"""Below a VirtualMachineInstanceSpec: a field, and what KubeVirt makes of it that is not made here."""
+"""A field of VirtualMachineInstanceSpec, and what KubeVirt adds to the pod for it that `derive` does not add."""
 
 
 def unexpanded(vm_spec: Mapping[str, Any]) -> Iterator[str]:
-    """The parts of a VirtualMachineSpec that KubeVirt merges into the instance, and we do not."""
+    """Return a note for each part of a VirtualMachineSpec that KubeVirt merges into the VMI and `derive` does not."""
     for field in ("instancetype", "preference"):
         if vm_spec.get(field):
-            yield f"not derived: what its {field} adds (CPUs, memory, CPU model, node selector and the like)"
+            yield f"not derived: what its {field} adds, such as CPUs, memory, CPU model and node selector"
 
 
 def not_derived(meta: ObjectMeta, spec: Mapping[str, Any]) -> Iterator[str]:
-    """The parts of a VirtualMachineInstance that would have become something in the pod.
+    """Return a note for each part of a VirtualMachineInstance that KubeVirt, but not `derive`, uses for the pod.
 
     Args:
-        meta: the instance's.
-        spec: the VirtualMachineInstanceSpec as it was written.
+        meta: the metadata of the VMI.
+        spec: the VirtualMachineInstanceSpec as JSON.
     """
     for path, what in _NOT_DERIVED:
         if _has(spec, path):
@@ -53,7 +53,10 @@ def not_derived(meta: ObjectMeta, spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _has(value: object, path: Sequence[str]) -> bool:
-    """Whether the field is there and on, in any of the items where a list is met; {} is how KubeVirt spells "on"."""
+    """Whether the field is set: present, and neither null nor false. An empty object counts as set, as in KubeVirt.
+
+    In a list, one item that has the field is enough.
+    """
     if isinstance(value, list):
         return any(_has(item, path) for item in value)
     if not path:
@@ -62,12 +65,12 @@ def _has(value: object, path: Sequence[str]) -> bool:
 
 
 def misplaced(meta: ObjectMeta, owner: ObjectMeta | None, place: str) -> Iterator[str]:
-    """Where the opt-in stands although it does not count there, while the pod has none.
+    """Return a hint for each wrong place that has the opt-in annotation, unless the right place has it too.
 
     Args:
-        meta: what reaches the pod; it stands in `place`.
-        owner: the VirtualMachine's own metadata, which does not reach the pod.
-        place: the field that `meta` is.
+        meta: the metadata that KubeVirt copies to the pod.
+        owner: the metadata of the VirtualMachine, which KubeVirt does not copy to the pod.
+        place: the field path of `meta`.
     """
     if meta.annotation(ANNOTATION_CO_SCHEDULE) is not None:
         return
@@ -79,6 +82,6 @@ def misplaced(meta: ObjectMeta, owner: ObjectMeta | None, place: str) -> Iterato
     for where, value in found.items():
         if value is not None:
             yield (
-                f'{ANNOTATION_CO_SCHEDULE}: "{value}" stands in {where}, where it does not count; '
+                f'{ANNOTATION_CO_SCHEDULE}: "{value}" is in {where}, where the webhook does not read it; '
                 f"expected in {place}.annotations: move it there"
             )

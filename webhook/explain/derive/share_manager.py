@@ -1,7 +1,7 @@
-"""Longhorn Volume -> the share-manager Pod that Longhorn would make at its next start.
+"""Longhorn Volume -> the share-manager Pod that Longhorn would create at the next start of the share-manager.
 
-As much of the pod as core reads, and of its container only what it is told to serve: that of an encrypted volume
-carries its passphrase. What could not be read is named in a note, not guessed.
+The pod has the fields that core reads. The container has its arguments only, because for an encrypted volume its
+environment has the passphrase. A note names each object that could not be read: nothing is guessed.
 Rules: longhorn-manager controller/share_manager_controller.go (createShareManagerPod) and types/setting.go
 (UnmarshalTolerations, UnmarshalNodeSelector), v1.12.
 """
@@ -21,20 +21,20 @@ from webhook.core.api.longhorn import (
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import PersistentVolume, Setting, StorageClass, Volume
 from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster import Cluster
+from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.files.documents import Document
 
 _SHARED: Final = "rwx"
 _DEFAULT_ENGINE: Final = "v1"  # webhook/resources/volume/mutator.go
 _EFFECTS: Final = ("", "NoExecute", "NoSchedule", "PreferNoSchedule")
 _DERIVED: Final = (
-    "derived as Longhorn makes it, from the volume, its StorageClass and Longhorn's settings; not derived: the "
-    "preference against a node that Longhorn holds for delinquent, and the priority class"
+    "derived from the volume, its StorageClass and Longhorn's settings, as Longhorn makes it. Not derived: the "
+    "preference against a node that Longhorn considers delinquent, and the priority class"
 )
 
 
 class _Parts:
-    """What goes into the pod, gathered from several objects; `notes` tells of what could not be had."""
+    """The parts of the pod, collected from several objects. `notes` has a sentence for each missing part."""
 
     def __init__(self) -> None:
         self.node_selector: dict[str, str] = {}
@@ -42,30 +42,30 @@ class _Parts:
         self.notes: list[str] = [_DERIVED]
 
     def select(self, what: str, text: str) -> None:
-        """Add the labels that a text asks for."""
+        """Add the node selector in `text`; `what` names its source in a note."""
         self._take(what, lambda: self.node_selector.update(_node_selector(text)))
 
     def tolerate(self, what: str, text: str) -> None:
-        """Add the tolerations of a text."""
+        """Add the tolerations in `text`; `what` names their source in a note."""
         self._take(what, lambda: self.tolerations.extend(_tolerations(text)))
 
     def _take(self, what: str, take: Callable[[], None]) -> None:
         try:
             take()
         except ValueError as error:
-            self.notes.append(f"{what} can't be read ({error}), so Longhorn does without it")
+            self.notes.append(f"{what} can't be read ({error}), so Longhorn ignores it")
 
 
-def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
-    """The pod of a volume of Longhorn's.
+def derive_share_manager(document: Document, cluster: ClusterReader, namespace: str) -> Derived:
+    """Return the next share-manager pod of a Longhorn volume.
 
     Args:
         document: the Volume.
-        cluster: where its PersistentVolume, the StorageClass and the settings are looked up.
-        namespace: Longhorn's.
+        cluster: has the PersistentVolume, its StorageClass and Longhorn's settings.
+        namespace: of Longhorn.
 
     Raises:
-        BadDocument: a field of the wrong type.
+        BadDocument: a field has the wrong type.
     """
     volume, parts = document.read(Volume), _Parts()
     _add_settings(parts, cluster, namespace)
@@ -94,17 +94,17 @@ def derive(document: Document, cluster: Cluster, namespace: str) -> Derived:
 
 
 def _hints(volume: Volume) -> Iterator[str]:
-    mode = (volume.spec.access_mode if volume.spec else None) or "of no access mode"
+    mode = volume.spec.access_mode if volume.spec else None
     if mode != _SHARED:
-        yield f"the volume is {mode}, not {_SHARED}: Longhorn makes no share-manager for it"
+        yield f"the volume's access mode is {mode or 'not set'}, not {_SHARED}: Longhorn makes no share-manager for it"
     elif volume.spec and volume.spec.migratable:
         yield "the volume is migratable: Longhorn attaches it as a block device, without a share-manager"
     elif not volume.persistent_volume:
-        yield "the volume has no PersistentVolume: Longhorn makes no share-manager pod before it has one"
+        yield "the volume has no PersistentVolume: Longhorn makes no share-manager pod before that exists"
 
 
-def _add_settings(parts: _Parts, cluster: Cluster, namespace: str) -> None:
-    """What Longhorn adds to every component that it manages."""
+def _add_settings(parts: _Parts, cluster: ClusterReader, namespace: str) -> None:
+    """Add what Longhorn adds to every component that it manages."""
     settings = {"taint-toleration": parts.tolerate, "system-managed-components-node-selector": parts.select}
     for name, take in settings.items():
         listed = cluster.lookup(names.SETTING, name, namespace)
@@ -114,8 +114,8 @@ def _add_settings(parts: _Parts, cluster: Cluster, namespace: str) -> None:
             take(f"Longhorn's setting {name}", found.read(Setting).value or "")
 
 
-def _storage_class(volume: Volume, cluster: Cluster, parts: _Parts) -> StorageClass | None:
-    """The class of the volume's PersistentVolume. Longhorn goes on without one that is not there."""
+def _storage_class(volume: Volume, cluster: ClusterReader, parts: _Parts) -> StorageClass | None:
+    """The StorageClass of the volume's PersistentVolume; None if it does not exist, which Longhorn accepts."""
     if not volume.persistent_volume:
         return None
     listed = cluster.lookup(names.PERSISTENT_VOLUME, volume.persistent_volume)
@@ -126,12 +126,12 @@ def _storage_class(volume: Volume, cluster: Cluster, parts: _Parts) -> StorageCl
     if listed.problem:
         parts.notes.append(f"not derived: what {of} adds (topology, node selector, tolerations): {listed.problem}")
     elif name and not listed.items:
-        parts.notes.append(f"{of} is not there, so Longhorn does without it")
+        parts.notes.append(f"{of} does not exist, so Longhorn does without it")
     return listed.items[0].read(StorageClass) if name and listed.items else None
 
 
 def _add_class(parts: _Parts, found: StorageClass) -> dict[str, Any] | None:
-    """Its node selector and tolerations; and its topologies, all of which Longhorn puts into one term."""
+    """Add the node selector and tolerations of a class. Returns an affinity: one term with all of its topologies."""
     parameters = found.parameters or {}
     for name, take in (("shareManagerNodeSelector", parts.select), ("shareManagerTolerations", parts.tolerate)):
         take(f"{name} of its StorageClass", parameters.get(name, ""))
@@ -145,7 +145,7 @@ def _add_class(parts: _Parts, found: StorageClass) -> dict[str, Any] | None:
 
 
 def _node_selector(text: str) -> dict[str, str]:
-    """`key:value;key:value`. Raises ValueError where it is not."""
+    """Parse `key:value;key:value`. Raises ValueError for any other form."""
     labels = {}
     for part in filter(None, [text.strip(" ")]):
         for label in part.split(";"):
@@ -157,7 +157,7 @@ def _node_selector(text: str) -> dict[str, str]:
 
 
 def _tolerations(text: str) -> list[dict[str, str]]:
-    """`key=value:effect;key:effect`. Raises ValueError where it is not."""
+    """Parse `key=value:effect;key:effect`. Raises ValueError for any other form."""
     bare = text.replace(" ", "")
     return [_toleration(part) for part in bare.split(";")] if bare else []
 

@@ -1,1 +1,1 @@
-"""An explanation as text."""
+"""An Explanation as text for a terminal."""

@@ -1,4 +1,4 @@
-"""What stands behind a claim or a volume, one link a line: what it is, and how it is told. No rule, no layout."""
+"""The objects behind a claim or a volume: for each object a title and a text. Neither rules nor layout are here."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from webhook.explain.chain.volume_chain import ClaimLink, VMLink, VolumeChain
 Link = tuple[str, str]
 
 
-def of_claim(chain: ClaimChain) -> Iterator[Link]:
-    """From the claim towards its share-manager's pod, as far as it goes."""
+def claim_links(chain: ClaimChain) -> Iterator[Link]:
+    """Return a title and a text for each object from the claim to its share-manager pod."""
     if chain.phase or chain.access_modes:
         yield "PersistentVolumeClaim", _claim_state(chain.phase, chain.access_modes)
     if chain.persistent_volume:
@@ -21,8 +21,8 @@ def of_claim(chain: ClaimChain) -> Iterator[Link]:
     yield from _share_manager(chain.share_manager, chain.pod)
 
 
-def of_volume(chain: VolumeChain) -> Iterator[Link]:
-    """The share-manager, then each claim with its VMs, then Longhorn's tickets."""
+def volume_links(chain: VolumeChain) -> Iterator[Link]:
+    """Return a title and a text for the share-manager, each claim with its VMs, and each attachment ticket."""
     yield from _share_manager(chain.share_manager, chain.pod)
     for claim in chain.claims:
         yield from _claim(claim)
@@ -30,9 +30,9 @@ def of_volume(chain: VolumeChain) -> Iterator[Link]:
         yield "Ticket", f"{ticket.type or 'no type'}, {ticket.node or 'no node'}"
 
 
-def _share_manager(manager: ShareManagerLink | None, pod: PodLink | None) -> Iterator[Link]:
-    if manager:
-        yield "ShareManager", f"{manager.state or 'no state'}, ownerID {manager.owner_id or 'none'}"
+def _share_manager(found: ShareManagerLink | None, pod: PodLink | None) -> Iterator[Link]:
+    if found:
+        yield "ShareManager", f"{found.state or 'no state'}, ownerID {found.owner_id or 'none'}"
     if pod:
         yield "Pod", _pod(pod)
 
@@ -41,10 +41,10 @@ def _claim(claim: ClaimLink) -> Iterator[Link]:
     if claim.persistent_volume:
         yield "PersistentVolume", claim.persistent_volume
     known = claim.phase or claim.access_modes
-    state = _claim_state(claim.phase, claim.access_modes) if known else "which could not be read, or is gone"
+    state = _claim_state(claim.phase, claim.access_modes) if known else "could not be read or does not exist"
     yield "PersistentVolumeClaim", f"{claim.claim}, {state}"
     for vm in claim.vms or ():
-        yield "VM", f"{vm.vm}, {_wish(vm)}: pod {_pod(vm.pod)}"
+        yield "VM", f"{vm.vm}, {_opt_in(vm)}: pod {_pod(vm.pod)}"
 
 
 def _claim_state(phase: str | None, modes: list[str]) -> str:
@@ -56,6 +56,6 @@ def _pod(pod: PodLink) -> str:
     return f"{pod.name}, {state}, {f'on {pod.node}' if pod.node else 'not scheduled'}"
 
 
-def _wish(vm: VMLink) -> str:
-    said = "no annotation" if vm.annotation is None else f'"{vm.annotation}"'
-    return f"{'opted in' if vm.mode else 'not opted in'} ({said})"
+def _opt_in(vm: VMLink) -> str:
+    value = "no annotation" if vm.annotation is None else f'"{vm.annotation}"'
+    return f"{'opted in' if vm.mode else 'not opted in'} ({value})"

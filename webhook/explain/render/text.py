@@ -1,7 +1,6 @@
-"""An Explanation as text for a terminal: sections with aligned columns as `kubectl describe` has, then a diff.
+"""An Explanation as text for a terminal: sections with aligned columns as in `kubectl describe`, then a diff.
 
-Everything shown is in the Explanation; nothing is decided or looked up here. Names come from files, so control
-characters are shown, never sent to the terminal.
+Invariant: everything shown is in the Explanation. Names come from files, so control characters are shown as escapes.
 """
 
 from __future__ import annotations
@@ -14,32 +13,31 @@ from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.explain.chain.claim_chain import ClaimChain
-from webhook.explain.chain.evidence import NodeVerdict
+from webhook.explain.chain.evidence import NodeEvidence
 from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.explanation import Explanation
 from webhook.explain.render import links
 from webhook.explain.render.folded import folded
-from webhook.terminal import _DIFF_COLOR, _GREEN, _RESET, _printable, affinity_diff, columns
+from webhook.terminal import DIFF_COLOR, GREEN, RESET, YELLOW, affinity_diff, columns, printable
 
 MAX_NODES_LISTED: Final = 40
-"""More are counted by reason: a screen holds about this many lines, and the candidates are what matters."""
+"""A table has at most so many nodes, because a screen has about 40 lines. Other nodes are counted by reason."""
 
 _INDENT: Final = "  "
-_YELLOW: Final = "\x1b[33m"
-_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: _GREEN, Mode.PREFERRED.value: _YELLOW}
-_LINK_WIDTH: Final = len("PersistentVolumeClaim")  # so that the claims stand in line, however far each leads
+_OUTCOME_COLOR: Final = {Mode.REQUIRED.value: GREEN, Mode.PREFERRED.value: YELLOW}
+_LINK_WIDTH: Final = len("PersistentVolumeClaim")  # the longest title: it aligns the objects of all claims
 _OUTCOME: Final = "Outcome:"
 
 
-def render(explained: Explanation, *, color: bool) -> str:
-    """The whole text of one explanation, ending in a newline."""
+def render_explanation(explained: Explanation, *, color: bool) -> str:
+    """Return the text of one explanation, with a line break at the end. `color`: with ANSI colors."""
     outcome = {_OUTCOME: _OUTCOME_COLOR.get(explained.decision, "")} if color else {}
-    diff = _DIFF_COLOR if color else {}
+    diff = DIFF_COLOR if color else {}
     lines = [
-        *map(_printable, _header(explained)),
+        *map(printable, _header(explained)),
         *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
-        *(_section("Opt-in", _opt_in(explained)) if _is_launcher(explained) else ()),
-        *(_evidence_sections(explained) if _looked_at(explained) else ()),
+        *(_section("Opt-in", _opt_in(explained)) if _is_virt_launcher(explained) else ()),
+        *(_evidence_sections(explained) if _has_evidence(explained) else ()),
         *_section("Decision", _decision(explained), outcome),
         *_section("Affinity", _affinity(explained), diff),
     ]
@@ -57,12 +55,12 @@ def _header(explained: Explanation) -> Iterator[str]:
 
 
 def _section(title: str, lines: Iterable[str], colors: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A title and its lines; a line that starts with a key of `colors` is painted."""
+    """A title and its lines. A line that starts with a key of `colors` gets that color."""
     yield ""
     yield f"{title}:"
-    for line in map(_printable, lines):
+    for line in map(printable, lines):
         color = next((color for start, color in (colors or {}).items() if line.startswith(start)), "")
-        yield f"{_INDENT}{color}{line}{_RESET if color else ''}"
+        yield f"{_INDENT}{color}{line}{RESET if color else ''}"
 
 
 def _running(explained: Explanation) -> list[str]:
@@ -70,20 +68,20 @@ def _running(explained: Explanation) -> list[str]:
         (pod.name, pod.phase or "-", pod.node or "-", pod.decision or f"no annotation {ANNOTATION_DECISION}")
         for pod in explained.running
     ]
-    return columns([("POD", "PHASE", "NODE", "DECIDED WHEN IT WAS CREATED"), *rows])
+    return columns([("POD", "PHASE", "NODE", "DECISION AT CREATION"), *rows])
 
 
 def _counted(title: str, items: Sequence[object]) -> str:
     return f"{title} ({len(items)})" if items else title
 
 
-def _is_launcher(explained: Explanation) -> bool:
-    """A share-manager pod has no opt-in of its own: its VMs have."""
+def _is_virt_launcher(explained: Explanation) -> bool:
+    """Whether the pod is a VM's. A share-manager pod has no opt-in of its own, because its VMs opt in."""
     return explained.entry == Entry.VIRT_LAUNCHER.title
 
 
-def _looked_at(explained: Explanation) -> bool:
-    """False for what is no new pod: it has no claims that could lead anywhere."""
+def _has_evidence(explained: Explanation) -> bool:
+    """Whether there is evidence: not for a request that creates no pod, and not for a pod without claims."""
     return bool(explained.opt_in.opted_in or explained.claims or explained.volume or explained.nodes)
 
 
@@ -97,10 +95,10 @@ def _evidence_sections(explained: Explanation) -> Iterator[str]:
 
 def _opt_in(explained: Explanation) -> list[str]:
     opt_in = explained.opt_in
-    besides = ", so claims and nodes are shown for information only" if _looked_at(explained) else ""
-    said = "none" if opt_in.annotation is None else f'{ANNOTATION_CO_SCHEDULE}: "{opt_in.annotation}"'
-    mode = opt_in.mode or f"none: the rules stop here{besides}"
-    return columns([("Annotation:", said), ("Mode:", mode), ("Cluster's mode:", opt_in.cluster_mode)])
+    besides = "; claims and nodes are shown for information only" if _has_evidence(explained) else ""
+    annotation = "none" if opt_in.annotation is None else f'{ANNOTATION_CO_SCHEDULE}: "{opt_in.annotation}"'
+    mode = opt_in.mode or f"none: the webhook leaves the pod unchanged{besides}"
+    return columns([("Annotation:", annotation), ("Mode:", mode), ("Cluster's mode:", opt_in.cluster_mode)])
 
 
 def _claims(explained: Explanation) -> Iterator[str]:
@@ -109,14 +107,14 @@ def _claims(explained: Explanation) -> Iterator[str]:
     for chain in explained.claims:
         yield chain.claim
         found = f"{chain.reason}: {chain.sentence.removeprefix(f'claim {chain.claim}: ')}"
-        rows = [("->", what, value) for what, value in links.of_claim(chain)]
+        rows = [("->", what, value) for what, value in links.claim_links(chain)]
         yield from (f"{_INDENT}{line}" for line in columns([*rows, ("= ", _evidence(chain).ljust(_LINK_WIDTH), found)]))
 
 
 def _volume(chain: VolumeChain) -> Iterator[str]:
-    """What stands behind a volume, and what core found."""
+    """The objects behind a volume, and the findings of core."""
     yield chain.volume
-    rows = [("->", what, value) for what, value in links.of_volume(chain)]
+    rows = [("->", what, value) for what, value in links.volume_links(chain)]
     for found in chain.consumers:
         node = f"node {found.node}" if found.node else "no node"
         rows.append(("= ", node.ljust(_LINK_WIDTH), f"{found.reason}: {found.sentence}"))
@@ -145,25 +143,27 @@ def _nodes(explained: Explanation) -> Iterator[str]:
         yield from columns([(f"{count:>6}", reason) for reason, count in others.most_common()])
 
 
-def _node_row(node: NodeVerdict) -> tuple[str, str, str, str]:
+def _node_row(node: NodeEvidence) -> tuple[str, str, str, str]:
     candidate, feasible = ("yes" if node.candidate else "-"), ("yes" if node.feasible else "no")
     return node.name, candidate, feasible, node.reason if node.feasible else f"{node.reason}: {node.sentence}"
 
 
 def _decision(explained: Explanation) -> list[str]:
-    nodes = explained.required or [wish.node for wish in explained.preferred]
+    nodes = explained.required or [term.node for term in explained.preferred]
     where = f" on {', '.join(nodes)}" if nodes else ""
-    is_wish = explained.preferred and not explained.required and _is_launcher(explained)
-    because = "Not required:" if is_wish else "Because:"
+    is_preference = explained.preferred and not explained.required and _is_virt_launcher(explained)
+    because = "Not required:" if is_preference else "Because:"
     rows = [(_OUTCOME, f"{explained.decision}{where}"), (because, f"{explained.reason}: {explained.sentence}")]
     if explained.preferred:
-        rows.append(("Preferred:", ", ".join(f"{wish.node} (weight {wish.weight})" for wish in explained.preferred)))
+        rows.append(("Preferred:", ", ".join(f"{term.node} (weight {term.weight})" for term in explained.preferred)))
     if explained.shortlist:
-        among = f"any of {len(explained.shortlist)} nodes, so that the scheduler looks at each (-o json names them; "
-        rows.append(("Short list:", f"{among}a server may choose others)"))
+        shortlist = f"any of {len(explained.shortlist)} nodes, so that kube-scheduler scores each of them"
+        rows.append(("Short list:", f"{shortlist} (-o json lists them; the webhook can choose others)"))
     if explained.followers:
-        told = "is made once this pod has its node, and is steered to it"
-        rows.append(("Afterwards:", f"the share-manager pod of {', '.join(explained.followers)} {told}"))
+        volumes = ", ".join(explained.followers)
+        rows.append(
+            ("Afterwards:", f"when this pod has a node, the webhook steers the share-manager pod of {volumes} to it")
+        )
     if explained.annotation is not None:
         rows.append(("Annotation:", f"{ANNOTATION_DECISION}: {explained.annotation}"))
     return columns(rows)
@@ -171,6 +171,6 @@ def _decision(explained: Explanation) -> list[str]:
 
 def _affinity(explained: Explanation) -> Iterator[str]:
     before = explained.affinity.before
-    after, told = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
+    after, sentences = folded(before, explained.affinity.after, shortlisted=bool(explained.shortlist))
     yield from affinity_diff(before, after)
-    yield from told
+    yield from sentences

@@ -1,1 +1,1 @@
-"""Where the objects come from: a live cluster or files."""
+"""The cluster that explain reads: a live one, or one that files describe."""

@@ -1,7 +1,7 @@
-"""LiveView: what explain has read of a live cluster, as core asks for it; Listings: what of it was listed.
+"""LiveView: the objects that explain has read of a live cluster; Listings: the part of them that it has listed.
 
-A server has caches behind its view; here lists stand in for them, read once. Invariant: what was listed is answered as
-webhook.kube.cache.view.View answers it from a cache that is fresh.
+The webhook has caches behind its view. Here lists that were read once take their place. Invariant: LiveView answers
+from a list as webhook.kube.cache.view.CallView answers from a cache that is up to date.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from webhook.kube.cache.view import CallView, LiveRead
 
 
 class Listings(Struct, frozen=True, kw_only=True):
-    """What was listed.
+    """The lists that were read.
 
     Attributes:
-        nodes: every node by name; None where they were not listed.
-        longhorn_nodes: whether there are any nodes.longhorn.io; None where they were not listed.
-        volumes: Longhorn volume -> its PersistentVolume, where that is called otherwise.
-        launchers: namespace -> its virt-launcher pods.
-        crowd: every pod, counted; why they could not be; None where they were not asked for.
+        nodes: the names of all nodes; None if they were not listed.
+        longhorn_nodes: whether any nodes.longhorn.io exist; None if they were not listed.
+        volumes: Longhorn volume -> its PersistentVolume, if that has another name.
+        virt_launchers: namespace -> its virt-launcher pods.
+        snapshot: all pods and nodes; a sentence if the pods could not be listed; None if nothing asked for them.
     """
 
     nodes: Sequence[str] | None = None
     longhorn_nodes: bool | None = None
     volumes: Mapping[str, str] = {}
-    launchers: Mapping[str, Sequence[Pod]] = {}
+    virt_launchers: Mapping[str, Sequence[Pod]] = {}
     snapshot: ListedSnapshot | str | None = None
 
 
 class LiveView(CallView):
-    """What was read so far, without any cache."""
+    """The objects that were read so far. No cache is behind this view."""
 
     def __init__(self, caches: Caches, reads: Mapping[Ref, LiveRead], listings: Listings) -> None:
         super().__init__(caches, 0.0, reads)
         self._listings = listings
 
     def has_longhorn_nodes(self) -> bool:
-        """Whether any were listed; where they were not, as the Store says."""
-        there = self._listings.longhorn_nodes
-        return super().has_longhorn_nodes() if there is None else there
+        """Return whether any nodes.longhorn.io were listed; the answer of the cache if nothing was listed."""
+        listed = self._listings.longhorn_nodes
+        return super().has_longhorn_nodes() if listed is None else listed
 
     def node_names(self) -> Sequence[str]:
-        """The nodes, where they were listed."""
+        """Return the names of the listed nodes."""
         return self._listings.nodes or ()
 
     def usable_nodes(self) -> int:
-        """How many of them are Ready and not cordoned."""
+        """Count the listed nodes that are Ready and not cordoned."""
         nodes = (self.node(name) for name in self.node_names())
         return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
 
     def snapshot(self) -> ListedSnapshot | str | None:
-        """What the pods leave of the nodes, where they were listed."""
+        """Return the snapshot of the listed pods and nodes."""
         return self._listings.snapshot
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
-        """The claim of the PersistentVolume that is called as the volume, and of the one that Longhorn names."""
+        """Return the claims of the PersistentVolume named as the volume, and of the one that Longhorn names."""
         named = super().volume_claims(volume)
         other = self._listings.volumes.get(volume)
         found = NoObject.NOT_FOUND if other is None else self.persistent_volume(other)
@@ -73,6 +73,6 @@ class LiveView(CallView):
         return [claim] if isinstance(named, NoObject) else [*named, claim]
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
-        """The pods that use this claim, where those of its namespace were listed."""
-        pods = self._listings.launchers.get(claim.namespace)
+        """Return the virt-launcher pods that use this claim; UNAVAILABLE if those of its namespace were not listed."""
+        pods = self._listings.virt_launchers.get(claim.namespace)
         return NoObject.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]

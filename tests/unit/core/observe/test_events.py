@@ -82,7 +82,7 @@ STARTS: Final = {
         "ClaimNotFound: claim disk: namespace vms has no ",
         True,
     ),
-    "an annotation that is no word of ours": (
+    "an unknown annotation value": (
         virt_launcher_pod(opt_in="yes"),
         [],
         "NotCoScheduled",

@@ -128,7 +128,7 @@ def test_every_node_is_asked_for_at_once() -> None:
         pytest.param([vm("a", None)], True, 1, id="nothing is"),
         pytest.param([vm("a", "n1")], False, 2, id="no cache knows anything, the VM's node is known"),
         pytest.param(
-            [volume_attachment("h", [("csi-attacher", "n1")])], False, 3, id="no cache knows anything but for a ticket"
+            [volume_attachment("h", [("csi-attacher", "n1")])], False, 3, id="no cache knows anything, and a ticket"
         ),
         pytest.param(
             [vm("a", None), volume_attachment("h", [("csi-attacher", "n1")])], False, 3, id="no cache, by its ticket"

@@ -271,13 +271,13 @@ def test_the_sentence_of_a_decision(found: Pin | Leave, sentence: str) -> None:
     assert decision_sentence(found) == sentence
 
 
-def test_the_sentence_has_the_strongest_evidence_of_a_node() -> None:
+def test_the_reason_has_the_strongest_evidence_of_a_node() -> None:
     """A share-manager pod is stronger evidence than an ownerID."""
     objects = [*disk("a", "n1"), *disk("b", "n1"), share_manager_pod("h-b", nodeName="n1"), node("n1")]
     assert pin(*objects, claims="ab").why.reason is Reason.SHARE_MANAGER_POD
 
 
-def test_the_sentence_names_a_disk_before_the_vms_state() -> None:
+def test_the_reason_names_a_disk_before_the_vms_state() -> None:
     """Also if the evidence for the claim of the VM's state is stronger: the pin is for the disk."""
     state = "persistent-state-for-db01"
     objects = [*disk("a", "n1"), *disk(state, "n1"), share_manager_pod(f"h-{state}", nodeName="n1"), node("n1")]

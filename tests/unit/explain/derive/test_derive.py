@@ -1,4 +1,4 @@
-"""derive: the pod of a machine, its metadata, its claims, and what is refused."""
+"""derive_virt_launcher: metadata and claims of the pod of a VM, and the objects that are refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.objects.deriving import a_claim, a_cluster, a_vm, a_vmi, claims_of, derived
 
-from webhook.explain.derive.virt_launcher import derive
+from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.files import documents
 from webhook.files.documents import BadDocument
 
@@ -15,7 +15,7 @@ OPT_IN = "kubevirt-scheduler/co-schedule"
 
 
 def test_a_pod_is_named_and_owned_as_virt_controller_does_it() -> None:
-    """The pod has a generateName only, the machine's namespace, and the instance as its controller."""
+    """The pod has a generateName, the VM's namespace, and the VMI as its controller."""
     pod = derived(a_vm({}, own={"namespace": "prod"})).pod
     assert (pod["apiVersion"], pod["kind"]) == ("v1", "Pod")
     assert pod["metadata"]["generateName"] == "virt-launcher-db-"
@@ -26,7 +26,7 @@ def test_a_pod_is_named_and_owned_as_virt_controller_does_it() -> None:
 
 
 def test_a_machine_without_a_namespace_is_in_the_default_one() -> None:
-    """The caller's namespace stands in for one that the object does not state."""
+    """The caller's namespace is used for an object that names none."""
     assert derived(a_vm({})).pod["metadata"]["namespace"] == "vms"
     assert derived(a_vmi({})).pod["metadata"]["namespace"] == "vms"
 
@@ -46,13 +46,13 @@ META_ROWS = {
 def test_what_of_the_template_metadata_reaches_the_pod(
     meta: dict[str, Any] | None, annotations: dict[str, str], labels: dict[str, str]
 ) -> None:
-    """The pod has the template's labels and annotations, less bookkeeping, and KubeVirt's own."""
+    """The pod has the template's labels and annotations, except bookkeeping, and KubeVirt's own."""
     found = derived(a_vm({}, meta)).pod["metadata"]
     assert found["annotations"] == {"kubevirt.io/domain": "db", **annotations}
     assert found["labels"] == {**labels, "kubevirt.io": "virt-launcher"}
 
 
-def test_an_instances_own_metadata_reaches_the_pod() -> None:
+def test_the_metadata_of_a_vmi_reaches_the_pod() -> None:
     """A VirtualMachineInstance has no template: its own labels and annotations count."""
     found = derived(a_vmi({}, meta={"annotations": {OPT_IN: "preferred"}, "labels": {"app": "db"}})).pod["metadata"]
     assert found["annotations"][OPT_IN] == "preferred"
@@ -74,11 +74,11 @@ VOLUME_ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 @pytest.mark.parametrize(("volume", "claims"), VOLUME_ROWS.values(), ids=VOLUME_ROWS)
 def test_which_volumes_are_claims_of_the_pod(volume: dict[str, Any], claims: list[str]) -> None:
-    """Claims, DataVolumes and ephemeral disks are in the pod; what is hotplugged is not."""
+    """The pod has claims, DataVolumes and ephemeral disks, but no hotplugged volumes."""
     assert claims_of(derived(a_vm({"volumes": [{"name": "v", **volume}]}))) == claims
 
 
-def test_a_volume_that_was_plugged_into_a_running_instance_is_not_in_the_pod() -> None:
+def test_a_volume_that_was_plugged_into_a_running_vmi_is_not_in_the_pod() -> None:
     """The status names hotplugged volumes that the spec does not call hotpluggable."""
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in ("root", "extra")]
     status = {"volumeStatus": [{"name": "root"}, {"name": "extra", "hotplugVolume": {}}]}
@@ -99,14 +99,14 @@ STATE_ROWS: dict[str, tuple[dict[str, Any], bool]] = {
 
 @pytest.mark.parametrize(("spec", "kept"), STATE_ROWS.values(), ids=STATE_ROWS)
 def test_which_machines_have_backend_storage(spec: dict[str, Any], kept: bool) -> None:  # noqa: FBT001 - a row
-    """A TPM or EFI that persists brings the backend storage claim; nothing else does."""
+    """Only a persistent TPM or EFI needs the backend storage claim."""
     there = claims_of(derived(a_vm(spec), a_claim("persistent-state-for-db")))
     assert there == (["persistent-state-for-db"] if kept else [])
 
 
 @pytest.mark.parametrize(("state", "kept"), [("Initializing", 1), ("Enabled", 1), ("Disabled", 0), (None, 0)])
 def test_changed_block_tracking_has_backend_storage(state: str | None, kept: int) -> None:
-    """Changed block tracking keeps its bitmaps in the backend storage while it is on."""
+    """Changed block tracking stores its bitmaps in the backend storage while it is on."""
     vm = a_vm({}, status={"changedBlockTracking": {"state": state}})
     assert len(claims_of(derived(vm, a_claim("persistent-state-for-db")))) == kept
 
@@ -134,7 +134,7 @@ STATE_CLAIM_ROWS: dict[str, tuple[list[Any], str]] = {
 
 @pytest.mark.parametrize(("there", "claim"), STATE_CLAIM_ROWS.values(), ids=STATE_CLAIM_ROWS)
 def test_how_the_backend_storage_claim_is_found(there: list[Any], claim: str) -> None:
-    """By its label, its old name or its generated name; where there is none, by a name that can't exist, said so."""
+    """By its label, its old name or its generated name. Without such a claim, a name that can't exist stands for it."""
     found = derived(a_vm(TPM), *there)
     assert found.pod["spec"]["volumes"] == [
         {"name": "vm-state", "persistentVolumeClaim": {"claimName": claim}},
@@ -170,5 +170,5 @@ def test_a_bad_machine_is_refused_with_its_line(text: str, problem: str) -> None
         f"apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {{}}\n{text}\n", "vm.yaml"
     )
     with pytest.raises(BadDocument) as refused:
-        derive(document, a_cluster(), "vms")
+        derive_virt_launcher(document, a_cluster(), "vms")
     assert refused.value.problems == (problem,)

@@ -1,4 +1,4 @@
-"""derive_notes: what is told beside the pod."""
+"""Notes and hints on a derived pod."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ HINT_ROWS = {
 
 
 @pytest.mark.parametrize(("own", "meta", "where"), HINT_ROWS.values(), ids=HINT_ROWS)
-def test_an_opt_in_in_the_wrong_place_is_hinted_at(own: Any, meta: Any, where: str) -> None:
-    """The hint says where it stands, where it belongs, and the pod is not opted in."""
+def test_a_misplaced_opt_in_has_a_hint(own: Any, meta: Any, where: str) -> None:
+    """The hint says where the annotation is and where it belongs; the pod is not opted in."""
     found = derived(a_vm({}, meta, own=own))
     (hint,) = found.hints
-    assert f'{OPT_IN}: "true" stands in {where},' in hint
+    assert f'{OPT_IN}: "true" is in {where},' in hint
     assert "expected in spec.template.metadata.annotations" in hint
     assert OPT_IN not in found.pod["metadata"]["annotations"]
 
 
-def test_a_label_of_an_instance_is_hinted_at() -> None:
-    """An instance's own annotations are the right place, its labels are not."""
+def test_an_opt_in_as_a_label_of_a_vmi_has_a_hint() -> None:
+    """A VMI opts in with its annotations, not with its labels."""
     (hint,) = derived(a_vmi({}, meta={"labels": {OPT_IN: "true"}})).hints
-    assert "stands in metadata.labels," in hint
+    assert "is in metadata.labels," in hint
     assert "expected in metadata.annotations" in hint
 
 
-def test_an_opt_in_in_both_places_needs_no_hint() -> None:
-    """Where the template opts in, what stands on the VM beside it does no harm."""
+def test_a_second_opt_in_needs_no_hint() -> None:
+    """If the template opts in, an annotation of the VM does no harm."""
     assert derived(a_vm({}, {"annotations": {OPT_IN: "true"}}, own={"annotations": {OPT_IN: "false"}})).hints == []
 
 
 def test_no_opt_in_at_all_needs_no_hint() -> None:
-    """Staying out is no mistake."""
+    """A VM without an opt-in is not a mistake."""
     assert derived(a_vm({})).hints == []
 
 
@@ -63,7 +63,7 @@ NOTE_ROWS: dict[str, tuple[dict[str, Any], str | None]] = {
 
 @pytest.mark.parametrize(("spec", "note"), NOTE_ROWS.values(), ids=NOTE_ROWS)
 def test_what_is_not_derived_is_named(spec: dict[str, Any], note: str | None) -> None:
-    """Beside the note on the cluster's settings there is one for each thing that KubeVirt would add, and no other."""
+    """There is one note for each thing that KubeVirt would add, and the note on the cluster's settings."""
     first, *others = derived(a_vm(spec)).notes
     assert "KubeVirt resource" in first
     assert [text for text in others if not text.startswith("not derived: ")] == []
@@ -73,12 +73,12 @@ def test_what_is_not_derived_is_named(spec: dict[str, Any], note: str | None) ->
 
 @pytest.mark.parametrize("field", ["instancetype", "preference"])
 def test_what_a_machine_refers_to_is_not_expanded(field: str) -> None:
-    """An instance type or preference adds to the instance; a note says that it is not in the pod."""
+    """An instance type or a preference adds to the VMI; a note says that the pod lacks it."""
     assert any(field in note for note in derived(a_vm({}, vm_spec={field: {"name": "large"}})).notes)
     assert not any(field in note for note in derived(a_vm({}, vm_spec={field: None})).notes)
 
 
 def test_hook_sidecars_may_bring_claims() -> None:
-    """A hook sidecar can mount a claim that the volumes do not tell of."""
+    """A hook sidecar can mount a claim that is not among the volumes."""
     found = derived(a_vm({}, {"annotations": {"hooks.kubevirt.io/hookSidecars": "[]"}}))
     assert any("hook sidecars" in note for note in found.notes)

@@ -1,4 +1,4 @@
-"""derive: what the pod of a machine asks of a node."""
+"""derive_virt_launcher: the resource requests of the pod of a VM."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("domain", "asked"), ROWS.values(), ids=ROWS)
 def test_what_the_domain_asks_for(domain: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Requests as KubeVirt makes them of the domain, with the scratch space of every launcher."""
+    """The requests that KubeVirt derives from the domain, and the scratch space of every virt-launcher pod."""
     (container,) = derived(a_vm({"domain": domain})).pod["spec"]["containers"]
     assert container["resources"]["requests"] == {"ephemeral-storage": "50M", **asked}
 
 
 @pytest.mark.parametrize("spec", [{"domain": None}, {"domain": {"resources": None, "cpu": None, "memory": None}}])
 def test_a_domain_without_these_asks_for_the_least(spec: dict[str, Any]) -> None:
-    """Absent and null are one."""
+    """Absent and null fields are equal."""
     (container,) = derived(a_vm(spec)).pod["spec"]["containers"]
     assert container["resources"]["requests"] == {"ephemeral-storage": "50M", "cpu": "100m"}

@@ -1,4 +1,4 @@
-"""derive: what binds the pod of a machine to nodes."""
+"""derive_virt_launcher: the fields of the pod of a VM that restrict its nodes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SELECTOR_ROWS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 
 @pytest.mark.parametrize(("spec", "selector"), SELECTOR_ROWS.values(), ids=SELECTOR_ROWS)
 def test_what_the_node_selector_asks_for(spec: dict[str, Any], selector: dict[str, str]) -> None:
-    """KubeVirt's own label, the machine's selector, and what architecture, CPU model and machine type add."""
+    """KubeVirt's own label, the VM's selector, and the labels for architecture, CPU model and machine type."""
     assert derived(a_vm(spec)).pod["spec"]["nodeSelector"] == {"kubevirt.io/schedulable": "true", **selector}
 
 
 @pytest.mark.parametrize(("status", "type_"), [({"type": "pc-q35"}, "pc-q35"), ({}, "q35"), (None, "q35")])
-def test_a_running_instance_has_its_machine_type_in_the_status(status: Any, type_: str) -> None:
-    """The status of an instance names the very machine type that it was started with."""
+def test_a_running_vmi_has_its_machine_type_in_the_status(status: Any, type_: str) -> None:
+    """The status of a VMI has the exact machine type with which it was started."""
     vmi = a_vmi({"domain": {"machine": {"type": "q35"}}}, status={"machine": status})
     keys = [key for key in derived(vmi).pod["spec"]["nodeSelector"] if key.startswith("machine-type")]
     assert keys == [f"machine-type.node.kubevirt.io/{type_}"]
@@ -69,14 +69,14 @@ AFFINITY_ROWS: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
 @pytest.mark.parametrize("cpu", [None, {"model": "host-model"}], ids=["unset", "host-model"])
 @pytest.mark.parametrize(("own", "affinity"), AFFINITY_ROWS.values(), ids=AFFINITY_ROWS)
 def test_a_host_model_cpu_keeps_away_from_obsolete_host_models(own: Any, affinity: Any, cpu: Any) -> None:
-    """The refusal is appended to every required term, or is the only one; nothing else of the affinity changes."""
+    """Each required term gets the exclusion, or it is the only term; the rest of the affinity stays."""
     vm = a_vm({"affinity": own, "domain": {"cpu": cpu}})
     assert derived(vm).pod["spec"]["affinity"] == affinity
 
 
 @pytest.mark.parametrize("model", ["host-passthrough", "Haswell"])
 def test_other_cpu_models_leave_the_affinity_as_it_is(model: str) -> None:
-    """A named model or host-passthrough adds no term, and no affinity where the machine has none."""
+    """A named model or host-passthrough adds no term, and no affinity to a VM without one."""
     domain = {"cpu": {"model": model}}
     own = terms({"matchExpressions": [ZONE]})
     assert derived(a_vm({"domain": domain, "affinity": own})).pod["spec"]["affinity"] == own
@@ -92,7 +92,7 @@ CARRIED = {
 
 @pytest.mark.parametrize("field", CARRIED)
 def test_a_field_is_carried_over_untouched(field: str) -> None:
-    """Tolerations, spread constraints and resource claims reach the pod whole; unset ones are absent."""
+    """Tolerations, spread constraints and resource claims reach the pod unchanged; unset fields stay absent."""
     value = CARRIED[field]
     assert derived(a_vm({field: value})).pod["spec"][field] == value
     assert field not in derived(a_vm({field: None})).pod["spec"]

@@ -1,69 +1,32 @@
-"""The share-manager pod that Longhorn would make of a volume, and what is said of it."""
+"""derive_share_manager: the share-manager pod that Longhorn would create for a volume, with notes and hints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from support.drivers.explaining import the_cluster
+from support.objects.deriving_share_manager import (
+    NAMESPACE,
+    PV,
+    ClusterOfObjects,
+    Object,
+    derived,
+    storage_class,
+    volume,
+)
 
-from webhook.explain.api.names import Type
 from webhook.explain.derive import share_manager
-from webhook.explain.derive.virt_launcher import Derived
-from webhook.explain.sources.cluster import Listed
-from webhook.explain.sources.described import Described
 from webhook.files.documents import BadDocument, Document
 
-NAMESPACE: Final = "longhorn-system"
-Object = dict[str, Any]
 SERVES: Final = [{"name": "share-manager", "args": ["--volume", "pvc-disk", "--data-engine", "v1"]}]
-PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
-
-
-class Shelf(Described):
-    """A cluster in which objects are looked up: by PLURAL/NAME, an object or the trouble."""
-
-    def __init__(self, objects: Mapping[str, Object | str]) -> None:
-        super().__init__(the_cluster().view, "a shelf")
-        self._objects = objects
-        self.asked: list[str] = []
-
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
-        """What stands there."""
-        key = f"{type_.plural}/{name}"
-        self.asked.append(f"{namespace}/{key}")
-        found = self._objects.get(key)
-        if isinstance(found, str):
-            return Listed(problem=found)
-        return Listed([] if found is None else [Document(key, {"apiVersion": "x", "kind": type_.kind, **found})])
-
-
-def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Document:
-    """A Volume of Longhorn's."""
-    status = {} if pv is None else {"kubernetesStatus": {"pvName": pv, "namespace": "vms", "pvcName": "disk"}}
-    value = {
-        "apiVersion": "longhorn.io/v1beta2",
-        "kind": "Volume",
-        "metadata": {"name": "pvc-disk", "namespace": NAMESPACE},
-        "spec": {"accessMode": "rwx", **spec},
-        "status": status,
-    }
-    return Document("volume/pvc-disk", value)
-
-
-def storage_class(**parameters: str) -> dict[str, Object]:
-    """The volume's class with these parameters, and what leads there."""
-    return {**PV, "storageclasses/fast": {"parameters": parameters}}
-
-
-def derived(objects: Mapping[str, Object | str], document: Document | None = None) -> Derived:
-    """What is made of the volume."""
-    return share_manager.derive(document or volume(), Shelf(objects), NAMESPACE)
 
 
 def test_the_pod_is_the_one_that_longhorn_makes() -> None:
-    """Its name, labels and place; without a class nothing says where it may run. Its container says what it serves."""
+    """Name, labels and namespace.
+
+    Without a StorageClass nothing restricts its nodes. The container names the volume.
+    """
     assert derived({}).pod == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -77,16 +40,16 @@ def test_the_pod_is_the_one_that_longhorn_makes() -> None:
 
 
 def test_the_pod_says_which_data_engine_its_volume_has() -> None:
-    """As Longhorn tells its container."""
+    """Longhorn puts the data engine into the container's arguments."""
     (container,) = derived({}, volume(dataEngine="v2")).pod["spec"]["containers"]
     assert container["args"] == ["--volume", "pvc-disk", "--data-engine", "v2"]
 
 
 def test_each_object_is_looked_up_where_it_is() -> None:
-    """Settings in Longhorn's namespace; PersistentVolume and StorageClass in none."""
-    shelf = Shelf(storage_class())
-    share_manager.derive(volume(), shelf, NAMESPACE)
-    assert shelf.asked == [
+    """Settings are in Longhorn's namespace; PersistentVolume and StorageClass are in none."""
+    cluster = ClusterOfObjects(storage_class())
+    share_manager.derive_share_manager(volume(), cluster, NAMESPACE)
+    assert cluster.asked == [
         "longhorn-system/settings/taint-toleration",
         "longhorn-system/settings/system-managed-components-node-selector",
         "/persistentvolumes/pv-disk",
@@ -95,7 +58,7 @@ def test_each_object_is_looked_up_where_it_is() -> None:
 
 
 def toleration(key: str, operator: str, value: str, effect: str) -> Object:
-    """A toleration, whole."""
+    """A toleration with all fields."""
     return {"key": key, "operator": operator, "value": value, "effect": effect}
 
 
@@ -113,7 +76,7 @@ TOLERATION_ROWS: dict[str, tuple[str, list[Object]]] = {
 
 @pytest.mark.parametrize(("text", "expected"), TOLERATION_ROWS.values(), ids=TOLERATION_ROWS)
 def test_tolerations_are_read_as_longhorn_reads_them(text: str, expected: list[Object]) -> None:
-    """Of the StorageClass and of Longhorn's own setting alike."""
+    """The form is the same in the StorageClass and in Longhorn's setting."""
     assert derived(storage_class(shareManagerTolerations=text)).pod["spec"]["tolerations"] == expected
     assert derived({"settings/taint-toleration": {"value": text}}).pod["spec"]["tolerations"] == expected
 
@@ -128,14 +91,14 @@ SELECTOR_ROWS: dict[str, tuple[str, dict[str, str]]] = {
 
 @pytest.mark.parametrize(("text", "expected"), SELECTOR_ROWS.values(), ids=SELECTOR_ROWS)
 def test_node_selectors_are_read_as_longhorn_reads_them(text: str, expected: dict[str, str]) -> None:
-    """Of the StorageClass and of Longhorn's own setting alike."""
+    """The form is the same in the StorageClass and in Longhorn's setting."""
     setting = "settings/system-managed-components-node-selector"
     assert derived(storage_class(shareManagerNodeSelector=text)).pod["spec"]["nodeSelector"] == expected
     assert derived({setting: {"value": text}}).pod["spec"]["nodeSelector"] == expected
 
 
 def test_the_class_comes_after_the_settings() -> None:
-    """Tolerations add up; of a label that both select by, the class's value counts."""
+    """Tolerations add up. If both select by one label, the value of the StorageClass counts."""
     found = derived(
         storage_class(shareManagerTolerations="b:NoSchedule", shareManagerNodeSelector="k:class")
         | {
@@ -148,7 +111,7 @@ def test_the_class_comes_after_the_settings() -> None:
 
 
 def test_all_topologies_are_one_term() -> None:
-    """Longhorn ANDs what Kubernetes means to be ORed; so does the pod that is judged."""
+    """Longhorn puts all topologies into one term, although Kubernetes means them as alternatives."""
     zone, rack = {"key": "zone", "values": ["a", "b"]}, {"key": "rack", "values": ["7"]}
     topologies = [{"matchLabelExpressions": [zone]}, {"matchLabelExpressions": [rack]}]
     found = derived({**PV, "storageclasses/fast": {"allowedTopologies": topologies}}).pod["spec"]["affinity"]
@@ -179,41 +142,41 @@ NOTE_ROWS: dict[str, tuple[dict[str, Object | str], str]] = {
         {**PV, "storageclasses/fast": "403 Forbidden: no"},
         "not derived: what StorageClass fast adds (topology, node selector, tolerations): 403 Forbidden: no",
     ),
-    "a class that is gone": (PV, "StorageClass fast is not there, so Longhorn does without it"),
+    "a class that is gone": (PV, "StorageClass fast does not exist, so Longhorn does without it"),
     "a toleration that is none": (
         storage_class(shareManagerTolerations="nfs"),
         (
             "shareManagerTolerations of its StorageClass can't be read (got 'nfs', expected key=value:effect or "
-            "key:effect), so Longhorn does without it"
+            "key:effect), so Longhorn ignores it"
         ),
     ),
     "an effect that is none": (
         storage_class(shareManagerTolerations="nfs:Never"),
         (
             "shareManagerTolerations of its StorageClass can't be read (got 'nfs:Never', expected key=value:effect or "
-            "key:effect), so Longhorn does without it"
+            "key:effect), so Longhorn ignores it"
         ),
     ),
     "a selector that is none": (
         storage_class(shareManagerNodeSelector="a:b;a=b"),
         (
             "shareManagerNodeSelector of its StorageClass can't be read (got 'a=b', expected key:value), so Longhorn "
-            "does without it"
+            "ignores it"
         ),
     ),
     "a selector with two colons": (
         storage_class(shareManagerNodeSelector="a:b:c"),
         (
             "shareManagerNodeSelector of its StorageClass can't be read (got 'a:b:c', expected key:value), so Longhorn "
-            "does without it"
+            "ignores it"
         ),
     ),
 }
 
 
 @pytest.mark.parametrize(("objects", "note"), NOTE_ROWS.values(), ids=NOTE_ROWS)
-def test_what_could_not_be_had_is_noted(objects: dict[str, Object | str], note: str) -> None:
-    """With the permission that is missing, or the text that Longhorn does not take either; nothing of it counts."""
+def test_what_could_not_be_read_is_noted(objects: dict[str, Object | str], note: str) -> None:
+    """The note has the missing permission, or the text that Longhorn can't read either; nothing is derived from it."""
     found = derived(objects)
     assert found.notes[1:] == [note]
     assert found.pod["spec"] == {"nodeSelector": {}, "tolerations": [], "containers": SERVES}
@@ -221,10 +184,13 @@ def test_what_could_not_be_had_is_noted(objects: dict[str, Object | str], note: 
 
 HINT_ROWS: dict[str, tuple[Document, list[str]]] = {
     "a shared volume": (volume(), []),
-    "ReadWriteOnce": (volume(accessMode="rwo"), ["the volume is rwo, not rwx: Longhorn makes no share-manager for it"]),
+    "ReadWriteOnce": (
+        volume(accessMode="rwo"),
+        ["the volume's access mode is rwo, not rwx: Longhorn makes no share-manager for it"],
+    ),
     "no mode": (
         volume(accessMode=None),
-        ["the volume is of no access mode, not rwx: Longhorn makes no share-manager for it"],
+        ["the volume's access mode is not set, not rwx: Longhorn makes no share-manager for it"],
     ),
     "migratable": (
         volume(migratable=True),
@@ -232,30 +198,30 @@ HINT_ROWS: dict[str, tuple[Document, list[str]]] = {
     ),
     "no PersistentVolume": (
         volume(pv=None),
-        ["the volume has no PersistentVolume: Longhorn makes no share-manager pod before it has one"],
+        ["the volume has no PersistentVolume: Longhorn makes no share-manager pod before that exists"],
     ),
 }
 
 
 @pytest.mark.parametrize(("document", "hints"), HINT_ROWS.values(), ids=HINT_ROWS)
 def test_a_volume_that_gets_no_share_manager_has_a_hint(document: Document, hints: list[str]) -> None:
-    """The decision is told all the same, and so is that nobody will ask for it."""
+    """The decision is still shown, with a hint that Longhorn will not create this pod."""
     assert derived({}, document).hints == hints
 
 
 def test_a_class_without_a_name_is_none() -> None:
-    """A PersistentVolume by hand has no class, and one that is not there none either."""
+    """A PersistentVolume that a user wrote can have no StorageClass, and a missing PersistentVolume has none."""
     assert len(derived({"persistentvolumes/pv-disk": {"spec": {}}}).notes) == 1
     assert len(derived({}).notes) == 1
 
 
 def test_a_field_of_the_wrong_type_is_refused() -> None:
-    """By its name, as of any object."""
+    """The error names the field."""
     with pytest.raises(BadDocument, match=r"volume/pvc-disk: Volume: spec\.accessMode: Expected `str \| null`"):
         derived({}, volume(accessMode=7))
 
 
 def test_files_have_no_such_objects() -> None:
-    """A cluster in files holds what core reads; what a pod is derived from is noted as not known."""
-    found = share_manager.derive(volume(), the_cluster(), NAMESPACE)
-    assert found.notes[-1].endswith("cluster.yaml is not looked through for a PersistentVolume")
+    """A cluster in files has only objects that core reads; a note says that the others are missing."""
+    found = share_manager.derive_share_manager(volume(), the_cluster(), NAMESPACE)
+    assert found.notes[-1].endswith("explain reads no PersistentVolume from cluster.yaml")

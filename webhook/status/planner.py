@@ -1,6 +1,6 @@
-"""status --plan: what a plan takes is read for each VM that is apart or stuck, and the plan is printed.
+"""status --plan: read what a plan needs for each VM that is apart or stuck, and make YAML of the plan.
 
-Standard output is YAML documents and comments, for `kubectl create -f -`; what else is said goes to standard error.
+The YAML has documents and comments, and is for `kubectl create -f -`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeLoad
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, NeedObjects
-from webhook.explain.created import as_created
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
@@ -30,73 +30,76 @@ from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.status import plan
-from webhook.status.plan import Machine, Room, Step
+from webhook.status.plan import Step, TargetNode, VMDetails
 from webhook.terminal import to_yaml
 
-_AT_ONCE: Final = 16
-_KUBEVIRTS: Final = "/apis/kubevirt.io/v1/kubevirts"
+_READS_AT_ONCE: Final = 16
+_KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
-_LEAST: Final = (1, 5)  # KubeVirt whose migrations have addedNodeSelector; an older one would drop it and go anywhere
+_FIRST_WITH_ADDED_NODE_SELECTOR: Final = (
+    1,
+    5,
+)  # KubeVirt whose migrations have addedNodeSelector; an older one would drop it and go anywhere
 
 
 class Planner:
-    """Reads at one API server; `known` has the VMs' claims and volumes."""
+    """Makes the steps of a plan. It reads at one API server; `known` has the claims and volumes of the VMs."""
 
     def __init__(self, api: Api, known: ClusterView, longhorn_namespace: str) -> None:
         self._api = api
         self._known = known
         self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
-        self._views: dict[tuple[str, ...], CallView] = {}  # of the nodes that were read for a target
-        self._rooms: dict[str, Room] = {}
-        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._views: dict[tuple[str, ...], CallView] = {}  # by the names of the target nodes
+        self._target_nodes: dict[str, TargetNode] = {}
+        self._slots = asyncio.Semaphore(_READS_AT_ONCE)
 
     async def steps(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
-        """One for each VM that is apart or stuck; and KubeVirt's version, empty where it is not known."""
+        """Return a step for each of these rows; and the version of KubeVirt, empty if it could not be read."""
         version = await self._version()
         found = _VERSION.match(version)
         old = f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first" if found and _is_old(found) else ""
-        machines = await asyncio.gather(*(self._read(row, old) for row in rows))
-        # One after the other: who comes first gets the room that is left.
-        return [await self._step(row, machine) for row, machine in zip(rows, machines, strict=True)], version
+        vms = await asyncio.gather(*(self._read(row, old) for row in rows))
+        # One after the other: a migration takes resources of its target node from the later ones.
+        return [await self._step(row, vm) for row, vm in zip(rows, vms, strict=True)], version
 
-    async def _step(self, row: VMStatus, machine: Machine) -> Step:
+    async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
         places = plan.targets(row)
-        there = await self._room(places[0]) if len(places) == 1 else None
+        target = await self._target_node(places[0]) if len(places) == 1 else None
         view = self._views.get(places) or self._store.view()
-        while isinstance(step := plan.step(row, machine, self._known, view, there), NeedObjects):
+        while isinstance(step := plan.step(row, vm, self._known, view, target), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
             view = self._views[places] = await self._store.read(view, step.refs, deadline)
         return step
 
-    async def _read(self, row: VMStatus, old: str) -> Machine:
+    async def _read(self, row: VMStatus, old: str) -> VMDetails:
         async with self._slots:
-            return await self._machine(row, old)
+            return await self._read_vm(row, old)
 
-    async def _machine(self, row: VMStatus, old: str) -> Machine:
+    async def _read_vm(self, row: VMStatus, old: str) -> VMDetails:
         within = reader.within(row.namespace)
-        instance, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
-        notes = [f"whether it can be migrated was not read: {problem}"] if problem else []
-        pod, pod_trouble = await self._get(f"/api/v1/{within}/pods/{row.pod}")
-        owner = _owner(instance)
-        machine: Mapping[str, Any] = {}
+        vmi, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
+        notes = [f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else []
+        pod, pod_problem = await self._get(f"/api/v1/{within}/pods/{row.pod}")
+        owner = _owner(vmi)
+        vm: Mapping[str, Any] = {}
         if owner:
-            machine, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
-        return Machine(
-            pod=_pod(pod, instance) if pod else None,
-            problem=f"pod {row.pod} was not read: {pod_trouble}" if pod_trouble else "",
+            vm, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
+        return VMDetails(
+            pod=_pod(pod, vmi) if pod else None,
+            problem=f"pod {row.pod} could not be read: {pod_problem}" if pod_problem else "",
             owner=owner,
-            run_strategy=restart.run_strategy(machine.get("spec") or {}) if machine else None,
-            unmigratable=old or _unmigratable(instance),
+            run_strategy=restart.run_strategy(vm.get("spec") or {}) if vm else None,
+            unmigratable=old or _unmigratable(vmi),
             notes=notes,
         )
 
-    async def _room(self, node: str) -> Room:
-        """What is left on a node: read once for all that might go there."""
-        if node not in self._rooms:
-            self._rooms[node] = await self._read_room(node)
-        return self._rooms[node]
+    async def _target_node(self, node: str) -> TargetNode:
+        """The target node, read once for all VMs whose share-managers are on it."""
+        if node not in self._target_nodes:
+            self._target_nodes[node] = await self._read_target_node(node)
+        return self._target_nodes[node]
 
-    async def _read_room(self, node: str) -> Room:
+    async def _read_target_node(self, node: str) -> TargetNode:
         load = NodeLoad()
         try:
             found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
@@ -106,10 +109,10 @@ class Planner:
                 msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None)
             )
         except (ApiError, msgspec.ValidationError) as error:
-            return Room({}, load, str(error))
+            return TargetNode({}, load, str(error))
         for pod in pods:
             load.add(usage(pod.spec, pod.status))
-        return Room(has, load)
+        return TargetNode(has, load)
 
     async def _get(self, path: str) -> tuple[Mapping[str, Any], str]:
         try:
@@ -118,15 +121,15 @@ class Planner:
             return {}, str(problem)
 
     async def _version(self) -> str:
-        found, _ = await self._get(_KUBEVIRTS)
+        found, _ = await self._get(_KUBEVIRT_PATH)
         items: list[Any] = found.get("items") or []
         versions = [(item.get("status") or {}).get("observedKubeVirtVersion") for item in items]
         return next((str(version) for version in versions if version), "")
 
 
-def render(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
-    """The plan as YAML."""
-    needs = f"this is {version}" if version else "its version was not read"
+def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
+    """Return the plan as YAML. `origin`: the cluster in words; `at`: the time of the rows; `version`: of KubeVirt."""
+    needs = f"this is {version}" if version else "its version could not be read"
     parts = [f"# {origin} at {at}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
     for step in steps:
         boundary = "---\n" if step.migration else "\n"
@@ -135,8 +138,8 @@ def render(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
     return "".join(parts)
 
 
-def summary(steps: Sequence[Step]) -> str:
-    """How many of what."""
+def plan_summary(steps: Sequence[Step]) -> str:
+    """Return how many VMs are apart, how many are stuck, and how many of them a migration brings together."""
     if not steps:
         return "nothing to do: no VM is apart or stuck"
     migrations = sum(step.migration is not None for step in steps)
@@ -146,30 +149,31 @@ def summary(steps: Sequence[Step]) -> str:
 
 
 def _is_old(version: re.Match[str]) -> bool:
-    return tuple(map(int, version.groups())) < _LEAST
+    return tuple(map(int, version.groups())) < _FIRST_WITH_ADDED_NODE_SELECTOR
 
 
-def _pod(value: Mapping[str, Any], instance: Mapping[str, Any]) -> Pod:
-    """As it was created: a migration's target pod has none of what we and the scheduler have written since.
+def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
+    """The pod as it was at its creation, which is what KubeVirt makes the target pod of a migration from.
 
-    Nor what an earlier migration added to its node selector, such as one of ours: the next starts from the VM itself.
+    It has no node, nothing that the webhook wrote, and no node selector that an earlier migration added.
     """
-    pod = msgspec.convert(as_created(dict(value)), Pod)
-    own = (instance.get("spec") or {}).get("nodeSelector") or {}
+    pod, _ = without_applied_patch(msgspec.convert(value, Pod))
+    pod = replace(pod, spec=replace(pod.spec, node_name=None))
+    own = (vmi.get("spec") or {}).get("nodeSelector") or {}
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or plan.HOSTNAME in own:
         return pod
     left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != plan.HOSTNAME}
     return replace(pod, spec=replace(pod.spec, node_selector=left))
 
 
-def _owner(instance: Mapping[str, Any]) -> str | None:
-    owners = (instance.get("metadata") or {}).get("ownerReferences") or []
+def _owner(vmi: Mapping[str, Any]) -> str | None:
+    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
     return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
 
 
-def _unmigratable(instance: Mapping[str, Any]) -> str:
-    """The condition LiveMigratable, which virt-handler posts."""
-    for condition in (instance.get("status") or {}).get("conditions") or []:
+def _unmigratable(vmi: Mapping[str, Any]) -> str:
+    """Why KubeVirt can't migrate the VM, by the condition LiveMigratable that virt-handler sets; empty if it can."""
+    for condition in (vmi.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "LiveMigratable" and condition.get("status") == "False":
             return f"KubeVirt can't migrate it: {condition.get('reason')}: {condition.get('message')}"
     return ""

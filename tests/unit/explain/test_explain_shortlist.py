@@ -1,4 +1,4 @@
-"""explain on a large cluster: the short list of a share-manager pod; and the VM that such a pod will follow."""
+"""explain on a large cluster: the short list of a share-manager pod; and a VM whose share-manager pod comes later."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ZONE = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "valu
 
 
 def large(count: int = 120) -> list[dict[str, Any]]:
-    """The cold start on a cluster of so many nodes more."""
+    """The cold start on a cluster with this number of further nodes."""
     return [*cold_start.cluster(), *cold_start.nodes(*(f"more-{index:03}" for index in range(count)))]
 
 
@@ -34,13 +34,13 @@ OWN_ROWS: dict[str, tuple[dict[str, Any] | None, int]] = {
 
 @pytest.mark.parametrize(("own", "left_out"), OWN_ROWS.values(), ids=OWN_ROWS)
 def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, Any] | None, left_out: int) -> None:
-    """A screen shows its size and its first terms; a script gets every name."""
+    """Text shows the size of the short list and its first terms; JSON has every name."""
     pod = created(affinity=own) if own else created()
     found, text = explained(pod, large()), explain(pod, large()).out
     shortlist = found["shortlist"]
     assert (shortlist[0], len(set(shortlist))) == ("node-b", len(shortlist))
     assert (
-        f"  Short list:  any of {len(shortlist)} nodes, so that the scheduler looks at each (-o json names them;"
+        f"  Short list:  any of {len(shortlist)} nodes, so that kube-scheduler scores each of them (-o json lists them;"
         in text
     )
     terms = found["affinity"]["after"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
@@ -49,34 +49,37 @@ def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, An
     assert len(text.splitlines()) < 100
 
 
-def test_a_wish_that_is_repeated_is_shown_once() -> None:
-    """Beside Longhorn's preference against a node ours is written several times: that is counted, too."""
+def test_a_repeated_preference_is_shown_once() -> None:
+    """Beside Longhorn's preference against a node, the webhook writes several copies; the text counts them."""
     field = {"key": "metadata.name", "operator": "NotIn", "values": ["node-a"]}
-    shuns = {"weight": 100, "preference": {"matchFields": [field]}}
-    pod = created(affinity={"nodeAffinity": {PREFERRED: [shuns]}})
+    avoids_node = {"weight": 100, "preference": {"matchFields": [field]}}
+    pod = created(affinity={"nodeAffinity": {PREFERRED: [avoids_node]}})
     found, text = explained(pod, cold_start.cluster()), explain(pod, cold_start.cluster()).out
-    wishes = found["affinity"]["after"]["nodeAffinity"][PREFERRED]
-    assert len(wishes) > 2
+    preferences = found["affinity"]["after"]["nodeAffinity"][PREFERRED]
+    assert len(preferences) > 2
     assert text.count("+    - weight: 100\n") == 1
-    assert f"\n  and {len(wishes) - 2} more preferences that repeat these: " in text
+    assert (
+        f"\n  and {len(preferences) - 2} more copies of these preferences, so that they outweigh the pod's own ones"
+        in text
+    )
 
 
 def test_a_pod_that_repeats_itself_is_shown_whole() -> None:
-    """What the pod brought along is not ours to leave out."""
+    """The terms that the pod had before are shown completely."""
     own = builders.node_affinity(preferred={"node-a": 7})["nodeAffinity"][PREFERRED] * 2
     text = explain(created(affinity={"nodeAffinity": {PREFERRED: own}}), cold_start.cluster()).out
     assert text.count("     - weight: 7\n") == 2
 
 
 def test_a_small_cluster_has_no_short_list() -> None:
-    """Every node is looked at anyway, so the pod may run on any."""
+    """kube-scheduler scores every node of a small cluster."""
     assert explained(created(), cold_start.cluster())["shortlist"] == []
     assert "Short list" not in explain(created(), cold_start.cluster()).out
 
 
 @pytest.mark.parametrize("own", [affinity for affinity, _ in OWN_ROWS.values()], ids=OWN_ROWS)
 def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
-    """A share-manager pod that runs is judged as Longhorn made it, without what the webhook wrote since."""
+    """A running share-manager pod is explained as Longhorn created it, without what the webhook wrote."""
     pod = created(affinity=own) if own else created()
     found = explained(pod, large())
     placed = jsonpatch.JsonPatch(found["patch"]).apply(pod)
@@ -85,12 +88,12 @@ def test_a_short_list_is_taken_out_again(own: dict[str, Any] | None) -> None:
 
 
 def test_a_vm_whose_share_manager_is_stopped_is_followed_by_it() -> None:
-    """The VM starts anywhere, and is told that its share-manager's pod comes after it."""
+    """The VM starts on any node, and the text says that its share-manager pod comes later."""
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": cold_start.cluster()})
     assert explained_in(a_pod("disk"), cluster=objects)["followers"] == ["pvc-disk"]
     text = run(json.dumps(a_pod("disk")), cluster=objects).out
-    told = "the share-manager pod of pvc-disk is made once this pod has its node, and is steered to it"
-    assert f"  Afterwards:  {told}\n" in text
+    sentence = "when this pod has a node, the webhook steers the share-manager pod of pvc-disk to it"
+    assert f"  Afterwards:  {sentence}\n" in text
 
 
 NOT_FOLLOWED: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
@@ -103,16 +106,16 @@ NOT_FOLLOWED: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize(("pod", "more"), NOT_FOLLOWED.values(), ids=NOT_FOLLOWED)
-def test_any_other_vm_is_not_told_so(pod: dict[str, Any], more: list[dict[str, Any]]) -> None:
-    """Only what is true of its claims is said."""
+def test_other_vms_have_no_followers(pod: dict[str, Any], more: list[dict[str, Any]]) -> None:
+    """Only a VM with such claims has followers."""
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*cold_start.cluster(), *more]})
     assert explained_in(pod, cluster=objects)["followers"] == []
     assert "Afterwards" not in run(json.dumps(pod), cluster=objects).out
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Running"])
-def test_a_share_manager_pod_that_is_over_is_made_anew(phase: str) -> None:
-    """It has failed, or is being deleted: the next one follows the VM."""
+def test_a_finished_share_manager_pod_is_created_again(phase: str) -> None:
+    """It has failed or is being deleted: Longhorn creates the next one after the VM has a node."""
     over = builders.share_manager_pod("pvc-disk", phase=phase, deleting=phase == "Running", nodeName="node-a")
     objects = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*cold_start.cluster(), over]})
     assert explained_in(a_pod("disk"), cluster=objects)["followers"] == ["pvc-disk"]

@@ -1,7 +1,7 @@
-"""Live: the rows of a live cluster, as whoever holds the kubeconfig may see it; read once, or followed.
+"""LiveRows: the rows of a live cluster, with the permissions of the user's kubeconfig; read once, or watched.
 
-Only here does status meet asyncio. Invariant: nothing is written, and what may not be read is said, in the API server's
-words: they name the permission.
+Invariant: nothing is written to the cluster. For objects that the user may not read, `problems` has the API server's
+message, which names the missing permission.
 """
 
 from __future__ import annotations
@@ -29,49 +29,50 @@ from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.reader import ANSWER_SECONDS, reach
+from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
 from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.status.plan import Step
-from webhook.status.planning import Planner
+from webhook.status.planner import Planner
 
-_PASS_SECONDS: Final = 1.0  # between two looks at the caches, of which a look costs 6 us a VM
-_AGE_SECONDS: Final = 10.0  # after that what is shown is shown anew: the ages have gone on
-_LOOK_SECONDS: Final = 0.05
-_TRIES: Final = 3  # of one page
-_LAUNCHERS_A_PAGE: Final = 200  # 20 KB each: 4 MB
-_NOT_WORTH_WAITING: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
+_REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
+_AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because it shows ages
+_POLL_SECONDS: Final = 0.05
+_TRIES: Final = 3  # for one page of a list
+_PODS_A_PAGE: Final = 200  # 20 KB a pod: 4 MB a page
+_PERMANENT_CAUSES: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
 
 Show = Callable[[VMStatuses, Changes], None]
 
 
 class NotReadable(UserError):
-    """Not even the VMs' pods can be read: there is nothing to show."""
+    """The pods of the VMs can't be read, so there is nothing to show."""
 
 
 @contextmanager
 def connect(
     kubeconfig: Kubeconfig, *, longhorn_namespace: str, namespace: str | None, everywhere: bool
-) -> Iterator[Live]:
-    """The live cluster, for as long as the block lasts.
+) -> Iterator[LiveRows]:
+    """The rows of a live cluster, until the block ends.
 
     Args:
-        kubeconfig: which cluster, as whom.
+        kubeconfig: the file and its context.
         longhorn_namespace: of Longhorn's objects.
-        namespace: of the VMs; without it the context's.
-        everywhere: VMs of all namespaces instead.
+        namespace: of the VMs; None for the namespace of the context.
+        everywhere: whether to show the VMs of all namespaces instead.
 
     Raises:
-        UserError: as webhook.explain.sources.live.reach.
+        UserError: as `webhook.kube.reader.connect_for_terminal`.
     """
-    logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
-    with reach(kubeconfig) as (runner, api, origin):
+    # A warning of a cache becomes a problem of the report.
+    logging.getLogger("webhook").addHandler(logging.NullHandler())
+    with connect_for_terminal(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
-        yield Live(runner, api, origin, longhorn_namespace, within)
+        yield LiveRows(runner, api, origin, longhorn_namespace, within)
 
 
-class Live:
-    """The rows behind one Api. `namespace` is empty for all."""
+class LiveRows:
+    """The rows of a live cluster behind one API client. `namespace` is empty for all namespaces."""
 
     def __init__(self, runner: asyncio.Runner, api: Api, origin: str, longhorn_namespace: str, namespace: str) -> None:
         self.origin = origin
@@ -81,13 +82,13 @@ class Live:
         self._longhorn_namespace = longhorn_namespace
 
     def once(self) -> tuple[VMStatuses, tuple[str, ...]]:
-        """All rows as they are now, and what could not be read for them.
+        """Return all current rows, and a sentence for each kind of objects that could not be read.
 
         Raises:
-            NotReadable: there is nothing to tell.
+            NotReadable: the pods of the VMs can't be read.
         """
         fleet = VMStatusTracker(self._store(streams=False).caches, self._policy, once=True)
-        gc.disable()  # all that is made now stays: a collection would only walk it
+        gc.disable()  # all objects that are made here stay: a collection would find none to free
         try:
             self._run(self._read(fleet))
         finally:
@@ -95,7 +96,7 @@ class Live:
         return fleet.snapshot, self._known.unsynced()
 
     async def _read(self, fleet: VMStatusTracker) -> None:
-        """Nothing is returned: asyncio.Runner's signal handler makes a repr of whatever is."""
+        """Return None: asyncio.Runner's signal handler would make a repr of a result."""
         async with asyncio.TaskGroup() as group:
             for cache in self._caches.values():
                 group.create_task(_list(self._api, cache))
@@ -103,14 +104,14 @@ class Live:
         await fleet.refresh()
 
     def plan(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
-        """What would bring these together, which `once` has read; and KubeVirt's version."""
+        """Return a step for each of these rows, which `once` has read; and the version of KubeVirt."""
         return self._run(Planner(self._api, self._known, self._longhorn_namespace).steps(rows))
 
     def watch(self, show: Show) -> None:
-        """Show all rows, and again whenever one has changed or the ages have gone on. Ends with KeyboardInterrupt.
+        """Call `show` with all rows, and again after each change and every 10 s. Ends with KeyboardInterrupt.
 
         Raises:
-            NotReadable: there is nothing to tell.
+            NotReadable: the pods of the VMs can't be read.
         """
         self._run(self._watch(show))
 
@@ -120,7 +121,7 @@ class Live:
         async with _meanwhile(store.run()):
             await _listed(store)
             self._check()
-            async with _meanwhile(fleet.run(_PASS_SECONDS)):
+            async with _meanwhile(fleet.run(_REFRESH_SECONDS)):
                 version = 0
                 while True:
                     with suppress(TimeoutError):
@@ -130,7 +131,7 @@ class Live:
 
     @property
     def _policy(self) -> Policy:
-        """The cluster's own mode is not known here: what asks for it counts as asking for the default."""
+        """The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default."""
         return Policy(longhorn_namespace=self._longhorn_namespace)
 
     def _store(self, *, streams: bool) -> ClusterCache:
@@ -150,7 +151,7 @@ class Live:
 
 
 def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
-    """What a row is made of, of one namespace or all: no other pods than VMs', nothing of their room, and no nodes."""
+    """The kinds that a row needs, in one namespace or all: of pods only those of VMs; no nodes."""
     for resource in resources(longhorn_namespace, WatchedPods.VIRT_LAUNCHER):
         if resource.kind is Kind.PERSISTENT_VOLUME_CLAIM:
             yield replace(resource, namespace=namespace)
@@ -164,13 +165,13 @@ def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
                 transform=virt_launchers.transform,
                 to_object=virt_launchers.to_object,
                 index=None,
-                page_objects=_LAUNCHERS_A_PAGE,
+                page_objects=_PODS_A_PAGE,
             )
 
 
 async def _list(api: Api, cache: ListWatch) -> None:
-    """List it once, by pages; what keeps it from being whole stays as its problem."""
-    while not cache.synced and not _is_lost(cache):
+    """List the objects of a cache once, page by page. If a page fails, the cache has a problem."""
+    while not cache.synced and not _has_failed(cache):
         step = cache.next(_now())
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
@@ -185,21 +186,21 @@ async def _list(api: Api, cache: ListWatch) -> None:
         cache.ended(_now())
 
 
-def _is_lost(cache: ListWatch) -> bool:
-    return cache.causes.total() >= _TRIES or any(cache.causes[cause] for cause in _NOT_WORTH_WAITING)
+def _has_failed(cache: ListWatch) -> bool:
+    return cache.causes.total() >= _TRIES or any(cache.causes[cause] for cause in _PERMANENT_CAUSES)
 
 
 async def _listed(store: ClusterCache) -> None:
-    """Wait until each cache is whole, or is not worth waiting for."""
+    """Wait until each cache has synced or failed, for 20 s at most."""
     with suppress(TimeoutError):
         async with asyncio.timeout(ANSWER_SECONDS):
-            while not all(cache.synced or _is_lost(cache) for cache in store.caches.values()):  # noqa: ASYNC110 - no event
-                await asyncio.sleep(_LOOK_SECONDS)
+            while not all(cache.synced or _has_failed(cache) for cache in store.caches.values()):  # noqa: ASYNC110 - no event
+                await asyncio.sleep(_POLL_SECONDS)
 
 
 @asynccontextmanager
 async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Have this done for as long as the block lasts; what the block raises is raised as it is."""
+    """Run `work` until the block ends. An exception of the block is raised unchanged."""
     task = asyncio.create_task(work)
     try:
         yield

@@ -1,8 +1,8 @@
-"""Live: the cluster as it is now, as whoever holds the kubeconfig may see it; a Cluster.
+"""LiveReader: the current state of a live cluster, with the permissions of the user's kubeconfig.
 
-Each question is a read or a list at the API server; nothing is watched. Only here does explain meet asyncio: every
-method runs the event loop until it has its answer. Invariant: an API server that can't be reached is a NoCluster, and
-what it refuses later is the `problem` of that answer.
+Each method reads or lists objects at the API server; nothing is watched. This is the only module of explain that uses
+asyncio: each method runs the event loop until it has its answer. Invariant: an API server that can't be reached raises
+NoCluster; an object or list that it refuses later becomes the `problem` of one answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
-from webhook.explain.sources.cluster import Listed
+from webhook.explain.sources.cluster_reader import Listed
 from webhook.explain.sources.live_view import Listings, LiveView
 from webhook.files.documents import Document
 from webhook.kube import reader
@@ -37,33 +37,33 @@ from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
-from webhook.kube.reader import reach
+from webhook.kube.reader import connect_for_terminal
 from webhook.kube.records.pods import REPLICA_LABELS
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _COUNTED: Final = ",".join(f"status.phase!={phase}" for phase in _FINISHED)
 _CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
-_CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller's own way from an instance to its pods
+_CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller finds the pods of a VMI by this label
 
 
 class NotFound(UserError):
-    """An object that was asked for by name, and can't be had."""
+    """An object that the user named does not exist or can't be read."""
 
 
 @contextmanager
 def connect(
     kubeconfig: Kubeconfig, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
-) -> Iterator[Live]:
-    """The live cluster, for as long as the block lasts; without `headroom` its room is not asked about.
+) -> Iterator[LiveReader]:
+    """The live cluster, until the block ends. If `headroom` is None, no pods are listed.
 
-    Raises as `reach` does.
+    Raises as `connect_for_terminal` does.
     """
-    with reach(kubeconfig) as (runner, api, origin):
-        yield Live(runner, api, origin, longhorn_namespace, headroom)
+    with connect_for_terminal(kubeconfig) as (runner, api, origin):
+        yield LiveReader(runner, api, origin, longhorn_namespace, headroom)
 
 
-class Live:
-    """The cluster behind one Api."""
+class LiveReader:
+    """A live cluster behind one API client; a ClusterReader."""
 
     def __init__(
         self,
@@ -86,14 +86,14 @@ class Live:
 
     @property
     def view(self) -> ClusterView:
-        """What was read so far."""
+        """The objects that were read so far."""
         return self._view()
 
     def _view(self) -> LiveView:
         return LiveView(self._store.caches, self._reads, self._listings)
 
     def read(self, refs: Sequence[Ref]) -> None:
-        """GET each of them."""
+        """GET each of these objects."""
         self._reads = self._run(self._read(refs)).reads
 
     async def _read(self, refs: Sequence[Ref]) -> CallView:
@@ -101,7 +101,7 @@ class Live:
         return await self._store.read(self._view(), refs, deadline)
 
     def node_names(self) -> Listed[str]:
-        """Every node, by name, where both kinds of node may be listed. Asked once."""
+        """Return the names of all nodes, sorted. The user must be allowed to list both kinds of nodes."""
         if self._nodes is None:
             self._nodes = self._run(self._list_nodes())
         return self._nodes
@@ -114,14 +114,14 @@ class Live:
         absent: dict[Ref, LiveRead] = {
             ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", ref.name)): LiveRead(NoObject.NOT_FOUND) for ref in nodes
         }
-        # What was read one by one was decided upon, and stays.
+        # Objects that were read one by one stay: a decision rests on them.
         self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
         all_names = sorted(ref.name for ref in nodes)
         self._listings = replace(self._listings, nodes=all_names, longhorn_nodes=bool(longhorn_nodes))
         return Listed(all_names)
 
     async def _all_nodes(self) -> dict[Ref, LiveRead]:
-        """Every node, with what it has: of that a cache keeps a sum."""
+        """All nodes with all their fields. The transform of the cache would drop some."""
         items = await reader.get_all(self._api, self._store.caches[Kind.NODE].resource.collection, Decoders(Node))
         return {ObjectRef(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
 
@@ -136,8 +136,8 @@ class Live:
             )
         return found
 
-    def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
-        """List the pods and what nodes can attach, once; where that is refused, room is not known, and why."""
+    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
+        """List the pods and the CSINodes once. If the API server refuses, the snapshot is a sentence that says why."""
         if needed and self._listings.snapshot is None and self._headroom is not None:
             snapshot = self.node_names().problem or self._run(self._count(self._headroom))
             self._listings = replace(self._listings, snapshot=snapshot)
@@ -155,8 +155,8 @@ class Live:
         replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
         return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
 
-    def know_volume(self, volume: str) -> Sequence[str]:
-        """Look for its PersistentVolume by two names, and list the VMs' pods of the namespace that its claim is in."""
+    def prepare_volume(self, volume: str) -> Sequence[str]:
+        """Read the PersistentVolume of the volume, and list the VMs' pods in the namespace of its claim."""
         self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
         claims = self.view.volume_claims(volume)
         notes: list[str] = []
@@ -164,34 +164,34 @@ class Live:
             notes += self._find_other(volume)
             claims = self.view.volume_claims(volume)
         if not isinstance(claims, NoObject):
-            for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.launchers)):
-                notes += self._run(self._list_launchers(namespace))
+            for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.virt_launchers)):
+                notes += self._run(self._list_virt_launchers(namespace))
         return notes
 
     def _find_other(self, volume: str) -> list[str]:
-        """The PersistentVolume of another name, as a restored volume has; Longhorn notes it in its Volume."""
+        """Read a PersistentVolume with another name, as restored volumes have; Longhorn's Volume has that name."""
         listed = self.lookup(names.VOLUME, volume, self._longhorn_namespace)
         if listed.problem:
-            return [f"a PersistentVolume that is not called {volume} is not looked for: {listed.problem}"]
+            return [f"a PersistentVolume with another name than {volume} could not be looked for: {listed.problem}"]
         other = listed.items[0].read(Volume).persistent_volume if listed.items else ""
         if other:
             self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", other))])
             self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
         return []
 
-    async def _list_launchers(self, namespace: str) -> list[str]:
+    async def _list_virt_launchers(self, namespace: str) -> list[str]:
         resource = replace(self._store.caches[Kind.VIRT_LAUNCHER_POD].resource, namespace=namespace)
-        selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the cache may hold pods of all kinds
+        selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the resource can select all pods
         try:
             items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)
         except ApiError as problem:
-            return [f"VMs in namespace {namespace} are known by attachment tickets alone: {problem}"]
+            return [f"the VMs in namespace {namespace} are known only from attachment tickets: {problem}"]
         pods = [resource.to_object(resource.key_of(item.metadata), resource.transform(item)) for item in items]
-        self._listings = replace(self._listings, launchers={**self._listings.launchers, namespace: pods})
+        self._listings = replace(self._listings, virt_launchers={**self._listings.virt_launchers, namespace: pods})
         return []
 
     def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
-        """Every claim of a namespace."""
+        """Return the claims of a namespace."""
         return self._run(self._listed(namespace, "persistentvolumeclaims", PersistentVolumeClaim))
 
     async def _listed(self, namespace: str, plural: str, type_: type[Any], selector: str = "") -> Listed[Any]:
@@ -202,7 +202,7 @@ class Live:
             return Listed(problem=str(problem))
 
     def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
-        """The object of that name where there is one, by one GET."""
+        """Return the object of that name, or nothing if it does not exist. One GET."""
         try:
             path = type_.path(reader.within(namespace) if namespace else "", reader.name(name))
             value = self._run(reader.get(self._api, path))
@@ -214,7 +214,7 @@ class Live:
         return Listed([Document(f"{type_.title}/{name}", stated)])
 
     def find(self, named: Named, namespace: str) -> Document:
-        """The object of that name, by one GET."""
+        """Return the object of that name, by one GET. Raises NotFound if it does not exist or can't be read."""
         type_ = named.type
         try:
             value = self._run(reader.get(self._api, type_.path(reader.within(namespace), named.name)))
@@ -234,16 +234,16 @@ class Live:
             ) from None
         return Document(str(named), {"apiVersion": type_.api_version, "kind": type_.kind, **value})
 
-    def launchers(self, instance: str, namespace: str) -> Listed[Pod]:
-        """The pods that virt-controller has made for the instance, those that have ended left out."""
-        listed: Listed[Pod] = self._run(self._launchers(instance, namespace))
-        there = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
-        return Listed(there, listed.problem)
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
+        """Return the pods that virt-controller created for this VMI, except those that have finished."""
+        listed: Listed[Pod] = self._run(self._all_pods_of_vmi(vmi, namespace))
+        unfinished = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
+        return Listed(unfinished, listed.problem)
 
-    async def _launchers(self, instance: str, namespace: str) -> Listed[Pod]:
+    async def _all_pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         type_ = names.VIRTUAL_MACHINE_INSTANCE
         try:
-            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(instance)))
+            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(vmi)))
         except reader.Missing:
             return Listed()
         except ApiError as problem:

@@ -1,7 +1,7 @@
-"""News: what /api/state answers: the rows that changed, the decisions since, and how far all of it can be trusted.
+"""Feed: the answers of /api/state: the rows that changed, the new decisions, and whether they are up to date.
 
-Everything comes from memory. Thousands of rows are made into bytes in slices so short that calls are answered in
-between; one body of all rows is made at a time, and serves everybody who asks within a second.
+Everything comes from memory. Rows are encoded in short slices, so that the process answers calls in between. The
+process makes one body of all rows at a time, and sends it to every page that asks within 1 s.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from webhook.telemetry.record import AdmissionRecord
 if TYPE_CHECKING:
     from webhook.kube.vm_status import Changes, VMStatusTracker
 
-_SLICE: Final = 64  # rows, of which one takes about 15 us
+_SLICE_ROWS: Final = 64  # a row takes about 15 us
 _WHOLE_SECONDS: Final = 1.0
 _GZIP: Final = 16 + zlib.MAX_WBITS
-_LEVEL: Final = 1  # a tenth of the size for a third of the time that level 6 takes
+_LEVEL: Final = 1  # a tenth of the size, in a third of the time of level 6
 _encoder: Final = msgspec.json.Encoder()
 
 
 class Cursor(NamedTuple):
-    """How far a page has read: of which process, up to which version of the rows and which decision."""
+    """How far a page has read: the process that answered, the version of the rows, the number of the last decision."""
 
     process: str
     version: int
@@ -41,7 +41,7 @@ class Cursor(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Cursor | None:
-        """What `str` wrote; None for anything else."""
+        """Return the cursor that `str` wrote as this text; None for any other text."""
         process, *numbers = text.split(".")
         if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) < 16 for each in numbers):  # noqa: PLR2004 - the fields
             return None
@@ -52,23 +52,23 @@ class Cursor(NamedTuple):
 
 
 class Feed:
-    """What there is to tell of one fleet, and of the decisions of this process. Without a fleet there are no rows."""
+    """The answers for one tracker of VMs and the decisions of this process. Without a tracker there are no rows."""
 
-    def __init__(self, fleet: VMStatusTracker | None, decisions: Decisions, *, replica: str) -> None:
-        self._fleet = fleet
+    def __init__(self, vm_statuses: VMStatusTracker | None, decisions: Decisions, *, replica: str) -> None:
+        self._vm_statuses = vm_statuses
         self._decisions = decisions
         self._replica = replica
-        self._process = token_hex(4)  # versions of another process mean nothing here
+        self._process = token_hex(4)  # a page can come from another process, whose versions are different
         self._making = asyncio.Lock()
         self._whole: tuple[float, bytes] | None = None
 
     async def wait(self, cursor: Cursor, seconds: float) -> None:
-        """Return when there is something after this cursor, or else when the time is over."""
+        """Wait until there is a change after this cursor, or until `seconds` have passed."""
         if cursor.process != self._process:
             return
         waits = [asyncio.ensure_future(self._decisions.until_after(cursor.decided))]
-        if self._fleet is not None:
-            waits.append(asyncio.ensure_future(self._until_changed(self._fleet, cursor.version)))
+        if self._vm_statuses is not None:
+            waits.append(asyncio.ensure_future(self._until_changed(self._vm_statuses, cursor.version)))
         try:
             await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -76,24 +76,24 @@ class Feed:
                 wait.cancel()
 
     @staticmethod
-    async def _until_changed(fleet: VMStatusTracker, version: int) -> None:
-        await fleet.after(version)
+    async def _until_changed(vm_statuses: VMStatusTracker, version: int) -> None:
+        await vm_statuses.after(version)
 
     async def body(self, cursor: Cursor | None) -> bytes:
-        """What is after this cursor, as gzipped JSON: all there is, without one or with one of another process."""
+        """Return the changes after this cursor as gzipped JSON; everything if it is None or of another process."""
         if cursor is not None and cursor.process == self._process:
-            changes = self._fleet.changes(cursor.version) if self._fleet is not None else None
+            changes = self._vm_statuses.changes(cursor.version) if self._vm_statuses is not None else None
             if changes is None or not changes.whole:
                 return await self._made(changes, cursor.decided)
         async with self._making:
             now = asyncio.get_running_loop().time()
             if self._whole is None or now - self._whole[0] >= _WHOLE_SECONDS:
-                changes = self._fleet.changes(-1) if self._fleet is not None else None
+                changes = self._vm_statuses.changes(-1) if self._vm_statuses is not None else None
                 self._whole = (now, await self._made(changes, -1))
             return self._whole[1]
 
     async def _made(self, changes: Changes | None, decided: int) -> bytes:
-        """The head is made first: whatever changes while rows are made is after the cursor in it."""
+        """Encode the head first: a change that comes while rows are encoded is then after the cursor in the head."""
         head = _encoder.encode(self._head(changes, decided))
         packed = zlib.compressobj(_LEVEL, wbits=_GZIP)
         parts = [packed.compress(head[:-1] + b',"rows":[')]
@@ -105,14 +105,14 @@ class Feed:
         return b"".join(parts)
 
     def _head(self, changes: Changes | None, decided: int) -> dict[str, Any]:
-        fleet, total = self._fleet, self._decisions.total
-        snapshot = fleet.snapshot if fleet is not None else None
+        vm_statuses, total = self._vm_statuses, self._decisions.total
+        snapshot = vm_statuses.snapshot if vm_statuses is not None else None
         version = changes.version if changes else 0
         return {
             "cursor": str(Cursor(self._process, version, total)),
             "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds"),
             "replica": self._replica,
-            "follows": fleet is not None,
+            "follows": vm_statuses is not None,
             "known": version > 0,
             "at": snapshot.at if snapshot else None,
             "late": snapshot.late if snapshot else (),
@@ -124,8 +124,8 @@ class Feed:
 
 
 def _pieces(rows: Sequence[VMStatus]) -> Iterator[bytes]:
-    for start in range(0, len(rows), _SLICE):
-        yield _encoder.encode([_shape(row) for row in rows[start : start + _SLICE]])[1:-1]
+    for start in range(0, len(rows), _SLICE_ROWS):
+        yield _encoder.encode([_shape(row) for row in rows[start : start + _SLICE_ROWS]])[1:-1]
 
 
 class _Volume(Struct, gc=False):
@@ -137,7 +137,7 @@ class _Volume(Struct, gc=False):
 
 
 class _Row(Struct, kw_only=True, gc=False):
-    """A row as the page gets it. No dict: thousands of those would call for the garbage collector."""
+    """A row as the page gets it. It is a Struct because thousands of dicts would start the garbage collector."""
 
     namespace: str
     name: str

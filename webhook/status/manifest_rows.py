@@ -1,4 +1,4 @@
-"""The rows of the cluster that files describe."""
+"""The rows of a cluster that files describe."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
 
 
-def rows(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
-    """One for each VM that asked for co-scheduling; pods that state no namespace are in `default`."""
+def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
+    """Return a row for each VM that opted in. Pods without a namespace are in `default`."""
     groups: dict[NamespacedName, list[Pod]] = {}
-    for pod in manifests.launchers():
+    for pod in manifests.all_virt_launchers():
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
