@@ -24,8 +24,7 @@ from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
-from webhook.core.scheduler.plugins.node_volume_limits import limits
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, limits
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import ClusterView, Gap, Ref
 from webhook.files.documents import BadDocument, Document, read_file

@@ -15,10 +15,11 @@ from webhook.core.api.pod import Toleration
 from webhook.core.scheduler.budget import Budget
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex, Presence
+from webhook.core.scheduler.state.node_labels import NodeLabels
+from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Status
-from webhook.core.scheduler.topology.node_labels import NodeLabels
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 _NONE: Final[Object] = {}
 

@@ -11,10 +11,10 @@ from support.objects import builders
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot
-from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Gap, Ref
 
 HAS = {"pods": 3, "cpu": 1000}

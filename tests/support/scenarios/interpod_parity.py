@@ -30,10 +30,10 @@ from support.strategies.neighbour_situations import Maker, Setting
 from webhook.core.api.node import Node
 from webhook.core.scheduler.budget import Budget
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
+from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.status import Passed, Status, overall
-from webhook.core.scheduler.topology.node_labels import NodeLabels
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 BY_NAME: Final = "by name"
 BY_TAINTS: Final = "by taints"

@@ -29,8 +29,8 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
-from webhook.core.scheduler.plugins.node_affinity import selector_admits
-from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.scheduler.matching.node_selector import selector_admits
+from webhook.core.scheduler.matching.toleration import tolerates
 from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
 _INDEXES = range(4)

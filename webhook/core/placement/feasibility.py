@@ -18,9 +18,10 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
 from webhook.core.placement import data_engine
 from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.matching.node_selector import selector_admits
+from webhook.core.scheduler.matching.toleration import _REPELLING_EFFECTS, tolerates
 from webhook.core.scheduler.plugins.dynamic_resources import claimed_devices
-from webhook.core.scheduler.plugins.node_affinity import selector_admits
-from webhook.core.scheduler.plugins.taint_toleration import _REPELLING_EFFECTS, _taint_text, tolerates
+from webhook.core.scheduler.plugins.taint_toleration import _taint_text
 from webhook.core.scheduler.plugins.volume_zone import _is_elsewhere
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref, unread

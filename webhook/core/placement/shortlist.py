@@ -22,9 +22,9 @@ from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nod
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
 from webhook.core.placement import fit
+from webhook.core.placement.capacity import places, times
 from webhook.core.placement.fit import Applicant
-from webhook.core.scheduler.plugins.node_affinity import shuns
-from webhook.core.scheduler.plugins.node_resources_fit import places, times
+from webhook.core.scheduler.matching.node_selector import shuns
 from webhook.core.scheduler.plugins.taint_toleration import reluctance
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot

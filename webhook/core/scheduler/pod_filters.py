@@ -11,7 +11,7 @@ from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spre
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.scheduler.status import Passed, Status
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 
 class PodFilters:

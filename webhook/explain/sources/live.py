@@ -19,8 +19,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.scheduler.plugins.node_volume_limits import limits
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, limits
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import ClusterView, Gap, Kind, Ref
 from webhook.errors import UserError

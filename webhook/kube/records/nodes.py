@@ -13,9 +13,8 @@ from webhook.core.api.longhorn import (
 )
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import CSINodeSpec, Node, NodeSpec, NodeStatus
-from webhook.core.scheduler.plugins.node_volume_limits import limits
-from webhook.core.scheduler.state.node_info import allocatable
-from webhook.core.scheduler.topology.node_labels import NodeLabels
+from webhook.core.scheduler.state.node_info import allocatable, limits
+from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.kube.client.metadata import BareMeta, WireMeta
 from webhook.kube.informer.index import Names
 from webhook.kube.records.shared import share

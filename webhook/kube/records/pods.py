@@ -11,8 +11,8 @@ from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
-from webhook.core.scheduler.state.cache import PodHandle, PodInfo
-from webhook.core.scheduler.state.pod_nodes import places
+from webhook.core.scheduler.state.cache import PodHandle
+from webhook.core.scheduler.state.pod_info import PodInfo, places
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share

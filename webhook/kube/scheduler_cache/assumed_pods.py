@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
+from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.records.pods import Record, Seen
 from webhook.kube.records.virt_launchers import ByClaim, Launcher
 

@@ -15,11 +15,11 @@ from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.cache import PodInfo
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_index import PodIndex, Presence
+from webhook.core.scheduler.state.node_labels import NodeLabels
+from webhook.core.scheduler.state.pod_index import PodIndex
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import Nodes

@@ -13,7 +13,7 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import Verdict
 from webhook.core.placement.feasibility import judge, undecidable
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.scheduler.matching.toleration import tolerates
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
 from webhook.core.view import Gap, Kind, NeedObjects, Ref
 

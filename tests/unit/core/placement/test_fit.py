@@ -17,9 +17,8 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import Verdict
 from webhook.core.placement import fit
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.cache import PodInfo
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.view import Gap, Kind, NeedObjects, Ref

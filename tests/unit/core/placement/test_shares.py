@@ -21,8 +21,8 @@ from support.objects import builders
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
 from webhook.core.placement import fit
-from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 
 VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
 CPU: Final = 100

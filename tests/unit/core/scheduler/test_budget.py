@@ -21,7 +21,7 @@ from support.strategies.neighbour_situations import Maker, Setting
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget, OutOfSteps
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Status, Unknown
 
 MANY = 2_000

@@ -13,9 +13,10 @@ from support.objects import builders
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.matching.label_selector import Scope, Selector
 from webhook.core.scheduler.pod_filters import PodFilters
-from webhook.core.scheduler.state.label_selector import Scope, Selector
-from webhook.core.scheduler.state.pod_index import Found, PodIndex
+from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.scheduler.status import Status, Unknown
 

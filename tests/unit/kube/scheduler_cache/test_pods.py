@@ -15,9 +15,9 @@ from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.scheduler.state.cache import PodInfo, SchedulerCache
+from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_counts import as_dict
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders

@@ -17,14 +17,14 @@ from msgspec import Struct
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import OutOfSteps
+from webhook.core.scheduler.matching.label_selector import Term, conjunction, parse_terms
 from webhook.core.scheduler.state.existing_anti_affinity import ExistingTerm
+from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.label_selector import Term, conjunction, parse_terms
 from webhook.core.scheduler.state.node_counts import names
-from webhook.core.scheduler.state.pod_index import Found
 from webhook.core.scheduler.status import PASSED, Rejected, Status, Told, Unknown, overall
-from webhook.core.scheduler.topology.keep_apart import KeepApart, Places
-from webhook.core.scheduler.topology.search import Search, Topology
+from webhook.core.scheduler.topology.topology_lookup import Search, Topology
+from webhook.core.scheduler.topology.topology_statuses import KeepApart, Places
 
 _AFFINITY: Final = "required pod affinity"
 _ANTI_AFFINITY: Final = "required pod anti-affinity"

@@ -63,25 +63,6 @@ def refusals(
             yield PortTaken(port)
 
 
-def places(asked: Usage, has: Mapping[str, int], load: NodeLoad, headroom: Mapping[str, int] = NO_HEADROOM) -> int:
-    """How many pods such as this one the node has room for, beside `load`; arguments as of `refusals`."""
-    if refusal(asked, has, load, headroom) is not None:
-        return 0
-    if asked.ports:
-        return 1
-    found = has.get(PODS, 0) - load.pods - headroom.get(PODS, 0)
-    for resource, amount in asked.requests:
-        free = has.get(resource, 0) - load.requested.get(resource, 0) - headroom.get(resource, 0)
-        found = min(found, free // amount)
-    return found
-
-
-def times(asked: Usage, other: Usage) -> int:
-    """How many places for pods such as `asked` one pod such as `other` takes at the most, wherever it comes to run."""
-    amounts_of_other = dict(other.requests)
-    return max([1, *(-(-amounts_of_other.get(resource, 0) // amount) for resource, amount in asked.requests)])
-
-
 def amount_text(resource: str, amount: int) -> str:
     """An amount as Kubernetes would write it."""
     if amount >= _MORE_THAN_ANY:

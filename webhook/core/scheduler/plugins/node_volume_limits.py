@@ -5,14 +5,3 @@ what is attached is not counted here: a node with a limit on a driver is not req
 """
 
 from __future__ import annotations
-
-from webhook.core.api.node import CSINodeSpec
-
-
-def limits(spec: CSINodeSpec | None) -> dict[str, int]:
-    """Driver -> most volumes, of the drivers that have a limit on the node. A node without a CSINode has none."""
-    return {
-        driver.name: driver.allocatable.count
-        for driver in (spec.drivers if spec else None) or ()
-        if driver.name and driver.allocatable and driver.allocatable.count is not None
-    }

@@ -20,13 +20,13 @@ from msgspec import Struct
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import OutOfSteps
+from webhook.core.scheduler.matching.label_selector import Scope, Selector, parse
+from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.label_selector import Scope, Selector, parse
-from webhook.core.scheduler.state.pod_index import Found
 from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, overall
 from webhook.core.scheduler.topology.domains import Domains, domains
-from webhook.core.scheduler.topology.inclusion import Inclusion
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.topology.node_inclusion import Inclusion
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 _RULE: Final = "the DoNotSchedule topology spread"
 _SOFT: Final = "ScheduleAnyway"

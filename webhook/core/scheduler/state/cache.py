@@ -4,44 +4,18 @@ the pods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.scheduler.plugins.node_resources_fit import refusal
 from webhook.core.scheduler.state.node_info import _EMPTY, NodeInfo, NodeLoad
-from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex, Presence
+from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _CROWD: Final = 2  # VMs that are on their way to one node at once: one alone may still be pinned
-
-
-class PodInfo(Struct, frozen=True, kw_only=True):
-    """A pod where it counts.
-
-    Attributes:
-        repels: its required anti-affinity.
-        presence: EXPECTED where it is drawn to the node and not bound yet.
-        on_way: kube-scheduler has not looked at it yet.
-        pinned: it is a VM's, and may run on no other node, or on few that it is drawn to alike.
-        listed: it may run on a short list of nodes only. Told for one of the nodes that it is drawn to.
-        vm: it is a VM's.
-        in_flight: no watch has shown it yet; it is a VM's.
-    """
-
-    namespace: str
-    node: str
-    usage: Usage
-    labels: Mapping[str, str] | None = None
-    repels: Sequence[PodAffinityTerm] | None = None
-    presence: Presence = Presence.BOUND
-    on_way: bool = False
-    pinned: bool = False
-    listed: bool = False
-    vm: bool = False
-    in_flight: bool = False
 
 
 class PodHandle(Struct, frozen=True, gc=False):

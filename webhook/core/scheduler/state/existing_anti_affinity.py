@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.scheduler.state.label_selector import Term
+from webhook.core.scheduler.matching.label_selector import Term
 from webhook.core.scheduler.state.node_counts import NodeCounts, with_one_less, with_one_more
 
 _File = tuple[str, str, str]

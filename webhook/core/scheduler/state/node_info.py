@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.container import Quantities
+from webhook.core.api.node import CSINodeSpec
 from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.scheduler.state.pod_requests import CPU, HostPort, Usage, is_counted
 
@@ -102,3 +103,12 @@ class NodeInfo(Struct, frozen=True):
     crowded: bool = False
     settled: bool = False
     in_flight: NodeLoad = _EMPTY
+
+
+def limits(spec: CSINodeSpec | None) -> dict[str, int]:
+    """Driver -> most volumes, of the drivers that have a limit on the node. A node without a CSINode has none."""
+    return {
+        driver.name: driver.allocatable.count
+        for driver in (spec.drivers if spec else None) or ()
+        if driver.name and driver.allocatable and driver.allocatable.count is not None
+    }

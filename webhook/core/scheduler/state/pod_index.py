@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from enum import Enum
 from itertools import chain
 from sys import intern
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget, OutOfSteps
+from webhook.core.scheduler.matching.label_selector import Scope, Selector, parse_terms
 from webhook.core.scheduler.state.existing_anti_affinity import ExistingAntiAffinity, ExistingTerm
-from webhook.core.scheduler.state.label_selector import Scope, Selector, parse_terms
+from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.node_counts import NodeCounts, with_one_less, with_one_more
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Unknown
 
 _ANSWERS_MAX: Final = 16  # each costs half a microsecond whenever a pod comes or goes
@@ -41,49 +42,12 @@ UNKEPT_LABELS: Final = frozenset(
 that names such a key all the same is not decided. What pods of KubeVirt's migrations have against others is kept."""
 
 
-class Presence(Enum):
-    """How sure it is that a pod is on its node."""
-
-    BOUND = "bound"
-    TERMINATING = "bound, and being deleted"
-    EXPECTED = "not bound: where it will probably be"
-
-
 class IndexedPod(Struct, frozen=True, gc=False):
     """One pod in the index: what `add` returns, and `remove` takes."""
 
     labelled: _Labelled
     node: str
     existing_anti_affinity: tuple[ExistingTerm, ...]
-
-
-class Found(Struct, gc=False):
-    """Node -> how many of the pods that were asked for are on it.
-
-    Attributes:
-        there: bound, and not being deleted.
-        terminating: bound, and being deleted.
-        expected: not bound yet.
-        unsure: in any of these ways, if their namespaces' labels match.
-    """
-
-    there: Counter[str] = field(default_factory=Counter)
-    terminating: Counter[str] = field(default_factory=Counter)
-    expected: Counter[str] = field(default_factory=Counter)
-    unsure: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def bound(self) -> Collection[str]:
-        """The nodes of those that are bound, being deleted or not."""
-        return {**self.there, **self.terminating} if self.terminating else self.there
-
-    def part(self, presence: Presence, *, certain: bool) -> Counter[str]:
-        """Where pods of this presence are counted."""
-        if not certain:
-            return self.unsure
-        if presence is Presence.TERMINATING:
-            return self.terminating
-        return self.expected if presence is Presence.EXPECTED else self.there
 
 
 class _Home(NamedTuple):

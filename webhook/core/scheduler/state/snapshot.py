@@ -10,12 +10,12 @@ from typing import Protocol
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.cache import PodInfo, SchedulerCache
+from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, NodeInfo, allocatable
+from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
-from webhook.core.scheduler.state.pod_nodes import places
+from webhook.core.scheduler.state.pod_info import PodInfo, places
 from webhook.core.scheduler.state.pod_requests import Usage, usage
-from webhook.core.scheduler.topology.node_labels import NodeLabels
 
 
 class ListedSnapshot:

@@ -12,9 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.scheduler.state.pod_index import Found
-from webhook.core.scheduler.topology.inclusion import Inclusion
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.scheduler.topology.node_inclusion import Inclusion
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 _COUNT_STEPS: Final = 1
 _VALUE_STEPS: Final = 1

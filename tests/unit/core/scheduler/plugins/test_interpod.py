@@ -8,7 +8,7 @@ from support.objects import builders
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import STEPS_MAX
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Passed, Rejected, Status, Unknown
 
 NAMESPACES = {name: {"kubernetes.io/metadata.name": name} for name in ("vms", "other")}

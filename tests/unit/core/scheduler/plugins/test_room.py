@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from webhook.core.api.quantity import UNREADABLE
+from webhook.core.placement.capacity import places
 from webhook.core.scheduler.plugins.node_ports import PortTaken
-from webhook.core.scheduler.plugins.node_resources_fit import Shortage, amount_text, places, refusal, refusals
+from webhook.core.scheduler.plugins.node_resources_fit import Shortage, amount_text, refusal, refusals
 from webhook.core.scheduler.state.node_info import NodeLoad, allocatable
 from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import convert
 
 from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.plugins.node_volume_limits import limits
+from webhook.core.scheduler.state.node_info import limits
 
 LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
 

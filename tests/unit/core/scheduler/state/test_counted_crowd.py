@@ -11,9 +11,9 @@ from support.objects import builders, builders_pods
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.state.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.matching.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_index import Found
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 
 NODES = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
-from webhook.core.scheduler.state.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.matching.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
+from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.node_info import NodeInfo
-from webhook.core.scheduler.state.pod_index import Found, Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import HostPort, Usage
 
 PORT = HostPort("TCP", 80, "0.0.0.0")  # noqa: S104 - as the scheduler writes it

@@ -13,8 +13,10 @@ from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.state.label_selector import EVERYTHING, NOTHING, Scope, Selector, parse
-from webhook.core.scheduler.state.pod_index import UNKEPT_LABELS, Found, PodIndex, Presence
+from webhook.core.scheduler.matching.label_selector import EVERYTHING, NOTHING, Scope, Selector, parse
+from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.scheduler.state.pod_index import UNKEPT_LABELS, PodIndex
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Unknown
 
 HOME = Scope(("vms",))

@@ -8,7 +8,7 @@ from support.models import scheduler_model
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.scheduler.state.label_selector import (
+from webhook.core.scheduler.matching.label_selector import (
     EVERYTHING,
     NOTHING,
     Scope,

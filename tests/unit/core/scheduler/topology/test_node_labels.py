@@ -8,7 +8,7 @@ from support.objects import builders
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.budget import Budget, OutOfSteps
-from webhook.core.scheduler.topology.node_labels import COLUMN_STEPS, NodeLabels
+from webhook.core.scheduler.state.node_labels import COLUMN_STEPS, NodeLabels
 
 
 def node(name: str, labels: dict[str, str]) -> Node:

@@ -10,10 +10,11 @@ from msgspec import Struct
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.state.label_selector import Scope, Selector
-from webhook.core.scheduler.state.pod_index import Found, PodIndex
+from webhook.core.scheduler.matching.label_selector import Scope, Selector
+from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.scheduler.state.node_labels import COLUMN_STEPS, NodeLabels
+from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.status import Unknown
-from webhook.core.scheduler.topology.node_labels import COLUMN_STEPS, NodeLabels
 
 _VALUE_STEPS: Final = 1  # of a column
 _FEW_OF: Final = 3  # a column takes longer than a third of the nodes, and is there for others then

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from webhook.core.scheduler.plugins.node_affinity import selector_admits
-from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.scheduler.matching.node_selector import selector_admits
+from webhook.core.scheduler.matching.toleration import tolerates
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 _INCLUDED_STEPS: Final = 2

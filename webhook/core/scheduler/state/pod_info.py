@@ -6,16 +6,24 @@ run: what one replica of the webhook has written is what another one reads here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Protocol
 
 from msgspec import Struct
 
-from webhook.core.api.affinity import NodeAffinity
+from webhook.core.api.affinity import NodeAffinity, PodAffinityTerm
 from webhook.core.api.node_selector import PreferredSchedulingTerm, named_nodes, pinned_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus
-from webhook.core.scheduler.state.pod_index import Presence
-from webhook.core.scheduler.state.pod_requests import is_over
+from webhook.core.scheduler.state.pod_requests import Usage, is_over
+
+
+class Presence(Enum):
+    """How sure it is that a pod is on its node."""
+
+    BOUND = "bound"
+    TERMINATING = "bound, and being deleted"
+    EXPECTED = "not bound: where it will probably be"
 
 
 class Place(Struct, frozen=True, kw_only=True, gc=False):
@@ -96,3 +104,29 @@ def _wished(preferred: Sequence[PreferredSchedulingTerm]) -> frozenset[str]:
         if term.preference and not term.preference.match_expressions
         for name in pinned_nodes(term.preference)
     )
+
+
+class PodInfo(Struct, frozen=True, kw_only=True):
+    """A pod where it counts.
+
+    Attributes:
+        repels: its required anti-affinity.
+        presence: EXPECTED where it is drawn to the node and not bound yet.
+        on_way: kube-scheduler has not looked at it yet.
+        pinned: it is a VM's, and may run on no other node, or on few that it is drawn to alike.
+        listed: it may run on a short list of nodes only. Told for one of the nodes that it is drawn to.
+        vm: it is a VM's.
+        in_flight: no watch has shown it yet; it is a VM's.
+    """
+
+    namespace: str
+    node: str
+    usage: Usage
+    labels: Mapping[str, str] | None = None
+    repels: Sequence[PodAffinityTerm] | None = None
+    presence: Presence = Presence.BOUND
+    on_way: bool = False
+    pinned: bool = False
+    listed: bool = False
+    vm: bool = False
+    in_flight: bool = False

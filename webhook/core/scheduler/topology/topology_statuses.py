@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.label_selector import Term
+from webhook.core.scheduler.matching.label_selector import Term
 from webhook.core.scheduler.status import PASSED, Rejected, Status, Told, Unknown
-from webhook.core.scheduler.topology.search import Search
+from webhook.core.scheduler.topology.topology_lookup import Search
 
 _LABEL_STEPS: Final = 250  # it is looked up for each node of a short list, too
 

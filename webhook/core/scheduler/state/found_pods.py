@@ -1,0 +1,39 @@
+"""The pods that a search has found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from msgspec import Struct, field
+
+from webhook.core.scheduler.state.pod_info import Presence
+
+
+class Found(Struct, gc=False):
+    """Node -> how many of the pods that were asked for are on it.
+
+    Attributes:
+        there: bound, and not being deleted.
+        terminating: bound, and being deleted.
+        expected: not bound yet.
+        unsure: in any of these ways, if their namespaces' labels match.
+    """
+
+    there: Counter[str] = field(default_factory=Counter)
+    terminating: Counter[str] = field(default_factory=Counter)
+    expected: Counter[str] = field(default_factory=Counter)
+    unsure: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def bound(self) -> Collection[str]:
+        """The nodes of those that are bound, being deleted or not."""
+        return {**self.there, **self.terminating} if self.terminating else self.there
+
+    def part(self, presence: Presence, *, certain: bool) -> Counter[str]:
+        """Where pods of this presence are counted."""
+        if not certain:
+            return self.unsure
+        if presence is Presence.TERMINATING:
+            return self.terminating
+        return self.expected if presence is Presence.EXPECTED else self.there
