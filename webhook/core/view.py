@@ -17,7 +17,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 
 
 class Kind(StrEnum):
@@ -103,8 +103,8 @@ class ClusterView(Protocol):
         """How many of `node_names` are Ready and not cordoned."""
         ...
 
-    def snapshot(self) -> Snapshot | str | None:
-        """What the pods of the cluster leave of its nodes; why that is not known; None where nobody is to ask."""
+    def snapshot(self) -> AnySnapshot:
+        """Return the nodes and pods; or why there is no snapshot now, or that this process counts no pods."""
         ...
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:

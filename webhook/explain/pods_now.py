@@ -19,7 +19,7 @@ from webhook.explain.sources.cluster import Cluster
 
 
 def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
-    """Whether a pod is gone by the time that `newcomer` is made."""
+    """Whether a pod is gone by the time that `incoming_pod` is made."""
     return partial(_is_gone, newcomer, namespace)
 
 

@@ -24,8 +24,8 @@ from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, limits
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted
 from webhook.core.view import ClusterView, Gap, Ref
 from webhook.files.documents import BadDocument, Document, read_file
 
@@ -90,9 +90,11 @@ class Manifests:
         self._attachments = within(VolumeAttachment, longhorn_namespace)
         every: list[Pod] = [pod for pod, _ in taken[Pod].values()]
         self._launchers = [pod for pod in every if _is_launcher(pod)]
-        limits_of = {name: limits(node.spec) for name, node in within(CSINode, "").items()}
+        limits_of = {name: volume_limits_of(node.spec) for name, node in within(CSINode, "").items()}
         told = headroom is not None and _tells_room(self._nodes.values())
-        self._crowd = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if told else None
+        self._snapshot: ListedSnapshot | NotCounted = NOT_COUNTED
+        if told:
+            self._snapshot = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM)
 
     @classmethod
     def load(
@@ -192,9 +194,9 @@ class Manifests:
         """Longhorn's object for the Kubernetes node of that name."""
         return self._longhorn_nodes.get(name, Gap.ABSENT)
 
-    def snapshot(self) -> ListedSnapshot | None:
-        """What the pods leave of the nodes; None where no node tells what it has."""
-        return self._crowd
+    def snapshot(self) -> ListedSnapshot | NotCounted:
+        """Return the nodes and pods of the files; NOT_COUNTED if no node shows what it has for pods."""
+        return self._snapshot
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
         """Files are as they were written: a pod that is admitted does not come into them."""

@@ -11,15 +11,20 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
-from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
-from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.reasons import Why
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+from webhook.core.scheduler.status import Passed
 from webhook.core.view import ClusterView, Gap, NeedObjects
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -48,18 +53,18 @@ class Machine(Struct, frozen=True, kw_only=True):
 class Room:
     """What a node has for pods, and what those take that are there or planned to come; or why that is not known."""
 
-    def __init__(self, has: Mapping[str, int], load: NodeLoad, problem: str = "") -> None:
+    def __init__(self, has: Mapping[str, int], load: NodeRequests, problem: str = "") -> None:
         self.problem = problem
         self._has = has
         self._load = load
 
     def refusal(self, node: str, pod: Pod) -> Why | None:
         """Why the pod has no room there; None where it has, or nobody knows."""
-        short = None if self.problem else refusal(usage(pod.spec), self._has, self._load)
-        if short is None:
+        if self.problem:
             return None
-        reason = Reason.NO_ROOM if isinstance(short, Shortage) else Reason.PORT_TAKEN
-        return reason.why(node=node, **short.names())
+        info = NodeInfo(Node(metadata=ObjectMeta(name=node)), self._has, self._load)
+        status = feasibility.filter_by_requests(_cycle(pod), info)
+        return None if isinstance(status, Passed) else status.why
 
     def take(self, pod: Pod) -> None:
         """Count it as there."""
@@ -114,7 +119,7 @@ def step(
     assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
     found = share_managers.resolve(machine.pod, row.namespace, known)
     volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
-    verdict = feasibility.judge(places[0], machine.pod, volumes, nodes)
+    verdict = feasibility.evaluate(places[0], _cycle(machine.pod, volumes), nodes)
     if isinstance(verdict, NeedObjects):
         return verdict
     node = nodes.node(places[0])
@@ -132,6 +137,11 @@ def step(
     return Step(row=row, sentences=sentences, migration=_migration(row, hostname))
 
 
+def _cycle(pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
+    """The pod by itself: other pods are not counted here."""
+    return CycleState(IncomingPod.of(pod, "", volumes), NOT_COUNTED)
+
+
 def _anew(row: VMStatus, machine: Machine) -> str:
     if machine.owner:
         return restart.command(machine.owner, row.namespace, machine.run_strategy)
@@ -147,7 +157,7 @@ def _refusal(row: VMStatus, machine: Machine) -> str:
 
 def _unjudged(pod: Pod) -> list[str]:
     """Rules that only kube-scheduler can judge: where it finds against them the VM stays where it is."""
-    why: Why | None = feasibility.undecidable(pod)
+    why: Why | None = feasibility.why_not_evaluated(_cycle(pod))
     return [f"not judged: {why.sentence}; if that forbids it, the migration fails and the VM stays"] if why else []
 
 

@@ -19,7 +19,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.scheduler.state import node_info
-from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.created import as_created
@@ -97,7 +97,7 @@ class Planner:
         return self._rooms[node]
 
     async def _read_room(self, node: str) -> Room:
-        load = NodeLoad()
+        load = NodeRequests()
         try:
             found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
             fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"

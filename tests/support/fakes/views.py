@@ -12,7 +12,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Gap, Kind, Ref
 from webhook.files.documents import Document
 from webhook.files.manifests import Manifests
@@ -80,7 +80,7 @@ class Patchy:
         """As ClusterView says."""
         return self._whole.usable_nodes()
 
-    def snapshot(self) -> Snapshot | str | None:
+    def snapshot(self) -> AnySnapshot:
         """As ClusterView says."""
         return self._whole.snapshot()
 

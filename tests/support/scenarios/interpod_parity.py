@@ -22,18 +22,18 @@ from msgspec import convert
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.scheduled import is_judged, refusal
 from support.models import oracle
-from support.models.neighbour_judge import add, newcomer
+from support.models.plugin_runner import add, incoming_pod, snapshot
 from support.models.scheduler_model import REQUIRED, Situation, refusals
 from support.objects import builders
 from support.strategies.neighbour_situations import Maker, Setting
 
 from webhook.core.api.node import Node
-from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
+from webhook.core.scheduler.state.node_info import NodeInfo
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
-from webhook.core.scheduler.status import Passed, Status, overall
-from webhook.core.scheduler.topology.topology_lookup import Search
+from webhook.core.scheduler.status import Passed, Status, merge
 
 BY_NAME: Final = "by name"
 BY_TAINTS: Final = "by taints"
@@ -88,7 +88,7 @@ class Asked(NamedTuple):
     @property
     def pod(self) -> Object:
         """The newcomer as it is created: pinned, or as core sees it."""
-        pod = copy.deepcopy(self.situation.newcomer)
+        pod = copy.deepcopy(self.situation.incoming_pod)
         if self.way == BY_NAME:
             pin = builders.node_affinity(required=[builders.on_node(self.situation.candidate)])
             pod["spec"]["affinity"] |= pin
@@ -115,7 +115,7 @@ def _fenced(nodes: Sequence[Object]) -> Sequence[Object]:
 
 def _feasible(situation: Situation, way: str) -> Situation:
     """The situation with a candidate that nothing but other pods can refuse."""
-    pod = situation.newcomer
+    pod = situation.incoming_pod
     fence: Object = {"key": _ONLY, "operator": "Exists"}
     if way == BY_TAINTS:
         fence = {"key": _ONLY, "operator": "Equal", "value": situation.candidate}
@@ -146,13 +146,13 @@ class Parity:
             list(writers.map(self._put_there, [pod for each in situations for pod in each.pods]))
             self._until_seen()
             core = Core(nodes.values(), self._api.items("v1", "Pod"))
-            rulings = [core.ruling(each) for each in situations]
+            statuses = [core.status(each) for each in situations]
             list(writers.map(self._api.create, [each.pod for each in asked]))
         done = self._judged(len(asked))
-        names = [_key(situation.newcomer) for situation in situations]
+        names = [_key(situation.incoming_pod) for situation in situations]
         return [
-            Outcome(name, each.way, ruling, refusals(each.situation, pinned=each.way == BY_NAME), done[name])
-            for name, each, ruling in zip(names, asked, rulings, strict=True)
+            Outcome(name, each.way, status, refusals(each.situation, pinned=each.way == BY_NAME), done[name])
+            for name, each, status in zip(names, asked, statuses, strict=True)
         ]
 
     def _put_there(self, pod: Object) -> None:
@@ -199,21 +199,17 @@ class Core:
     def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
         self._nodes = {_name(node): convert(node, Node) for node in nodes}
         self._labels = NodeLabels(charges=False)
-        self._neighbours = PodIndex()
+        self._pod_index = PodIndex()
         for pod in pods:
             if pod["spec"].get("nodeName"):
-                add(self._neighbours, pod)
+                add(self._pod_index, pod)
 
-    def ruling(self, situation: Situation) -> Status:
-        """Both rules together."""
-        node, asked = self._nodes[situation.candidate], newcomer(situation.newcomer)
-        search = Search(self._nodes, self._labels, self._neighbours, Budget())
-        return overall(
-            (
-                inter_pod_affinity.filter_node(inter_pod_affinity.pre_filter(asked, search), node),
-                pod_topology_spread.filter_node(pod_topology_spread.pre_filter(asked, search), node),
-            )
-        )
+    def status(self, situation: Situation) -> Status:
+        """Return the status of both plugins together."""
+        nodes = snapshot(self._nodes, self._pod_index, self._labels)
+        cycle = CycleState(incoming_pod(situation.incoming_pod), nodes)
+        node = NodeInfo(self._nodes[situation.candidate])
+        return merge((inter_pod_affinity.filter_node(cycle, node), pod_topology_spread.filter_node(cycle, node)))
 
 
 def _name(described: Object) -> str:

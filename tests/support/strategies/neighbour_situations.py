@@ -172,7 +172,7 @@ class Maker:
             made["metadata"] |= {"deletionTimestamp": _LONG_AGO, "finalizers": ["tests.kubevirt-coschedule/keep"]}
         return made
 
-    def newcomer(self) -> Object:
+    def incoming_pod(self) -> Object:
         """The pod to be scheduled, with rules of one or two kinds."""
         kinds = self.random.choice(_KINDS)
         spec: Object = {"affinity": {}}
@@ -198,7 +198,7 @@ class Maker:
             nodes=nodes or self.nodes(),
             pods=pod_index,
             namespaces=self.setting.namespaces,
-            newcomer=self.newcomer(),
+            incoming_pod=self.incoming_pod(),
             candidate=self.random.choice(self.setting.nodes),
         )
 

@@ -29,7 +29,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
-from webhook.core.scheduler.matching.node_selector import selector_admits
+from webhook.core.scheduler.matching.node_selector import matches_node_selector
 from webhook.core.scheduler.matching.toleration import tolerates
 from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
@@ -156,7 +156,7 @@ def test_a_requirement_holds_where_the_scheduler_says(
     selector: dict[str, Any], labels: dict[str, str], name: str
 ) -> None:
     """One requirement of any form, parsed or refused as apimachinery does."""
-    assert selector_admits(convert(selector, NodeSelector), labels, name) == oracle.selector_matches(
+    assert matches_node_selector(convert(selector, NodeSelector), labels, name) == oracle.selector_matches(
         selector, labels, name
     )
 
@@ -167,8 +167,8 @@ def test_a_selector_admits_what_the_scheduler_admits(
 ) -> None:
     """Required node affinity and PersistentVolume affinity are read as kube-scheduler reads them."""
     read_selector = convert(selector, NodeSelector)
-    assert selector_admits(read_selector, labels, name) == oracle.selector_matches(selector, labels, name)
-    assert selector_admits(read_selector, labels, None) == oracle.selector_matches(selector, labels, "")
+    assert matches_node_selector(read_selector, labels, name) == oracle.selector_matches(selector, labels, name)
+    assert matches_node_selector(read_selector, labels, None) == oracle.selector_matches(selector, labels, "")
 
 
 @given(st.lists(TOLERATIONS, max_size=3), TAINTS)

@@ -1,28 +1,30 @@
-"""How many pods of one shape nodes have room for."""
+"""How many pods of one shape a node has enough for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.core.scheduler.plugins.node_resources_fit import refusal
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, PODS, NodeLoad
+from webhook.core.scheduler.plugins.node_ports import find_taken
+from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, PODS, NodeInfo
 from webhook.core.scheduler.state.pod_requests import Usage
 
 
-def places(asked: Usage, has: Mapping[str, int], load: NodeLoad, headroom: Mapping[str, int] = NO_HEADROOM) -> int:
-    """How many pods such as this one the node has room for, beside `load`; arguments as of `refusals`."""
-    if refusal(asked, has, load, headroom) is not None:
+def count_fitting(usage: Usage, node: NodeInfo, headroom: Mapping[str, int] = NO_HEADROOM) -> int:
+    """Return how many pods that request `usage` the node has enough for, beside its pods and the headroom."""
+    if next(insufficient_resources(usage, node, headroom), None) is not None or find_taken(usage, node.requested):
         return 0
-    if asked.ports:
+    if usage.ports:
         return 1
-    found = has.get(PODS, 0) - load.pods - headroom.get(PODS, 0)
-    for resource, amount in asked.requests:
-        free = has.get(resource, 0) - load.requested.get(resource, 0) - headroom.get(resource, 0)
-        found = min(found, free // amount)
-    return found
+    allocatable, requested = node.allocatable, node.requested
+    count = allocatable.get(PODS, 0) - requested.pods - headroom.get(PODS, 0)
+    for resource, amount in usage.requests:
+        free = allocatable.get(resource, 0) - requested.amounts.get(resource, 0) - headroom.get(resource, 0)
+        count = min(count, free // amount)
+    return count
 
 
-def times(asked: Usage, other: Usage) -> int:
-    """How many places for pods such as `asked` one pod such as `other` takes at the most, wherever it comes to run."""
-    amounts_of_other = dict(other.requests)
-    return max([1, *(-(-amounts_of_other.get(resource, 0) // amount) for resource, amount in asked.requests)])
+def count_displaced(usage: Usage, other: Usage) -> int:
+    """Return how many pods that request `usage` one pod that requests `other` displaces at most, on any node."""
+    amounts = dict(other.requests)
+    return max([1, *(-(-amounts.get(resource, 0) // amount) for resource, amount in usage.requests)])

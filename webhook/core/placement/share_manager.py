@@ -23,9 +23,10 @@ from webhook.core.decision import Decision, Leave, Steer, Verdict, evidence_for,
 from webhook.core.evidence import consumers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
-from webhook.core.placement import fit, shortlist
-from webhook.core.placement.fit import Applicant
+from webhook.core.placement import feasibility, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
 _NOT_KNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
@@ -47,28 +48,29 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason])
         ours = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
         return Leave(why=furthest.why, opted_in=ours, findings=findings)
-    who = fit.applicant(pod, namespace)
-    verdicts = fit.settled([judge(node, who, view) for node in ranked])
+    incoming = IncomingPod.of(pod, namespace)
+    cycle = CycleState(incoming, view.snapshot())
+    verdicts = feasibility.collect(evaluate_preference(node, cycle, view) for node in ranked)
     if isinstance(verdicts, NeedObjects):
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
         return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
     fitting = [verdict.node for verdict in verdicts if verdict.fits]
-    names, toward = _among(who, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
+    names, toward = _among(cycle, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
     return Steer(
         why=evidence_for(next(iter(wished)), findings).why,
         preferred=weigh(wished)[:MAX_TERMS],
         shortlist=names,
         toward=toward,
-        usage=who.usage,
+        usage=incoming.usage,
         findings=findings,
         verdicts=verdicts,
     )
 
 
 def _among(
-    who: Applicant, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
+    cycle: CycleState, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
 ) -> tuple[tuple[str, ...], tuple[NamespacedName, ...]]:
     """The short list, and the VMs that the pod is drawn to as pods, too.
 
@@ -76,12 +78,12 @@ def _among(
     NodeAffinity 2). Among nodes with as many they decide nothing; where there are too few of those the pods' affinity
     makes up for them. It costs the scheduler a look at every node, so it is not for every pod.
     """
-    reluctance = shortlist.reluctance_of(fitting[0], who.pod, view)
-    names = shortlist.pick(who, fitting, view, seed=volume, reluctance=reluctance)
-    if names or not reluctance:
+    taints = shortlist.count_taints(fitting[0], cycle.incoming.pod, view)
+    names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints)
+    if names or not taints:
         return names, ()
     there = (finding.instance for finding in findings if finding.node in fitting and finding.instance)
-    return shortlist.pick(who, fitting, view, seed=volume), tuple(dict.fromkeys(there))[:_TOWARD_MAX]
+    return shortlist.pick(cycle, fitting, view, seed=volume), tuple(dict.fromkeys(there))[:_TOWARD_MAX]
 
 
 def volume_of(pod: Pod) -> str:
@@ -96,14 +98,14 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def judge(node: str, who: Applicant, view: ClusterView) -> Verdict | NeedObjects:
+def evaluate_preference(node: str, cycle: CycleState, view: ClusterView) -> Verdict | NeedObjects:
     """The verdict on a node. As for a VM, but what may not run there is not even preferred: the pod would be no nearer.
 
     Where the node could not be read, or what is on it is not known, it is: a wish that is not granted changes nothing.
     """
-    verdict = fit.judge(node, who, view)
+    verdict = feasibility.evaluate(node, cycle, view)
     if isinstance(verdict, NeedObjects) or verdict.why.reason in _NOT_KNOWN:
         return verdict
-    if verdict.fits and shortlist.is_shunned(node, who.pod, view):
+    if verdict.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
         return Verdict(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
     return Verdict(node, verdict.why, preferable=verdict.fits)

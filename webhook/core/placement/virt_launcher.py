@@ -15,9 +15,10 @@ from webhook.core.decision import Decision, Leave, Pin, Verdict, evidence_for, r
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, _our_mode
-from webhook.core.placement import fit, shortlist
-from webhook.core.placement.fit import Applicant
+from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
 
@@ -38,28 +39,29 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     if not ranked:
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
         return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
-    who = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    verdicts = fit.settled([fit.judge(node, who, view) for node in ranked])
+    incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
+    cycle = CycleState(incoming, view.snapshot())
+    verdicts = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in ranked)
     if isinstance(verdicts, NeedObjects):
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
         return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
-    required = _required(who, mode, findings, verdicts, view)
+    required = _required(cycle, mode, findings, verdicts, view)
     soft = isinstance(required, Why)
     return Pin(
         why=required if isinstance(required, Why) else evidence_for(required[0], findings).why,
         required=() if isinstance(required, Why) else required,
         preferred=weigh(wished)[:MAX_TERMS],
-        shortlist=_shortlist(who, findings, verdicts, view) if soft else (),
-        usage=who.usage,
+        shortlist=_shortlist(cycle, findings, verdicts, view) if soft else (),
+        usage=incoming.usage,
         findings=findings,
         verdicts=verdicts,
     )
 
 
 def _shortlist(
-    who: Applicant, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+    cycle: CycleState, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
 ) -> tuple[str, ...]:
     """The nodes among which a preference is heard, where that can't cost the start.
 
@@ -68,9 +70,10 @@ def _shortlist(
     fitting = [verdict.node for verdict in verdicts if verdict.fits]
     if not fitting or any(finding.open for finding in findings):
         return ()
-    owner = kubevirt.owner(who.pod)
-    reluctance = shortlist.reluctance_of(fitting[0], who.pod, view)
-    return shortlist.pick(who, fitting, view, seed=(owner.uid if owner else None) or fitting[0], reluctance=reluctance)
+    pod = cycle.incoming.pod
+    owner = kubevirt.owner(pod)
+    taints = shortlist.count_taints(fitting[0], pod, view)
+    return shortlist.pick(cycle, fitting, view, seed=(owner.uid if owner else None) or fitting[0], least_taints=taints)
 
 
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:
@@ -84,10 +87,10 @@ def _rank(findings: Sequence[Finding]) -> dict[str, int]:
 
 
 def _required(
-    who: Applicant, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+    cycle: CycleState, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
 ) -> tuple[str, ...] | Why:
     """The nodes of a hard pin, best first, or why there can't be one."""
-    pod = who.pod
+    pod = cycle.incoming.pod
     if mode is not Mode.REQUIRED:
         asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
         return Reason.PREFERRED_MODE.why(who=asker)
@@ -97,9 +100,9 @@ def _required(
         best = evidence_for(verdicts[0].node, findings)
         return Reason.STATE_CLAIM.why(claim=best.claim) if best.state else best.why
     blocked = (
-        fit.undecidable(pod, view)
+        feasibility.why_undecidable(cycle)
         or next((finding.why for finding in findings if finding.open), None)
-        or fit.indivisible(who, view)
+        or replica_share.why_not_shared(cycle)
     )
     if blocked:
         return blocked

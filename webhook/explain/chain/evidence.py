@@ -6,7 +6,7 @@ those that were asked about. It decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -17,7 +17,9 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
-from webhook.core.placement import fit, share_manager
+from webhook.core.placement import feasibility, share_manager
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
@@ -67,8 +69,9 @@ def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: P
         return _of_volume(pod, namespace, cluster, policy)
     findings = settled(cluster, lambda view: share_managers.resolve(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
-    who = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    nodes, problem = _nodes(lambda name, view: fit.judge(name, who, view), candidates, cluster)
+    incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
+    cycle = CycleState(incoming, cluster.view.snapshot())
+    nodes, problem = _nodes(lambda name, view: feasibility.evaluate(name, cycle, view), candidates, cluster)
     return Evidence(
         claims=[claim_chain.of(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
@@ -82,8 +85,9 @@ def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Ev
     findings = settled(cluster, lambda view: consumers.resolve(volume, view, policy))
     chain = settled(cluster, lambda view: volume_chain.of(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
-    who = fit.applicant(pod, namespace)
-    nodes, problem = _nodes(lambda name, view: share_manager.judge(name, who, view), candidates, cluster)
+    cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
+    evaluate = share_manager.evaluate_preference
+    nodes, problem = _nodes(lambda name, view: evaluate(name, cycle, view), candidates, cluster)
     notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
     view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is Gap.UNAVAILABLE:
@@ -92,24 +96,13 @@ def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Ev
 
 
 def _nodes(
-    judge: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: Cluster
+    evaluate: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: Cluster
 ) -> tuple[list[NodeVerdict], str]:
     """Every candidate and every node of the cluster, the candidates first; and what kept the others from us."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    judged = settled(cluster, lambda view: _all(judge(name, view) for name in names))
-    return [_verdict(verdict, candidates) for verdict in judged], listed.problem
-
-
-def _all(judged: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
-    verdicts: list[Verdict] = []
-    unread: list[Ref] = []
-    for each in judged:
-        if isinstance(each, NeedObjects):
-            unread += each.refs
-        else:
-            verdicts.append(each)
-    return NeedObjects(tuple(unread)) if unread else verdicts
+    verdicts = settled(cluster, lambda view: feasibility.collect(evaluate(name, view) for name in names))
+    return [_verdict(verdict, candidates) for verdict in verdicts], listed.problem
 
 
 def _verdict(verdict: Verdict, candidates: Container[str]) -> NodeVerdict:

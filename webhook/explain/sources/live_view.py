@@ -13,7 +13,7 @@ from msgspec import Struct
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import Gap, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
@@ -27,14 +27,14 @@ class Listings(Struct, frozen=True, kw_only=True):
         longhorn_nodes: whether there are any nodes.longhorn.io; None where they were not listed.
         volumes: Longhorn volume -> its PersistentVolume, where that is called otherwise.
         launchers: namespace -> its virt-launcher pods.
-        crowd: every pod, counted; why they could not be; None where they were not asked for.
+        snapshot: the nodes and every pod; or why they could not be listed, or that they were not asked for.
     """
 
     nodes: Sequence[str] | None = None
     longhorn_nodes: bool | None = None
     volumes: Mapping[str, str] = {}
     launchers: Mapping[str, Sequence[Pod]] = {}
-    snapshot: ListedSnapshot | str | None = None
+    snapshot: ListedSnapshot | SnapshotUnavailable | NotCounted = NOT_COUNTED
 
 
 class LiveView(CallView):
@@ -58,7 +58,7 @@ class LiveView(CallView):
         nodes = (self.node(name) for name in self.node_names())
         return sum(not isinstance(node, Gap) and node.usable for node in nodes)
 
-    def snapshot(self) -> ListedSnapshot | str | None:
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """What the pods leave of the nodes, where they were listed."""
         return self._listings.snapshot
 

@@ -30,7 +30,7 @@ from webhook.core.api.names import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState, _state
@@ -81,7 +81,9 @@ class ClusterCache:
         self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
-        self._crowd = CachedSnapshot(self.caches, headroom, in_pod=api.in_pod) if Kind.CSI_NODE in self.caches else None
+        self._snapshot = (
+            CachedSnapshot(self.caches, headroom, in_pod=api.in_pod) if Kind.CSI_NODE in self.caches else None
+        )
 
     async def run(self) -> None:
         """List and watch everything until cancelled."""
@@ -102,19 +104,22 @@ class ClusterCache:
         now = _now()
         return [_state(cache, now) for cache in self.caches.values()]
 
-    def snapshot(self, now: float) -> Snapshot | str | None:
-        """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
-        return None if self._crowd is None else self._crowd.problem(now) or self._crowd
+    def snapshot(self, now: float) -> AnySnapshot:
+        """Return the cached nodes and pods; SnapshotUnavailable if a cache is not up to date."""
+        if self._snapshot is None:
+            return NOT_COUNTED
+        problem = self._snapshot.problem(now)
+        return SnapshotUnavailable(problem) if problem else self._snapshot
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
         """Count a pod that is being created in `namespace` where it was just drawn to, until a watch shows it."""
-        if self._crowd is not None:
-            self._crowd.assume(pod, namespace, drawn)
+        if self._snapshot is not None:
+            self._snapshot.assume(pod, namespace, drawn)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count a pod no more that is being created, and is decided on anew."""
-        if self._crowd is not None:
-            self._crowd.forget(pod, namespace)
+        if self._snapshot is not None:
+            self._snapshot.forget(pod, namespace)
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """False only where a whole list shows none, or has just now shown none, and none was ever seen."""

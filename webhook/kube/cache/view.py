@@ -19,7 +19,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Gap, Kind, Ref
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.list_watch import ListWatch
@@ -50,7 +50,7 @@ class CallView:
         self._store = store
         self._now = now
         self._fresh: dict[Kind, bool] = {}
-        self._crowd: Snapshot | str | None = None
+        self._snapshot: AnySnapshot | None = None
         self.reads = reads
 
     def problem(self, ref: Ref) -> str:
@@ -105,11 +105,11 @@ class CallView:
         nodes = self._store.caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, Nodes) else 0
 
-    def snapshot(self) -> Snapshot | str | None:
-        """What the pods leave of the nodes; why that is not known; None where they are not all watched."""
-        if self._crowd is None:
-            self._crowd = self._store.snapshot(self._now)
-        return self._crowd
+    def snapshot(self) -> AnySnapshot:
+        """Return the cached nodes and pods; SnapshotUnavailable if a cache is not up to date."""
+        if self._snapshot is None:
+            self._snapshot = self._store.snapshot(self._now)
+        return self._snapshot
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
         """The claims of the PersistentVolumes that have this CSI volume handle."""

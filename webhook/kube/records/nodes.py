@@ -13,7 +13,7 @@ from webhook.core.api.longhorn import (
 )
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import CSINodeSpec, Node, NodeSpec, NodeStatus
-from webhook.core.scheduler.state.node_info import allocatable, limits
+from webhook.core.scheduler.state.node_info import allocatable, volume_limits_of
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.kube.client.metadata import BareMeta, WireMeta
 from webhook.kube.informer.index import Names
@@ -103,7 +103,7 @@ class WireCSINode(Struct, gc=False):
 
 def keep_csi_node(wire: WireCSINode) -> Mapping[str, int]:
     """Record: driver -> most volumes."""
-    return share(limits(wire.spec))
+    return share(volume_limits_of(wire.spec))
 
 
 def build_csi_node(_: str, most: Mapping[str, int]) -> Mapping[str, int]:

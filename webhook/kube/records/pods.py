@@ -12,7 +12,7 @@ from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
 from webhook.core.scheduler.state.cache import PodHandle
-from webhook.core.scheduler.state.pod_info import PodInfo, places
+from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
@@ -67,27 +67,15 @@ def keep(wire: WirePod) -> Seen:
     """A pod from its JSON."""
     meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
     launcher = virt_launchers.keep(wire) if labels.get(LABEL_APP) == VIRT_LAUNCHER else None
-    where = places(spec, wire.status, leaves=bool(meta.deletion_timestamp), is_vm=launcher is not None)
+    where = pod_nodes(spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=launcher is not None)
     if not where:
         return Seen((), launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
-    repels = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
-    digest = hash((*where, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
-    counts = tuple(
-        PodInfo(
-            namespace=meta.namespace,
-            usage=taken,
-            labels=labels,
-            repels=repels,
-            node=place.node,
-            presence=place.presence,
-            on_way=place.on_way,
-            pinned=place.pinned,
-            listed=place.listed,
-            vm=place.vm,
-        )
-        for place in where
+    anti_affinity = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
+    digest = hash(
+        (*where, taken, frozenset(labels.items()), msgspec.json.encode(anti_affinity) if anti_affinity else b"")
     )
+    counts = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in where)
     return Seen(counts, launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
 
 

@@ -22,6 +22,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.list_watch import ListWatch
@@ -185,8 +186,8 @@ def _counted(store: ClusterCache) -> tuple[int, int]:
     """Pods on the node, and how many are on their way there."""
     snapshot = store.view().snapshot()
     assert isinstance(snapshot, CachedSnapshot)
-    room = snapshot.room(HOME)
-    return room.load.pods, room.on_way
+    node = snapshot.node_info(HOME)
+    return node.requested.pods, node.queued
 
 
 def replica(number: int) -> Object:
@@ -281,7 +282,7 @@ async def test_without_the_guard_all_are_pinned(
     async with connected(server, tmp_path) as api:
         store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=resources(LONGHORN_NAMESPACE, pods))
         async with running(store):
-            assert store.view().snapshot() is None
+            assert store.view().snapshot() == NOT_COUNTED
             assert all(await pinned(store, *vms()))
 
 
@@ -320,7 +321,7 @@ def test_an_assumed_pod_expires() -> None:
         found = []
         for seconds in (0.0, 9.0, 2.0):
             await after(seconds)
-            found.append(snapshot.room(HOME).on_way + len(snapshot._pods._assumed))
+            found.append(snapshot.node_info(HOME).queued + len(snapshot._pods._assumed))
         return found
 
     with asyncio.Runner(loop_factory=Skipping) as runner:

@@ -17,7 +17,7 @@ from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_counts import as_dict
-from webhook.core.scheduler.state.pod_info import PodInfo, Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
@@ -68,10 +68,8 @@ def owner_of(described: Object) -> tuple[str, str]:
 
 def waiting(node: str, cpu: int = 1000) -> PodInfo:
     """A pod that is being created."""
-    taken = Usage((("cpu", cpu),))
-    return PodInfo(
-        namespace="vms", node=node, usage=taken, presence=Presence.EXPECTED, on_way=True, vm=True, in_flight=True
-    )
+    on = PodNode(node=node, queued=True, is_vm=True, assumed=True)
+    return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
 
 
 def plain(loads: Mapping[str, Any]) -> Any:
@@ -85,10 +83,10 @@ def plain(loads: Mapping[str, Any]) -> Any:
 def says(scheduler_cache: SchedulerCache) -> Any:
     """All that it says of any node, and every pod that it would find."""
     loads = {
-        node: (each.load.pods, each.load.requested, each.drawn, each.coming, each.pinned, each.in_flight.pods)
+        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
         for node, each in scheduler_cache._nodes.items()
     }
-    listed = [scheduler_cache.listed(in_flight=in_flight) for in_flight in (False, True)]
+    shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
     labelled = {
         (home, values): as_dict(held.node_counts)
         for homes in scheduler_cache.pod_index._namespaces.values()
@@ -100,7 +98,7 @@ def says(scheduler_cache: SchedulerCache) -> Any:
         for key, held in scheduler_cache.pod_index.existing_anti_affinity._all.items()
         if held.node_counts
     }
-    return plain(loads), listed, labelled, existing_anti_affinity
+    return plain(loads), shortlisted, labelled, existing_anti_affinity
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
@@ -108,8 +106,8 @@ def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> Sched
     index = Pods()
     for key, described in pods.items():
         index.put(key, None, seen(described))
-    for owner, attendant in assumed.items():
-        index.assume(owner, [attendant])
+    for owner, pod_info in assumed.items():
+        index.assume(owner, [pod_info])
     return index.scheduler_cache
 
 
@@ -118,8 +116,8 @@ HAS: Final = {"pods": 100, "cpu": 8000}
 
 def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
     """How many pods a node has, how many are on their way there, their milli-CPU, and whether a VM waits for it."""
-    room = scheduler_cache.room(node, HAS, {})
-    return room.load.pods, room.on_way, room.load.requested.get("cpu", 0), room.pinned
+    info = scheduler_cache.node_info(node, HAS, {})
+    return info.requested.pods, info.queued, info.requested.amounts.get("cpu", 0), info.waited_for
 
 
 VARIANTS: Final = st.builds(
@@ -304,8 +302,8 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
     own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"n1": 100})
     scheduler_cache = made_of({"a": vm("a", affinity=own)}, {})
     assert (on(scheduler_cache, "n0"), on(scheduler_cache, "n1")) == (NOTHING, (1, 1, 250, False))
-    assert list(scheduler_cache.listed(in_flight=False).values()) == [1]
-    assert not scheduler_cache.listed(in_flight=True)
+    assert list(scheduler_cache.shortlisted(assumed=False).values()) == [1]
+    assert not scheduler_cache.shortlisted(assumed=True)
 
 
 def test_how_a_terminating_pod_counts_among_others() -> None:
@@ -320,7 +318,7 @@ def test_what_repels_is_kept() -> None:
     term = PodAffinityTerm(
         label_selector=LabelSelector(match_labels={"app": "db"}), topology_key="kubernetes.io/hostname"
     )
-    assert counts.repels == [term]
+    assert counts.anti_affinity == [term]
 
 
 BASE: Final = {"node": "n1", "labels": {"app": "db"}}

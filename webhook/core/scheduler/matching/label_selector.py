@@ -114,14 +114,15 @@ def _requirement(expression: LabelSelectorRequirement) -> Requirement | None:
 class Scope(Struct, frozen=True, gc=False):
     """The namespaces that an inter-pod term is about: by name, and by a selector of their labels.
 
-    `of_newcomer`: it is a term of the pod to be scheduled. kube-scheduler 1.36 asks the selector of such a term about
+    `of_incoming_pod`: it is a term of the pod to be scheduled. kube-scheduler 1.36 asks the selector of such a term
+    about
     no labels too (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy), so that one of
     nothing but NotIn and DoesNotExist takes in every namespace. We count on neither that nor its repair.
     """
 
     names: tuple[str, ...]
     selector: Selector = NOTHING
-    of_newcomer: bool = False
+    of_incoming_pod: bool = False
 
     def covers(self, namespace: str) -> bool | None:
         """Whether a namespace is among them; None where that depends on a label other than its name."""
@@ -134,7 +135,7 @@ class Scope(Struct, frozen=True, gc=False):
             if requirement.key != NAMESPACE_NAME:
                 certain = False
             elif not requirement.holds(named):
-                return None if self.of_newcomer and self.selector.matches({}) else False
+                return None if self.of_incoming_pod and self.selector.matches({}) else False
         return True if certain else None
 
 
@@ -173,6 +174,6 @@ def parse_terms(
         names = tuple(sorted(set(term.namespaces or ())))
         if not names and term.namespace_selector is None:
             names = (namespace,)
-        scope = Scope(names, namespaces, of_newcomer=labels is not None)
+        scope = Scope(names, namespaces, of_incoming_pod=labels is not None)
         parsed.append(Term(selector, scope, term.topology_key or ""))
     return parsed

@@ -1,4 +1,7 @@
-"""kube-scheduler's NodeAffinity filter."""
+"""NodeSelector -> which nodes it matches: the terms of node affinity, of a pod and of a PersistentVolume.
+
+Upstream: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ _LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0
 _LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-def shuns(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
-    """Whether one of these preferences is against a node by NotIn: as Longhorn's is against a delinquent one."""
+def prefers_against(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
+    """Whether one of the preferred terms is against a node by NotIn; Longhorn writes one against a delinquent node."""
     for term in preferred:
         preference = term.preference or NodeSelectorTerm()
         for expression in preference.match_expressions or ():
@@ -34,22 +37,22 @@ def shuns(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str
     return False
 
 
-def selector_admits(selector: NodeSelector | None, labels: Mapping[str, str] | None, name: str | None) -> bool:
-    """Whether required node affinity admits a node.
+def matches_node_selector(selector: NodeSelector | None, labels: Mapping[str, str] | None, name: str | None) -> bool:
+    """Whether a term of required node affinity matches a node.
 
     Args:
-        selector: None where nothing is required, which admits every node; zero terms admit none.
+        selector: None requires nothing and matches every node; zero terms match no node.
         labels: the node's labels.
-        name: the node's name; None leaves matchFields out of the question, as the scheduler does for
-            PersistentVolumes (component-helpers storage/volume/helpers.go, CheckNodeAffinity).
+        name: the node's name. With None matchFields are not evaluated, as kube-scheduler does for PersistentVolumes
+            (component-helpers storage/volume/helpers.go, CheckNodeAffinity).
     """
     if selector is None:
         return True
-    return any(_term_admits(term, labels or {}, name) for term in selector.node_selector_terms or ())
+    return any(_term_matches(term, labels or {}, name) for term in selector.node_selector_terms or ())
 
 
-def _term_admits(term: NodeSelectorTerm, labels: Mapping[str, str], name: str | None) -> bool:
-    """An empty term matches nothing; one with a requirement that does not parse never matches either."""
+def _term_matches(term: NodeSelectorTerm, labels: Mapping[str, str], name: str | None) -> bool:
+    """Whether the term matches. An empty term matches nothing, as does one with a requirement that does not parse."""
     if term.is_empty:
         return False
     for expression in term.match_expressions or ():
@@ -66,13 +69,13 @@ def _field_parses(field: NodeSelectorRequirement) -> bool:
 
 
 def _field_holds(field: NodeSelectorRequirement, name: str) -> bool:
-    """The only field is metadata.name; any other reads as the empty string (apimachinery pkg/fields)."""
+    """Whether the name matches. Every field except metadata.name has an empty value (apimachinery pkg/fields)."""
     value = name if field.key == METADATA_NAME else ""
     return (value in (field.values or ())) == (field.operator == "In")
 
 
 def _expression_parses(expression: NodeSelectorRequirement) -> bool:
-    """labels.NewRequirement: a key and values of the right form, and as many values as the operator takes."""
+    """Whether labels.NewRequirement accepts it: key and values have the right form, and their number is right."""
     values = expression.values or ()
     match expression.operator:
         case "In" | "NotIn":

@@ -1,4 +1,4 @@
-"""Which taints a pod tolerates."""
+"""Which taints a pod tolerates (k8s.io/api core/v1/toleration.go; component-helpers scheduling/corev1/helpers.go)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from webhook.core.api.quantity import parse_int64
 
 _REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+
+
+def find_untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
+    """Return the first taint with NoSchedule or NoExecute that no toleration tolerates.
+
+    Upstream: FindMatchingUntoleratedTaint.
+    """
+    for taint in taints:
+        if taint.effect in _REPELLING_EFFECTS and not tolerates(tolerations, taint):
+            return taint
+    return None
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
@@ -36,9 +47,9 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _compares(actual: str, operator: str, wanted: str) -> bool:
-    """Numeric taints (KEP-5471): the taint's value against the toleration's, decimal integers without leading zeros.
+    """Compare numeric taints (KEP-5471): the values of taint and toleration are decimal integers without leading zeros.
 
-    An API server without the feature refuses such a pod itself, so one that reached us runs where it is on.
+    An API server without the feature rejects a pod with such a toleration, so that the webhook never gets the pod.
     """
     if not (_DECIMAL.fullmatch(actual) and _DECIMAL.fullmatch(wanted)):
         return False

@@ -1,1 +1,4 @@
-"""One file for each filter plugin of kube-scheduler that this project answers for, under its upstream name."""
+"""One module for each plugin of kube-scheduler that the webhook answers for, under its upstream name.
+
+webhook.core.scheduler.framework has their interface, webhook.core.scheduler.registry their list.
+"""

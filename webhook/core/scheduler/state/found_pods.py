@@ -14,13 +14,13 @@ class Found(Struct, gc=False):
     """Node -> how many of the pods that were asked for are on it.
 
     Attributes:
-        there: bound, and not being deleted.
+        running: bound, and not being deleted.
         terminating: bound, and being deleted.
         expected: not bound yet.
         unsure: in any of these ways, if their namespaces' labels match.
     """
 
-    there: Counter[str] = field(default_factory=Counter)
+    running: Counter[str] = field(default_factory=Counter)
     terminating: Counter[str] = field(default_factory=Counter)
     expected: Counter[str] = field(default_factory=Counter)
     unsure: Counter[str] = field(default_factory=Counter)
@@ -28,7 +28,7 @@ class Found(Struct, gc=False):
     @property
     def bound(self) -> Collection[str]:
         """The nodes of those that are bound, being deleted or not."""
-        return {**self.there, **self.terminating} if self.terminating else self.there
+        return {**self.running, **self.terminating} if self.terminating else self.running
 
     def part(self, presence: Presence, *, certain: bool) -> Counter[str]:
         """Where pods of this presence are counted."""
@@ -36,4 +36,4 @@ class Found(Struct, gc=False):
             return self.unsure
         if presence is Presence.TERMINATING:
             return self.terminating
-        return self.expected if presence is Presence.EXPECTED else self.there
+        return self.expected if presence is Presence.EXPECTED else self.running

@@ -105,18 +105,18 @@ class PodIndex:
         held = tuple(self.existing_anti_affinity.add(term, node, expected=expected) for term in terms or ())
         return IndexedPod(labelled, node, held)
 
-    def remove(self, neighbour: IndexedPod) -> None:
+    def remove(self, indexed_pod: IndexedPod) -> None:
         """The pod is gone, or is not what it was when it was added."""
         self.changes += 1
-        labelled = neighbour.labelled
-        self._follow(labelled, neighbour.node, -1)
-        left = with_one_less(labelled.node_counts, neighbour.node)
+        labelled = indexed_pod.labelled
+        self._follow(labelled, indexed_pod.node, -1)
+        left = with_one_less(labelled.node_counts, indexed_pod.node)
         if left is not None:
             labelled.node_counts = left
         else:
             self._forget(labelled)
-        for repulsion in neighbour.existing_anti_affinity:
-            self.existing_anti_affinity.remove(repulsion, neighbour.node)
+        for existing_term in indexed_pod.existing_anti_affinity:
+            self.existing_anti_affinity.remove(existing_term, indexed_pod.node)
 
     def _forget(self, labelled: _Labelled) -> None:
         """Nothing has these labels any more."""

@@ -1,4 +1,7 @@
-"""Search: what one pod's rules look for among the pods and nodes of a cluster, each once, within one budget."""
+"""TopologyLookup: which pods a rule of the incoming pod is about, and which topology labels their nodes have.
+
+Each plugin asks it; all answers together cost one budget.
+"""
 
 from __future__ import annotations
 
@@ -7,59 +10,57 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
 from webhook.core.scheduler.matching.label_selector import Scope, Selector
 from webhook.core.scheduler.state.found_pods import Found
-from webhook.core.scheduler.state.node_labels import COLUMN_STEPS, NodeLabels
-from webhook.core.scheduler.state.pod_index import PodIndex
+from webhook.core.scheduler.state.node_labels import COLUMN_STEPS
+from webhook.core.scheduler.state.snapshot import Snapshot
 from webhook.core.scheduler.status import Unknown
 
 _VALUE_STEPS: Final = 1  # of a column
-_FEW_OF: Final = 3  # a column takes longer than a third of the nodes, and is there for others then
+_FEW_OF: Final = 3  # to build a column takes longer than to read a third of the nodes, and the column stays for others
 
 
 class Topology(Struct, frozen=True):
-    """The values that nodes have of a label; `stranger` is one of the nodes that are not known, if there is any."""
+    """The values that nodes have of a label. `unlisted` is the name of one that the snapshot does not have, if any."""
 
     values: Collection[str] = ()
-    stranger: str | None = None
+    unlisted: str | None = None
 
 
-class Search:
-    """To be used in one turn of the event loop: pods and nodes may be others in the next."""
+class TopologyLookup:
+    """The nodes and pods of one snapshot. Use it within one turn of the event loop: later they can be others."""
 
-    def __init__(self, nodes: Mapping[str, Node], labels: NodeLabels, pod_index: PodIndex, budget: Budget) -> None:
-        """Args: `nodes`: every node of the cluster by its name; `labels`: theirs."""
-        self.nodes = nodes
-        self.pod_index = pod_index
+    def __init__(self, snapshot: Snapshot, budget: Budget) -> None:
+        self.nodes = snapshot.nodes
+        self.pod_index = snapshot.pod_index
         self.budget = budget
-        self._labels = labels
-        self._changes = pod_index.changes
+        self._labels = snapshot.node_labels
+        self._changes = self.pod_index.changes
 
-    def is_of(self, nodes: Mapping[str, Node], pod_index: PodIndex) -> bool:
-        """Whether it has looked at these, and pods are as they were."""
-        return nodes is self.nodes and pod_index is self.pod_index and pod_index.changes == self._changes
+    def is_outdated(self) -> bool:
+        """Whether a pod was added or removed since this object was created."""
+        return self.pod_index.changes != self._changes
 
     def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str) -> Found | Unknown:
-        """As `PodIndex.find`."""
+        """Return where the pods are that `selector` matches (`PodIndex.find`)."""
         return self.pod_index.find(scopes, selector, rule=rule, budget=self.budget)
 
     def gave_up(self, rule: str) -> Unknown:
-        """That there are more pods or nodes than may be looked at."""
+        """Return the status for a rule that would need more steps than the budget has."""
         return Unknown(Reason.TOO_MANY_NEIGHBOURS, {"rule": rule, "most": self.budget.most})
 
     def values(self, key: str) -> Mapping[str, str]:
-        """As `NodeLabels.of`."""
+        """Return the value of a label by node (`NodeLabels.of`)."""
         return self._labels.of(key, self.nodes, self.budget)
 
     def combinations(self, keys: tuple[str, ...]) -> Mapping[str, object]:
-        """As `NodeLabels.combinations`."""
+        """Return an object by node that is equal for nodes with equal values (`NodeLabels.combinations`)."""
         return self._labels.combinations(keys, self.nodes, self.budget)
 
     def _read(self, names: Collection[str], key: str) -> Iterable[str | None]:
-        """The values of nodes. A few are read as they are: the work is to grow with the pod, not with the cluster."""
+        """Read few nodes one by one, so that the work grows with the pod's rules and not with the cluster."""
         if self._labels.has(key) or len(names) > len(self.nodes) // _FEW_OF:
             values = self.values(key)
             self.budget.take(_VALUE_STEPS * len(names))
@@ -69,10 +70,10 @@ class Search:
         return ((labels or {}).get(key) for labels in read)
 
     def topology(self, names: Collection[str], key: str) -> Topology:
-        """What these nodes have of a label.
+        """Return the values that these nodes have of the label `key`.
 
         Raises:
-            OutOfSteps: they are too many.
+            OutOfSteps: there are too many nodes.
         """
         if not names:
             return Topology()

@@ -1,6 +1,6 @@
-"""KeepApart: the pods that one pod must not join, by the topology labels of the nodes that they are on.
+"""TopologyStatuses: what required anti-affinity says of a node, by the values of the node's topology labels.
 
-What is put in is found once for a pod; what is said of a node then takes a look-up for each of these labels.
+It is filled once for the incoming pod. The status of one node then takes one look-up for each label.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ from msgspec import Struct, field
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.matching.label_selector import Term
-from webhook.core.scheduler.status import PASSED, Rejected, Status, Told, Unknown
-from webhook.core.scheduler.topology.topology_lookup import Search
+from webhook.core.scheduler.status import PASSED, Rejected, Status, StatusTemplate, Unknown
+from webhook.core.scheduler.topology.topology_lookup import TopologyLookup
 
-_LABEL_STEPS: Final = 250  # it is looked up for each node of a short list, too
+_LABEL_STEPS: Final = 250  # each node of a short list looks the label up, too
 
-_Entry = tuple[bool, int, Told]
-"""A refusal comes before what is not certain, and what was put in first before the rest."""
+_Entry = tuple[bool, int, StatusTemplate]
+"""Entries sort by importance: a Rejected comes before an Unknown, and what was added first before the rest."""
 
 
-class Places(Struct, frozen=True):
-    """The nodes of pods: of those that are bound, those that are expected, and those that may not be meant at all."""
+class TermPods(Struct, frozen=True):
+    """The nodes of the pods that a term is about.
+
+    Attributes:
+        bound: of those that are bound.
+        expected: of those that are not bound yet.
+        unsure: of those that the term may not be about, because that depends on labels of their namespaces.
+    """
 
     bound: Collection[str] = ()
     expected: Collection[str] = ()
@@ -30,66 +36,66 @@ class Places(Struct, frozen=True):
 
 
 class _Label(Struct):
-    """What is to be said of nodes by their value of one label, and of every node that has it."""
+    """The statuses of nodes by their value of one label, and the status of every node that has the label."""
 
-    refused: dict[str, _Entry] = field(default_factory=dict)
-    undecided: dict[str, _Entry] = field(default_factory=dict)
+    rejected: dict[str, _Entry] = field(default_factory=dict)
+    unknown: dict[str, _Entry] = field(default_factory=dict)
     any_value: _Entry | None = None
 
 
-class KeepApart:
-    """What is to be said of nodes; of several things that are true of one, the first refusal, or else the first."""
+class TopologyStatuses:
+    """The statuses of all nodes. If several apply to a node, the first Rejected counts, else the first Unknown."""
 
-    def __init__(self, search: Search) -> None:
-        self._search = search
+    def __init__(self, lookup: TopologyLookup) -> None:
+        self._lookup = lookup
         self._labels: dict[str, _Label] = {}
         self._everywhere: _Entry | None = None
         self._count = 0
 
-    def put(self, term: Term, places: Places, rule: str, cause: Reason) -> None:
-        """None of these pods, which the term is about, may be in the same topology.
+    def add_term(self, term: Term, pods: TermPods, rule: str, cause: Reason) -> None:
+        """Note that the incoming pod may not be in the topology of any of these pods, which `term` is about.
 
         Raises:
-            OutOfSteps: they are on too many nodes, or there are too many terms.
+            OutOfSteps: the pods are on too many nodes, or there are too many terms.
         """
         key = term.topology_key
-        bound = self._search.topology(places.bound, key)
-        self._put(key, bound.values, Told(Rejected, cause, {"key": key, "pods": term}))
-        for nodes, staleness in (
-            (places.unsure, Reason.NAMESPACES_UNKNOWN),
-            (places.expected, Reason.NEIGHBOUR_EXPECTED),
+        bound = self._lookup.topology(pods.bound, key)
+        self._add(key, bound.values, StatusTemplate(Rejected, cause, {"key": key, "pods": term}))
+        for nodes, unknown in (
+            (pods.unsure, Reason.NAMESPACES_UNKNOWN),
+            (pods.expected, Reason.NEIGHBOUR_EXPECTED),
         ):
-            maybe, told = self._search.topology(nodes, key), Told(Unknown, staleness, {"rule": rule})
-            self._put(key, maybe.values, told)
-            if maybe.stranger is not None:
-                self.put_on_all(key, told)
-        if bound.stranger is not None:
-            names = {"rule": rule, "other": bound.stranger}
-            self.put_on_all(key, Told(Unknown, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, names))
+            topology, template = self._lookup.topology(nodes, key), StatusTemplate(Unknown, unknown, {"rule": rule})
+            self._add(key, topology.values, template)
+            if topology.unlisted is not None:
+                self.add_for_label(key, template)
+        if bound.unlisted is not None:
+            names = {"rule": rule, "other": bound.unlisted}
+            self.add_for_label(key, StatusTemplate(Unknown, Reason.NEIGHBOUR_ON_UNKNOWN_NODE, names))
 
-    def put_on_all(self, key: str, told: Told) -> None:
-        """Of every node that has this label."""
+    def add_for_label(self, key: str, template: StatusTemplate) -> None:
+        """Note a status of every node that has this label."""
         label = self._label(key)
-        label.any_value = label.any_value or self._entry(told)
+        label.any_value = label.any_value or self._entry(template)
 
-    def put_everywhere(self, told: Told) -> None:
-        """Of every node."""
-        self._everywhere = self._everywhere or self._entry(told)
+    def add_for_all(self, template: StatusTemplate) -> None:
+        """Note a status of every node."""
+        self._everywhere = self._everywhere or self._entry(template)
 
-    def ruling(self, node: str, labels: Mapping[str, str]) -> Status:
-        """Whether the pod may join those that are on and around a node."""
-        said = [self._everywhere]
+    def status(self, node: str, labels: Mapping[str, str]) -> Status:
+        """Return whether the pod may join the pods on the node and in its topologies; `labels` are the node's."""
+        entries = [self._everywhere]
         for key, label in self._labels.items():
             value = labels.get(key)
             if value is not None:
-                said += label.refused.get(value), label.undecided.get(value), label.any_value
-        first = min(filter(None, said), default=None)
-        return PASSED if first is None else first[2].of(node)
+                entries += label.rejected.get(value), label.unknown.get(value), label.any_value
+        first = min(filter(None, entries), default=None)
+        return PASSED if first is None else first[2].for_node(node)
 
-    def _put(self, key: str, values: Collection[str], told: Told) -> None:
+    def _add(self, key: str, values: Collection[str], template: StatusTemplate) -> None:
         if values:
-            label, entry = self._label(key), self._entry(told)
-            by_value = label.refused if told.kind is Rejected else label.undecided
+            label, entry = self._label(key), self._entry(template)
+            by_value = label.rejected if template.kind is Rejected else label.unknown
             if by_value:
                 for value in values:
                     by_value.setdefault(value, entry)
@@ -98,10 +104,10 @@ class KeepApart:
 
     def _label(self, key: str) -> _Label:
         if key not in self._labels:
-            self._search.budget.take(_LABEL_STEPS)
+            self._lookup.budget.take(_LABEL_STEPS)
             self._labels[key] = _Label()
         return self._labels[key]
 
-    def _entry(self, told: Told) -> _Entry:
+    def _entry(self, template: StatusTemplate) -> _Entry:
         self._count += 1
-        return told.kind is Unknown, self._count, told
+        return template.kind is Unknown, self._count, template

@@ -15,19 +15,21 @@ from typing import Final, NamedTuple
 
 import pytest
 from msgspec import convert
-from support.models.node_crowd import Crowded, There
+from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Verdict
-from webhook.core.placement import fit
+from webhook.core.placement.feasibility import evaluate
+from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.pod_info import PodInfo, Presence
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
 
 VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
 CPU: Final = 100
 _ASKED: Final = {"name": "compute", "resources": {"requests": {"cpu": f"{CPU}m"}}}
-ASKING: Final = fit.applicant(convert(builders.virt_launcher_pod(containers=[_ASKED]), Pod), "vms")
+ASKING: Final = IncomingPod.of(convert(builders.virt_launcher_pod(containers=[_ASKED]), Pod), "vms")
 ANSWERED, CREATED, HERE, ELSEWHERE = "answered", "created", "bound here", "bound elsewhere"
 
 
@@ -126,12 +128,12 @@ def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...
     answers = {index: vm.knew for vm, index in own}
     for number in range(len(seen) + 1):
         for index in (index for index, knew in answers.items() if knew == number):
-            assumed[index] = scheduler_cache.add(_drawn(vms[index], in_flight=True))
+            assumed[index] = scheduler_cache.add(_drawn(vms[index], assumed=True))
         if number < len(seen):
             _hear(scheduler_cache, counted, assumed, seen[number], vms)
     has = {"pods": 100, "cpu": cluster.places * CPU}
-    there = There(scheduler_cache=scheduler_cache, replicas=cluster.replicas, has=has)
-    verdict = fit.judge("n1", ASKING, Crowded(there))
+    there = OneNodeSnapshot(scheduler_cache=scheduler_cache, replicas=cluster.replicas, has=has)
+    verdict = evaluate("n1", CycleState(ASKING, there), ViewWithSnapshot(there))
     assert isinstance(verdict, Verdict)
     return verdict
 
@@ -149,22 +151,17 @@ def _hear(
     if event.vm in counted:
         scheduler_cache.remove(counted.pop(event.vm))
     if event.what == CREATED:
-        counted[event.vm] = scheduler_cache.add(_drawn(vms[event.vm], in_flight=False))
+        counted[event.vm] = scheduler_cache.add(_drawn(vms[event.vm], assumed=False))
     elif event.what == HERE:
-        counted[event.vm] = scheduler_cache.add(PodInfo(namespace="vms", node="n1", usage=ASKING.usage))
+        counted[event.vm] = scheduler_cache.add(_pod_info(PodNode(node="n1", presence=Presence.BOUND)))
 
 
-def _drawn(vm: VM, *, in_flight: bool) -> PodInfo:
-    return PodInfo(
-        namespace="vms",
-        node="n1",
-        usage=ASKING.usage,
-        presence=Presence.EXPECTED,
-        on_way=True,
-        pinned=vm.pinned,
-        vm=True,
-        in_flight=in_flight,
-    )
+def _drawn(vm: VM, *, assumed: bool) -> PodInfo:
+    return _pod_info(PodNode(node="n1", queued=True, pinned=vm.pinned, is_vm=True, assumed=assumed))
+
+
+def _pod_info(on: PodNode) -> PodInfo:
+    return PodInfo("vms", ASKING.usage, None, None, on)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])

@@ -9,7 +9,8 @@ from support.objects.builders import node, persistent_volume, share_manager_pod,
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.placement.data_engine import refusal
+from webhook.core.placement.longhorn_node import why_no_data_engine
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 
 Object = dict[str, Any]
 WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}
@@ -21,8 +22,9 @@ def told(
 ) -> str | None:
     """Why not on node n1; `labels` instead of the one that disables v2 there."""
     there = convert(node("n1", labels=labels or WITHOUT), Node)
-    volumes = [] if volume is None else [(convert(volume, PersistentVolume), served_from)]
-    found = refusal(there, "n1", convert(pod or virt_launcher_pod(), Pod), volumes)
+    volumes = [] if volume is None else [ClaimVolume("disk", convert(volume, PersistentVolume), served_from)]
+    incoming = IncomingPod.of(convert(pod or virt_launcher_pod(), Pod), "vms", volumes)
+    found = why_no_data_engine("n1", there, incoming)
     return found and str(found)
 
 

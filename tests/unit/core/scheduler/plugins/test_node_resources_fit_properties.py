@@ -5,8 +5,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.core.scheduler.plugins.node_resources_fit import refusal
-from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.plugins.node_ports import find_taken
+from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage
 
 RESOURCES = ("cpu", "memory", "example.com/gpu")
@@ -22,9 +23,15 @@ NODES = st.fixed_dictionaries({"pods": st.integers(0, 6)}, optional={name: st.in
 HEADROOMS = st.dictionaries(st.sampled_from(["pods", *RESOURCES]), st.integers(0, 5))
 
 
-def load_of(pods: list[Usage]) -> NodeLoad:
+def fits(asked: Usage, has: dict[str, int], pods: list[Usage], headroom: dict[str, int] | None = None) -> bool:
+    """Whether neither plugin rejects a node with these pods."""
+    node = NodeInfo(UNLISTED, has, load_of(pods))
+    return not list(insufficient_resources(asked, node, headroom or {})) and find_taken(asked, node.requested) is None
+
+
+def load_of(pods: list[Usage]) -> NodeRequests:
     """The load of a node with these pods."""
-    load = NodeLoad()
+    load = NodeRequests()
     for pod in pods:
         load.add(pod)
     return load
@@ -46,14 +53,14 @@ def test_a_pod_fits_if_and_only_if_all_pods_together_do(
         for port in asked.ports
         for protocol, number, address in taken
     )
-    assert (refusal(asked, has, load_of(pods), headroom) is None) is (enough and free)
+    assert fits(asked, has, pods, headroom) is (enough and free)
 
 
 @given(data=st.data(), pods=st.lists(USAGES, max_size=8))
 def test_a_load_is_that_of_the_pods_that_are_left(data: st.DataObject, pods: list[Usage]) -> None:
     """Whichever went, in whatever order: nothing is left behind, and nothing goes with them."""
     going = data.draw(st.lists(st.sampled_from(range(len(pods))), unique=True) if pods else st.just([]))
-    load, fresh = NodeLoad(), NodeLoad()
+    load, fresh = NodeRequests(), NodeRequests()
     for pod in pods:
         load.add(pod)
     for index in going:
@@ -61,13 +68,13 @@ def test_a_load_is_that_of_the_pods_that_are_left(data: st.DataObject, pods: lis
     for index in data.draw(st.permutations([index for index in range(len(pods)) if index not in going])):
         fresh.add(pods[index])
     assert (load.pods, load.ports) == (fresh.pods, fresh.ports)
-    assert {name: amount for name, amount in load.requested.items() if amount} == fresh.requested
+    assert {name: amount for name, amount in load.amounts.items() if amount} == fresh.amounts
 
 
 @given(pods=st.lists(USAGES, max_size=4), asked=USAGES, has=NODES, more=USAGES)
 def test_one_pod_more_never_makes_room(pods: list[Usage], asked: Usage, has: dict[str, int], more: Usage) -> None:
     """Nor does it help to ask for more."""
-    if refusal(asked, has, load_of(pods)):
-        assert refusal(asked, has, load_of([*pods, more]))
+    if not fits(asked, has, pods):
+        assert not fits(asked, has, [*pods, more])
         grown = tuple((name, amount + 1) for name, amount in asked.requests)
-        assert refusal(Usage(grown, asked.ports), has, load_of(pods))
+        assert not fits(Usage(grown, asked.ports), has, pods)

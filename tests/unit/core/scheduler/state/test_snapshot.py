@@ -27,9 +27,9 @@ def snapshot(*pods: dict[str, Any]) -> ListedSnapshot:
     return ListedSnapshot([convert(pod, Pod) for pod in pods], NODES, {"node-a": {"driver": 3}}, {"cpu": 500})
 
 
-def taken(room: NodeInfo) -> tuple[int, int, int]:
+def taken(node: NodeInfo) -> tuple[int, int, int]:
     """Pods, milli-CPU, and how many of the pods kube-scheduler has not looked at."""
-    return room.load.pods, room.load.requested.get("cpu", 0), room.on_way
+    return node.requested.pods, node.requested.amounts.get("cpu", 0), node.queued
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def taken(room: NodeInfo) -> tuple[int, int, int]:
 )
 def test_a_pod_counts_where_it_is_or_can_only_go(pod: dict[str, Any], counted: tuple[int, int, int]) -> None:
     """As a cache of a live cluster counts it."""
-    assert taken(snapshot(builders_pods.pod("p", requests=REQUESTS, **pod)).room("node-a")) == counted
+    assert taken(snapshot(builders_pods.pod("p", requests=REQUESTS, **pod)).node_info("node-a")) == counted
 
 
 def test_a_room_has_what_its_node_and_its_drivers_tell() -> None:
     """A node that is not told of has nothing."""
     there = snapshot()
-    assert (there.headroom, there.room("node-a").has["cpu"]) == ({"cpu": 500}, 4000)
-    assert [there.room(name).volume_limits for name in NODES] == [{"driver": 3}, {}]
-    assert there.room("node-z").has == {}
+    assert (there.headroom, there.node_info("node-a").allocatable["cpu"]) == ({"cpu": 500}, 4000)
+    assert [there.node_info(name).volume_limits for name in NODES] == [{"driver": 3}, {}]
+    assert there.node_info("node-z").allocatable == {}
 
 
 def test_pods_repel_and_are_found_by_their_labels() -> None:
@@ -66,8 +66,8 @@ def test_pods_repel_and_are_found_by_their_labels() -> None:
     assert there.pod_index.find([Scope(("default",))], EVERYTHING, rule="a test", budget=Budget()) == Found(
         there={"node-a": 1}
     )
-    ((repulsion, certain),) = there.pod_index.existing_anti_affinity.against("vms", {"app": "db"})
-    assert (repulsion.node_counts, certain) == ("node-b", True)
+    ((existing_term, certain),) = there.pod_index.existing_anti_affinity.against("vms", {"app": "db"})
+    assert (existing_term.node_counts, certain) == ("node-b", True)
 
 
 def test_pods_on_a_list_are_known() -> None:
@@ -76,15 +76,15 @@ def test_pods_on_a_list_are_known() -> None:
     pod = builders_pods.pod("p", requests=REQUESTS)
     pod["spec"]["affinity"] = own
     there = snapshot(pod)
-    assert sum(there.listed(in_flight=False).values()) == 1
-    assert not there.listed(in_flight=True)
-    assert taken(there.room("node-a")) == (1, 1000, 1)
+    assert sum(there.shortlisted(assumed=False).values()) == 1
+    assert not there.shortlisted(assumed=True)
+    assert taken(there.node_info("node-a")) == (1, 1000, 1)
 
 
 def test_pods_that_are_left_out_take_no_room() -> None:
     """Until others are: each time all are counted but those."""
     there = snapshot(*(builders_pods.pod(name, node="node-a", requests=REQUESTS) for name in ("p", "q", "r")))
     there.leave_out(lambda pod: pod.metadata.name != "p")
-    assert taken(there.room("node-a")) == (1, 1000, 0)
+    assert taken(there.node_info("node-a")) == (1, 1000, 0)
     there.leave_out(lambda pod: pod.metadata.name == "p")
-    assert taken(there.room("node-a")) == (2, 2000, 0)
+    assert taken(there.node_info("node-a")) == (2, 2000, 0)

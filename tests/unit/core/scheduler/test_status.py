@@ -1,13 +1,13 @@
 import pytest
 
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, overall
+from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown, merge
 
 NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.LABEL_NOT_KEPT, {})
 
 
 @pytest.mark.parametrize(
-    ("rulings", "expected"),
+    ("statuses", "expected"),
     [
         pytest.param([], PASSED, id="no rule"),
         pytest.param([PASSED, PASSED], PASSED, id="all admit"),
@@ -16,20 +16,20 @@ NO, PERHAPS = Rejected(Reason.REPELLED, {}), Unknown(Reason.LABEL_NOT_KEPT, {})
         pytest.param([PERHAPS, Unknown(Reason.REPELLED, {})], PERHAPS, id="the first of several"),
     ],
 )
-def test_several_rules_must_all_admit(rulings: list[Status], expected: Status) -> None:
+def test_several_rules_must_all_admit(statuses: list[Status], expected: Status) -> None:
     """One refusal refuses; what is not settled is so only where nothing refuses."""
-    assert overall(rulings) == expected
+    assert merge(statuses) == expected
 
 
 def test_a_refusal_ends_it() -> None:
     """What comes after a refusal is not asked."""
     asked = iter([NO, PERHAPS])
-    assert overall(asked) == NO
+    assert merge(asked) == NO
     assert list(asked) == [PERHAPS]
 
 
 def test_a_ruling_tells_why() -> None:
     """The cause with its names, whether it refuses or is not settled."""
     names = {"rule": "a rule", "key": "app"}
-    for ruling in (Rejected(Reason.LABEL_NOT_KEPT, names), Unknown(Reason.LABEL_NOT_KEPT, names)):
-        assert ruling.why == Reason.LABEL_NOT_KEPT.why(**names)
+    for status in (Rejected(Reason.LABEL_NOT_KEPT, names), Unknown(Reason.LABEL_NOT_KEPT, names)):
+        assert status.why == Reason.LABEL_NOT_KEPT.why(**names)

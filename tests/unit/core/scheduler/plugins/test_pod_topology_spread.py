@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.models.neighbour_judge import Judge
+from support.models.plugin_runner import PluginRunner
 from support.models.scheduler_model import Object, Situation, refusals
 from support.objects import builders
 
@@ -38,7 +38,7 @@ def pods(namespace: str = "vms", **numbers: int) -> list[Object]:
     ]
 
 
-def ruling(
+def status(
     constraints: Sequence[Object],
     there: Sequence[Object] = (),
     *,
@@ -49,12 +49,12 @@ def ruling(
 ) -> Status:
     """What is ruled; the model must not say otherwise of what is settled, if nothing is merely expected."""
     labels = {"app": "db", "release": "r2"} if labels is None else labels
-    newcomer = {
+    incoming_pod = {
         "metadata": {"namespace": "vms", "labels": labels},
         "spec": {"topologySpreadConstraints": constraints, **spec},
     }
-    situation = Situation(NODES, there, {"vms": {}, "other": {}}, newcomer, candidate)
-    ruled = Judge(situation, expected=expected).spread()
+    situation = Situation(NODES, there, {"vms": {}, "other": {}}, incoming_pod, candidate)
+    ruled = PluginRunner(situation, expected=expected).pod_topology_spread()
     if not expected and not isinstance(ruled, Unknown):
         refused = any(refusals(situation, pinned=pinned) for pinned in (False, True))
         assert isinstance(ruled, Rejected) is refused
@@ -146,19 +146,19 @@ def test_a_hard_constraint(
 ) -> None:
     """Pods here, the newcomer with them, against where there are the fewest: no more than maxSkew."""
     options = {key: value for key, value in spec.items() if key not in IGNORED}
-    assert getattr(ruling(constraints, there, **options), "cause", None) is cause
+    assert getattr(status(constraints, there, **options), "cause", None) is cause
 
 
 def test_a_node_that_lacks_one_key_of_two_has_no_part() -> None:
     """Pods on it count for neither constraint, though it has the other's label."""
     nodes = (*NODES, builders.node("a3", labels={"zone": "a"}))
     constraints = [spread(), spread("host")]
-    newcomer = {
+    incoming_pod = {
         "metadata": {"namespace": "vms", "labels": {"app": "db"}},
         "spec": {"topologySpreadConstraints": constraints},
     }
-    situation = Situation(nodes, pods(a3=3), {"vms": {}}, newcomer, "a1")
-    assert Judge(situation).spread() == Passed()
+    situation = Situation(nodes, pods(a3=3), {"vms": {}}, incoming_pod, "a1")
+    assert PluginRunner(situation).pod_topology_spread() == Passed()
     assert not refusals(situation, pinned=False)
 
 
@@ -174,42 +174,42 @@ def test_a_node_that_lacks_one_key_of_two_has_no_part() -> None:
 )
 def test_a_pod_that_is_expected(expected: list[Object], cause: Reason | None) -> None:
     """It is taken to come where it would be in the way, and nowhere else."""
-    assert getattr(ruling([spread()], expected=expected), "cause", None) is cause
+    assert getattr(status([spread()], expected=expected), "cause", None) is cause
 
 
 def test_a_pod_that_is_leaving_does_not_count() -> None:
     """Unlike for affinity: the scheduler spreads over pods that will stay."""
     [leaving] = pods(a1=1)
     leaving["metadata"] = {**leaving["metadata"], "deletionTimestamp": "2026-01-02T03:04:05Z"}
-    assert ruling([spread()], [leaving]) == Passed()
+    assert status([spread()], [leaving]) == Passed()
 
 
 def test_a_pin_does_not_override_the_constraint() -> None:
     """The scheduler would bind a pinned pod here, with nothing to compare: its owner meant it otherwise."""
-    newcomer = {
+    incoming_pod = {
         "metadata": {"namespace": "vms", "labels": {"app": "db"}},
         "spec": {"topologySpreadConstraints": [spread()]},
     }
-    situation = Situation(NODES, pods(a1=5), {"vms": {}}, newcomer, "a1")
+    situation = Situation(NODES, pods(a1=5), {"vms": {}}, incoming_pod, "a1")
     assert (refusals(situation, pinned=False), refusals(situation, pinned=True)) == (["spread"], [])
-    assert isinstance(Judge(situation).spread(), Rejected)
+    assert isinstance(PluginRunner(situation).pod_topology_spread(), Rejected)
 
 
 def test_too_many_nodes_to_look_at() -> None:
     """Past a bound of nodes it is not told where there are the fewest: one node more is too much."""
-    newcomer = {
+    incoming_pod = {
         "metadata": {"namespace": "vms", "labels": {"app": "db"}},
         "spec": {"topologySpreadConstraints": [spread()]},
     }
-    judge = Judge(Situation(NODES, pods(a1=1, b1=1, c1=1), {"vms": {}}, newcomer, "a1"))
+    judge = PluginRunner(Situation(NODES, pods(a1=1, b1=1, c1=1), {"vms": {}}, incoming_pod, "a1"))
     far = convert(builders.node("far"), Node)
     judge.nodes |= {f"far-{number}": far for number in range(1_000)}
-    assert judge.spread() == Passed()
+    assert judge.pod_topology_spread() == Passed()
     enough = Budget()
-    judge.spread(enough)
-    assert judge.spread(Budget(enough.most - enough.left)) == Passed()
+    judge.pod_topology_spread(enough)
+    assert judge.pod_topology_spread(Budget(enough.most - enough.left)) == Passed()
     judge.nodes["one-more"] = far
-    told = judge.spread(Budget(enough.most - enough.left))
+    told = judge.pod_topology_spread(Budget(enough.most - enough.left))
     assert isinstance(told, Unknown)
     assert told.cause is Reason.TOO_MANY_NEIGHBOURS
 
@@ -237,6 +237,6 @@ def test_too_many_nodes_to_look_at() -> None:
 )
 def test_a_sentence_tells_the_numbers(constraints: list[Object], sentence: str) -> None:
     """How many there would be, how many there are elsewhere, how many there may be more."""
-    told = ruling(constraints, pods(a1=1, a2=1, b1=2))
+    told = status(constraints, pods(a1=1, a2=1, b1=2))
     assert isinstance(told, Rejected)
     assert told.why.sentence == sentence

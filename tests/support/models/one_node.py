@@ -1,4 +1,4 @@
-"""What is there on one node, n1, as core asks for it: a Crowd, and a view of a healthy cluster that has it."""
+"""The Snapshot of one node, n1, and a view of a healthy cluster that has this node."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from support.objects import builders
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Gap, Ref
 
 HAS = {"pods": 3, "cpu": 1000}
 
 
-class There(Struct):
-    """A Crowd on n1, a node of one CPU and three pods."""
+class OneNodeSnapshot(Struct):
+    """A Snapshot of n1, a node with one CPU and capacity for three pods."""
 
     scheduler_cache: SchedulerCache = field(default_factory=SchedulerCache)
     headroom: Mapping[str, int] = {}
@@ -33,25 +33,25 @@ class There(Struct):
 
     @property
     def pod_index(self) -> PodIndex:
-        """As Crowd says."""
+        """Every pod that was added to the cache."""
         return self.scheduler_cache.pod_index
 
-    def room(self, node: str) -> NodeInfo:
-        """As Crowd says."""
-        return self.scheduler_cache.room(node, self.has, self.volume_limits)
+    def node_info(self, name: str) -> NodeInfo:
+        """Return the node; any name has the same allocatable."""
+        return self.scheduler_cache.node_info(name, self.has, self.volume_limits, self.nodes.get(name, UNLISTED))
 
-    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
-        """As Crowd says."""
-        return self.scheduler_cache.listed(in_flight=in_flight)
+    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
+        """Return what the cache has."""
+        return self.scheduler_cache.shortlisted(assumed=assumed)
 
 
-class Crowded(Patchy):
-    """A healthy n1 with this crowd."""
+class ViewWithSnapshot(Patchy):
+    """A healthy n1 with this snapshot."""
 
-    def __init__(self, snapshot: Snapshot | str | None, gaps: Mapping[Ref, Gap] | None = None) -> None:
+    def __init__(self, snapshot: AnySnapshot, gaps: Mapping[Ref, Gap] | None = None) -> None:
         super().__init__(cluster(builders.node("n1")), gaps or {})
-        self._crowd = snapshot
+        self._snapshot = snapshot
 
-    def snapshot(self) -> Snapshot | str | None:
-        """As ClusterView says."""
-        return self._crowd
+    def snapshot(self) -> AnySnapshot:
+        """Return the snapshot that was given."""
+        return self._snapshot

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.models.neighbour_judge import add
+from support.models.plugin_runner import add
 from support.models.scheduler_model import labels_of, matches
 from support.strategies.neighbour_situations import Maker, Setting
 
@@ -57,10 +57,10 @@ def test_it_is_what_is_left(random: Random) -> None:
     assert parsed is not None
     at_home = [pod for pod, _ in there if pod["metadata"]["namespace"] == "vms" and matches(asked, labels_of(pod))]
     answer = found(pod_index, parsed)
-    assert answer.there + answer.terminating == Counter(pod["spec"]["nodeName"] for pod in at_home)
+    assert answer.running + answer.terminating == Counter(pod["spec"]["nodeName"] for pod in at_home)
     assert set(answer.bound) == {pod["spec"]["nodeName"] for pod in at_home}
     living = [pod for pod in at_home if "deletionTimestamp" not in pod["metadata"]]
-    assert answer.there == Counter(pod["spec"]["nodeName"] for pod in living)
+    assert answer.running == Counter(pod["spec"]["nodeName"] for pod in living)
     for _, held in there:
         pod_index.remove(held)
     assert not any(
@@ -77,19 +77,19 @@ def test_many_pods_of_the_same_labels() -> None:
     """However many there are, each node has its number, and each that goes takes one away."""
     pod_index = PodIndex()
     held = [pod_index.add("vms", f"n{number % 3}", {"app": "db"}) for number in range(20)]
-    assert found(pod_index).there == {"n0": 7, "n1": 7, "n2": 6}
-    for neighbour in held[3:]:
-        pod_index.remove(neighbour)
-    assert found(pod_index).there == {"n0": 1, "n1": 1, "n2": 1}
-    for neighbour in held[1:3]:
-        pod_index.remove(neighbour)
-    assert found(pod_index).there == {"n0": 1}
+    assert found(pod_index).running == {"n0": 7, "n1": 7, "n2": 6}
+    for indexed_pod in held[3:]:
+        pod_index.remove(indexed_pod)
+    assert found(pod_index).running == {"n0": 1, "n1": 1, "n2": 1}
+    for indexed_pod in held[1:3]:
+        pod_index.remove(indexed_pod)
+    assert found(pod_index).running == {"n0": 1}
 
 
 @pytest.mark.parametrize(
     ("presence", "expected"),
     [
-        pytest.param(Presence.BOUND, Found(there={"n1": 1}), id="bound"),
+        pytest.param(Presence.BOUND, Found(running={"n1": 1}), id="bound"),
         pytest.param(Presence.TERMINATING, Found(terminating={"n1": 1}), id="terminating"),
         pytest.param(Presence.EXPECTED, Found(expected={"n1": 1}), id="expected"),
     ],
@@ -111,8 +111,8 @@ def test_all_namespaces() -> None:
     pod_index = PodIndex()
     pod_index.add("vms", "n1", {"app": "db"})
     pod_index.add("other", "n2", {"app": "db"})
-    assert found(pod_index, selector(app="db"), Scope((), EVERYTHING)).there == {"n1": 1, "n2": 1}
-    assert found(pod_index, selector(app="db"), Scope((), EVERYTHING), HOME).there == {"n1": 1}
+    assert found(pod_index, selector(app="db"), Scope((), EVERYTHING)).running == {"n1": 1, "n2": 1}
+    assert found(pod_index, selector(app="db"), Scope((), EVERYTHING), HOME).running == {"n1": 1}
 
 
 @pytest.mark.parametrize("key", sorted(UNKEPT_LABELS))
@@ -123,7 +123,7 @@ def test_a_label_that_is_not_kept(key: str) -> None:
     pod_index.add("vms", "n1", {key: "70aa", "app": "db"})
     answer = ask(pod_index, selector(**{key: "x"}))
     assert answer == Unknown(Reason.LABEL_NOT_KEPT, {"rule": "a test", "key": key})
-    assert found(pod_index, selector(app="db")).there == {"n1": 2}
+    assert found(pod_index, selector(app="db")).running == {"n1": 2}
     [[group]] = [homes.values() for homes in pod_index._namespaces.values()]
     assert len(group) == 1, "two pods that differ in nothing else are one set of labels"
 
@@ -193,8 +193,8 @@ def test_terms_are_kept_once() -> None:
     term = PodAffinityTerm(topology_key="zone", label_selector=LabelSelector(match_labels={"app": "db"}))
     held = [pod_index.add("vms", f"n{number}", {}, [term, term]) for number in range(1000)]
     assert len(pod_index.existing_anti_affinity) == 1
-    for neighbour in held:
-        pod_index.remove(neighbour)
+    for indexed_pod in held:
+        pod_index.remove(indexed_pod)
     assert len(pod_index.existing_anti_affinity) == 0
 
 

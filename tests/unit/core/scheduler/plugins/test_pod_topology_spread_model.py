@@ -3,7 +3,7 @@ from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.models.neighbour_judge import Judge
+from support.models.plugin_runner import PluginRunner
 from support.models.scheduler_model import refusals
 from support.strategies.neighbour_situations import Maker, Setting
 
@@ -16,7 +16,7 @@ def test_it_agrees_with_the_model(random: Random) -> None:
     """Allowed is what the scheduler admits of the pod as it is, and of the pod pinned; the rest is refused."""
     situation = Maker(random, Setting()).situation()
     refused = [pinned for pinned in (False, True) if "spread" in refusals(situation, pinned=pinned)]
-    assert isinstance(Judge(situation).spread(), Rejected if refused else Passed), refused
+    assert isinstance(PluginRunner(situation).pod_topology_spread(), Rejected if refused else Passed), refused
 
 
 @given(random=st.randoms(use_true_random=False))
@@ -29,7 +29,7 @@ def test_what_is_uncertain_is_never_allowed(random: Random) -> None:
     left = [each for each in situation.nodes if each is situation.node or maker.odds(80)]
     came = [each for each in expected if maker.odds(50)]
     now = replace(situation, nodes=left, pods=bound)
-    if isinstance(Judge(now, expected=expected).spread(), Passed):
+    if isinstance(PluginRunner(now, expected=expected).pod_topology_spread(), Passed):
         for pinned in (False, True):
             assert "spread" not in refusals(replace(now, pods=[*bound, *came]), pinned=pinned)
 
@@ -38,7 +38,7 @@ def test_the_situations_tell_something() -> None:
     """Of many made-up situations a good part is refused, for each of the causes."""
     causes = []
     for seed in range(2000):
-        ruled = Judge(Maker.seeded(seed, Setting()).situation()).spread()
+        ruled = PluginRunner(Maker.seeded(seed, Setting()).situation()).pod_topology_spread()
         causes.append(None if isinstance(ruled, Passed) else ruled.cause)
     assert causes.count(Reason.SPREAD_SKEW) > 60
     assert causes.count(Reason.SPREAD_DOMAINS) > 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from support.models.node_crowd import Crowded, There
+from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
@@ -15,21 +15,23 @@ from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import Verdict
-from webhook.core.placement import fit
+from webhook.core.placement.feasibility import evaluate, why_undecidable
+from webhook.core.placement.replica_share import why_not_shared
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.scheduler.state.pod_info import PodInfo, Presence
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Gap, Kind, NeedObjects, Ref
 
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
 
 
-def there(*pods: PodInfo, **more: Any) -> There:
+def there(*pods: PodInfo, **more: Any) -> OneNodeSnapshot:
     """These pods are on n1."""
-    made = There(**more)
+    made = OneNodeSnapshot(**more)
     for pod in pods:
         made.scheduler_cache.add(pod)
     return made
@@ -37,7 +39,8 @@ def there(*pods: PodInfo, **more: Any) -> There:
 
 def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> PodInfo:
     """A pod on n1."""
-    return PodInfo(namespace="vms", node="n1", usage=Usage((("cpu", cpu),)), presence=presence, **described)
+    labels, terms = described.pop("labels", None), described.pop("anti_affinity", None)
+    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", presence=presence, **described))
 
 
 def asking(cpu: str = "500m", **spec: Any) -> Pod:
@@ -46,31 +49,38 @@ def asking(cpu: str = "500m", **spec: Any) -> Pod:
     return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
 
 
-def verdict(snapshot: Snapshot | str | None, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> Verdict:
+def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
+    """Return the state of the pod under admission."""
+    return CycleState(IncomingPod.of(pod, "vms", volumes), snapshot)
+
+
+def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> Verdict:
     """What is said of n1."""
-    found = fit.judge("n1", fit.applicant(pod or asking(), "vms", volumes), Crowded(snapshot))
+    view = ViewWithSnapshot(snapshot)
+    found = evaluate("n1", cycle(snapshot, pod or asking(), volumes), view)
     assert isinstance(found, Verdict)
     return found
 
 
 VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
 OF_NFS = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", driver=None), PersistentVolume))
+BOUND = PodNode(node="n1", presence=Presence.BOUND)
 FULL = taking(501)
 WAITS = taking(501, Presence.EXPECTED)
 
 
 def coming(cpu: int, **described: Any) -> PodInfo:
     """A pod that is drawn to n1, and that kube-scheduler has not looked at yet."""
-    return taking(cpu, Presence.EXPECTED, on_way=True, **described)
+    return taking(cpu, Presence.EXPECTED, queued=True, **described)
 
 
 PORTS = [{"containerPort": 80, "hostPort": 80}]
-TAKEN = PodInfo(namespace="vms", node="n1", usage=fit.applicant(asking("1m", ports=PORTS), "vms").usage)
+TAKEN = PodInfo("vms", IncomingPod.of(asking("1m", ports=PORTS), "vms").usage, None, None, BOUND)
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
 DATABASE = taking(1, labels={"app": "db"})
 REPELS = taking(
     1,
-    repels=[
+    anti_affinity=[
         PodAffinityTerm(
             label_selector=LabelSelector(match_labels={"kubevirt.io": "virt-launcher"}), topology_key=HOSTNAME
         )
@@ -87,7 +97,7 @@ SPREAD = [
 
 PINNED = builders.node_affinity(required=[builders.on_node("n1")])
 
-VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
+VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
     "empty": (there(), asking(), (Reason.NODE_FEASIBLE, True)),
     "just room": (there(taking(500)), asking(), (Reason.NODE_FEASIBLE, True)),
     "full": (there(FULL), asking(), (Reason.NO_ROOM, True)),
@@ -122,12 +132,12 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
     "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.NO_SHARE, True)),
     "pods for two of three replicas": (there(taking(0), replicas=3), asking("1m"), (Reason.NO_SHARE, True)),
     "its own share is taken by one that it has just drawn there": (
-        there(coming(200, in_flight=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("301m"),
         (Reason.NODE_CONTESTED, False),
     ),
     "its own share holds both": (
-        there(coming(200, in_flight=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("300m"),
         (Reason.OTHERS_ON_WAY, True),
     ),
@@ -167,7 +177,7 @@ VERDICTS: dict[str, tuple[There, Pod, tuple[Reason, bool]]] = {
 
 
 @pytest.mark.parametrize(("snapshot", "pod", "expected"), VERDICTS.values(), ids=VERDICTS)
-def test_what_the_others_have_left(snapshot: There, pod: Pod, expected: tuple[Reason, bool]) -> None:
+def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected: tuple[Reason, bool]) -> None:
     """Each rule refuses for its reason; what could be the place of a pod that is pinned there is not even preferred."""
     found = verdict(snapshot, pod)
     assert (found.why.reason, found.preferable) == expected
@@ -190,14 +200,14 @@ def test_a_limit_of_volumes_is_not_decided(bound: ClaimVolume, limits: dict[str,
 
 def test_pods_that_are_not_known() -> None:
     """The problem is told, and the node is preferred."""
-    found = verdict("pods: not listed yet")
+    found = verdict(SnapshotUnavailable("pods: not listed yet"))
     assert (found.why.reason, found.preferable) == (Reason.PODS_UNKNOWN, True)
     assert "not listed yet" in found.why.sentence
 
 
 def test_without_a_crowd_nobody_is_asked() -> None:
     """The guard is off: what the node says by itself is all."""
-    assert verdict(None, asking("64")).feasible
+    assert verdict(NOT_COUNTED, asking("64")).feasible
 
 
 def test_the_node_s_own_rules_come_first() -> None:
@@ -209,7 +219,8 @@ def test_the_node_s_own_rules_come_first() -> None:
 def test_what_was_not_read_is_asked_for() -> None:
     """Before any pod is counted."""
     ref = Ref(Kind.NODE, NamespacedName("", "n1"))
-    found = fit.judge("n1", fit.applicant(asking(), "vms"), Crowded(there(), {ref: Gap.NOT_CACHED}))
+    snapshot = there()
+    found = evaluate("n1", cycle(snapshot, asking()), ViewWithSnapshot(snapshot, {ref: Gap.NOT_CACHED}))
     assert found == NeedObjects((ref,))
 
 
@@ -217,18 +228,20 @@ def test_what_was_not_read_is_asked_for() -> None:
     ("snapshot", "pod", "reason"),
     [
         pytest.param(there(), asking(affinity=APART), None, id="between pods, and they are known"),
-        pytest.param(None, asking(affinity=APART), Reason.INTER_POD_AFFINITY, id="between pods, guard off"),
-        pytest.param(None, asking(), None, id="nothing, guard off"),
+        pytest.param(NOT_COUNTED, asking(affinity=APART), Reason.INTER_POD_AFFINITY, id="between pods, guard off"),
+        pytest.param(NOT_COUNTED, asking(), None, id="nothing, guard off"),
         pytest.param(
             there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, whoever is known"
         ),
         pytest.param(there(), asking(schedulingGates=[{"name": "quota"}]), Reason.SCHEDULING_GATED, id="a gate"),
-        pytest.param(None, asking(schedulingGates=[{"name": "q"}]), Reason.SCHEDULING_GATED, id="a gate, guard off"),
+        pytest.param(
+            NOT_COUNTED, asking(schedulingGates=[{"name": "q"}]), Reason.SCHEDULING_GATED, id="a gate, guard off"
+        ),
     ],
 )
-def test_what_no_node_can_be_judged_by(snapshot: Snapshot | None, pod: Pod, reason: Reason | None) -> None:
+def test_what_no_node_can_be_judged_by(snapshot: AnySnapshot, pod: Pod, reason: Reason | None) -> None:
     """Rules between pods are undecidable only where the pods are not known."""
-    why = fit.undecidable(pod, Crowded(snapshot))
+    why = why_undecidable(cycle(snapshot, pod))
     assert (why and why.reason) == reason
 
 
@@ -244,22 +257,22 @@ SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
         pytest.param(there(replicas=2), asking(topologySpreadConstraints=SPREAD), "DoNotSchedule", id="spread"),
         pytest.param(there(replicas=2), asking(topologySpreadConstraints=SOFT_SPREAD), None, id="soft spread"),
         pytest.param(there(), asking(ports=PORTS), None, id="one replica sees all of it"),
-        pytest.param(None, asking(ports=PORTS), None, id="guard off"),
-        pytest.param("not listed", asking(ports=PORTS), None, id="pods are not known"),
+        pytest.param(NOT_COUNTED, asking(ports=PORTS), None, id="guard off"),
+        pytest.param(SnapshotUnavailable("not listed"), asking(ports=PORTS), None, id="pods are not known"),
     ],
 )
-def test_what_no_replica_has_a_share_of(snapshot: Snapshot | str | None, pod: Pod, told: str | None) -> None:
+def test_what_no_replica_has_a_share_of(snapshot: AnySnapshot, pod: Pod, told: str | None) -> None:
     """Two replicas could both pin such a pod to one node at the same moment, and one of the pods would be stranded."""
-    why = fit.indivisible(fit.applicant(pod, "vms"), Crowded(snapshot))
+    why = why_not_shared(cycle(snapshot, pod))
     assert (why is None) if told is None else (why is not None and told in why.sentence)
 
 
-def after_a_crowd(*, settled: bool) -> There:
+def after_a_crowd(*, settled: bool) -> OneNodeSnapshot:
     """Two VMs came to n1, and are bound elsewhere; or, where all know of them, are on their way still."""
     made = there()
-    vms = [made.scheduler_cache.add(coming(400, vm=True)) for _ in range(2)]
+    vms = [made.scheduler_cache.add(coming(400, is_vm=True)) for _ in range(2)]
     if settled:
-        made.scheduler_cache.confirm(made.scheduler_cache.add(coming(1, vm=True, in_flight=True)))
+        made.scheduler_cache.confirm(made.scheduler_cache.add(coming(1, is_vm=True, assumed=True)))
         return made
     made.scheduler_cache.add(taking(1))
     for vm in vms:
@@ -274,7 +287,7 @@ def after_a_crowd(*, settled: bool) -> There:
         pytest.param(after_a_crowd(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
     ],
 )
-def test_amid_a_crowd_a_vm_is_drawn_and_not_pinned(snapshot: There, expected: tuple[Reason, bool]) -> None:
+def test_amid_a_crowd_a_vm_is_drawn_and_not_pinned(snapshot: OneNodeSnapshot, expected: tuple[Reason, bool]) -> None:
     """Kube-scheduler settles who gets the places, however many are drawn there."""
     found = verdict(snapshot)
     assert (found.why.reason, found.preferable) == expected

@@ -6,7 +6,7 @@ import pytest
 from msgspec import convert
 
 from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.state.node_info import limits
+from webhook.core.scheduler.state.node_info import volume_limits_of
 
 LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
 
@@ -33,4 +33,4 @@ LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
 )
 def test_a_csinode_tells_limits(spec: dict[str, Any] | None, found: dict[str, int]) -> None:
     """Of the drivers that have one."""
-    assert limits(convert(spec, CSINodeSpec | None)) == found
+    assert volume_limits_of(convert(spec, CSINodeSpec | None)) == found

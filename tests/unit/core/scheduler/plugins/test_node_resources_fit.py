@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 
 from webhook.core.api.quantity import UNREADABLE
-from webhook.core.placement.capacity import places
-from webhook.core.scheduler.plugins.node_ports import PortTaken
-from webhook.core.scheduler.plugins.node_resources_fit import Shortage, amount_text, refusal, refusals
-from webhook.core.scheduler.state.node_info import NodeLoad, allocatable
+from webhook.core.placement.capacity import count_fitting
+from webhook.core.scheduler.plugins.node_ports import find_taken
+from webhook.core.scheduler.plugins.node_resources_fit import (
+    InsufficientResource,
+    amount_text,
+    insufficient_resources,
+)
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo, NodeRequests, allocatable
 from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage
 
 KVM = "devices.kubevirt.io/kvm"
@@ -23,9 +27,9 @@ def asking(*ports: HostPort, **amounts: int) -> Usage:
     return Usage(tuple(sorted(named.items())), ports)
 
 
-def loaded(*pods: Usage) -> NodeLoad:
+def loaded(*pods: Usage) -> NodeRequests:
     """A node with these pods."""
-    load = NodeLoad()
+    load = NodeRequests()
     for pod in pods:
         load.add(pod)
     return load
@@ -55,12 +59,12 @@ TWO = loaded(asking(cpu=1500, memory=2**29), asking(cpu=1500, kvm=1))
     ],
 )
 def test_a_pod_fits_where_everything_it_asks_for_is_left(
-    asked: Usage, has: Mapping[str, int], load: NodeLoad, missing: list[str]
+    asked: Usage, has: Mapping[str, int], load: NodeRequests, missing: list[str]
 ) -> None:
     """Each resource by itself; what a pod does not ask for never refuses it, but for its own place."""
-    found = list(refusals(asked, has, load))
-    assert [each.resource for each in found if isinstance(each, Shortage)] == missing
-    assert refusal(asked, has, load) == next(iter(found), None)
+    found = insufficient_resources(asked, NodeInfo(UNLISTED, has, load))
+    assert [each.resource for each in found] == missing
+    assert find_taken(asked, load) is None
 
 
 @pytest.mark.parametrize(
@@ -75,8 +79,9 @@ def test_a_pod_fits_where_everything_it_asks_for_is_left(
 )
 def test_headroom_stays_free_of_the_pods_that_ask(headroom: Mapping[str, int], missing: list[str]) -> None:
     """It is taken off what the node has."""
-    found = refusals(asking(cpu=1000), {"pods": 2, "cpu": 3000}, loaded(asking(cpu=1000)), headroom)
-    assert [each.resource for each in found if isinstance(each, Shortage)] == missing
+    node = NodeInfo(UNLISTED, {"pods": 2, "cpu": 3000}, loaded(asking(cpu=1000)))
+    found = insufficient_resources(asking(cpu=1000), node, headroom)
+    assert [each.resource for each in found] == missing
 
 
 @pytest.mark.parametrize(
@@ -93,12 +98,13 @@ def test_headroom_stays_free_of_the_pods_that_ask(headroom: Mapping[str, int], m
 )
 def test_a_host_port_is_had_once(wanted: HostPort, taken: HostPort, clashes: bool) -> None:  # noqa: FBT001 - a column
     """By address, and 0.0.0.0 is all of them."""
-    assert refusal(asking(wanted), HAS, loaded(asking(taken))) == (PortTaken(wanted) if clashes else None)
+    assert find_taken(asking(wanted), loaded(asking(taken))) == (wanted if clashes else None)
+    assert not list(insufficient_resources(asking(wanted), NodeInfo(UNLISTED, HAS, loaded(asking(taken)))))
 
 
 def test_a_pod_does_not_stand_in_its_own_way() -> None:
     """Two containers of it with one port are the API server's matter."""
-    assert refusal(asking(SSH, SSH), HAS, EMPTY) is None
+    assert find_taken(asking(SSH, SSH), EMPTY) is None
 
 
 def test_what_pods_took_is_free_once_they_are_gone() -> None:
@@ -108,10 +114,14 @@ def test_what_pods_took_is_free_once_they_are_gone() -> None:
     load.add(pod)
     load.add(pod)
     load.remove(pod)
-    assert list(refusals(pod, HAS, load)) == [Shortage("cpu", 4000, 4500, 4000, 0), PortTaken(SSH)]
+    found = list(insufficient_resources(pod, NodeInfo(UNLISTED, HAS, load)))
+    assert found == [InsufficientResource("cpu", 4000, 4500, 4000, 0)]
+    assert find_taken(pod, load) == SSH
     load.remove(pod)
     assert (load.pods, load.ports) == (1, {})
-    assert refusal(asking(SSH, cpu=3500), HAS, load) is None
+    more = asking(SSH, cpu=3500)
+    assert not list(insufficient_resources(more, NodeInfo(UNLISTED, HAS, load)))
+    assert find_taken(more, load) is None
 
 
 @pytest.mark.parametrize(
@@ -162,19 +172,18 @@ def test_an_amount_is_told_as_kubernetes_would(resource: str, amount: int, text:
     ("found", "names"),
     [
         pytest.param(
-            Shortage("cpu", 500, 3800, 4000, 0),
+            InsufficientResource("cpu", 500, 3800, 4000, 0),
             {"resource": "cpu", "asked": "500m", "used": "3800m", "allocatable": "4000m", "headroom": ""},
             id="a shortage",
         ),
         pytest.param(
-            Shortage("pods", 1, 100, 110, 10),
+            InsufficientResource("pods", 1, 100, 110, 10),
             {"resource": "pods", "asked": "1", "used": "100", "allocatable": "110", "headroom": ", 10 of it kept free"},
             id="for headroom",
         ),
-        pytest.param(PortTaken(ELSEWHERE), {"port": "TCP 10.0.0.1:22"}, id="a port"),
     ],
 )
-def test_a_refusal_names_what_is_missing(found: Shortage | PortTaken, names: dict[str, str]) -> None:
+def test_a_refusal_names_what_is_missing(found: InsufficientResource, names: dict[str, str]) -> None:
     """For a sentence about it."""
     assert found.names() == names
 
@@ -194,6 +203,6 @@ def test_a_refusal_names_what_is_missing(found: Shortage | PortTaken, names: dic
 )
 def test_a_node_has_places_for_so_many_pods(asked: Usage, has: Mapping[str, int], found: int) -> None:
     """Beside the one that is there, and asks for nothing."""
-    load = NodeLoad()
+    load = NodeRequests()
     load.add(Usage((), ()))
-    assert places(asked, has, load) == found
+    assert count_fitting(asked, NodeInfo(UNLISTED, has, load)) == found

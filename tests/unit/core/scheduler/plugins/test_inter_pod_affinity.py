@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.models.neighbour_judge import Judge, add
+from support.models.plugin_runner import PluginRunner, add
 from support.models.scheduler_model import REQUIRED, Object, Situation, refusals
 from support.objects import builders
 
@@ -41,10 +41,10 @@ def pod(
     }
 
 
-def ruling(newcomer: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Status:
+def status(incoming_pod: Object, *there: Object, candidate: str = "n1", expected: Sequence[Object] = ()) -> Status:
     """What is ruled; the model must not say otherwise of what is settled, if nothing is merely expected."""
-    situation = Situation(NODES, there, NAMESPACES, newcomer, candidate)
-    ruled = Judge(situation, expected=expected).interpod()
+    situation = Situation(NODES, there, NAMESPACES, incoming_pod, candidate)
+    ruled = PluginRunner(situation, expected=expected).inter_pod_affinity()
     if not expected and all(each["spec"]["nodeName"] != "gone" for each in there):
         refused = bool(refusals(situation, pinned=False))
         assert isinstance(ruled, Unknown) or isinstance(ruled, Rejected) is refused
@@ -56,7 +56,7 @@ SELFISH = pod(near=[term()])
 
 
 @pytest.mark.parametrize(
-    ("newcomer", "there", "cause"),
+    ("incoming_pod", "there", "cause"),
     [
         pytest.param(pod(), [pod("n1")], None, id="no rules"),
         pytest.param(NEAR, [pod("n1")], None, id="there"),
@@ -118,16 +118,16 @@ SELFISH = pod(near=[term()])
         ),
     ],
 )
-def test_required_affinity(newcomer: Object, there: list[Object], cause: Reason | None) -> None:
+def test_required_affinity(incoming_pod: Object, there: list[Object], cause: Reason | None) -> None:
     """The newcomer must have, in each term's topology, a pod that matches all terms."""
-    assert getattr(ruling(newcomer, *there), "cause", None) is cause
+    assert getattr(status(incoming_pod, *there), "cause", None) is cause
 
 
 APART, APART_BOTH = pod(apart=[term()]), pod(apart=[term("zone"), term("rack", {"matchLabels": {"app": "web"}})])
 
 
 @pytest.mark.parametrize(
-    ("newcomer", "there", "cause"),
+    ("incoming_pod", "there", "cause"),
     [
         pytest.param(APART, [], None, id="nobody"),
         pytest.param(APART, [pod("n1")], Reason.POD_ANTI_AFFINITY, id="there"),
@@ -162,9 +162,9 @@ APART, APART_BOTH = pod(apart=[term()]), pod(apart=[term("zone"), term("rack", {
         ),
     ],
 )
-def test_required_anti_affinity(newcomer: Object, there: list[Object], cause: Reason | None) -> None:
+def test_required_anti_affinity(incoming_pod: Object, there: list[Object], cause: Reason | None) -> None:
     """The newcomer must have, in each term's topology, no pod that matches the term."""
-    assert getattr(ruling(newcomer, *there), "cause", None) is cause
+    assert getattr(status(incoming_pod, *there), "cause", None) is cause
 
 
 def keeper(node: str, **fields: Any) -> Object:
@@ -173,7 +173,7 @@ def keeper(node: str, **fields: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("newcomer", "there", "cause"),
+    ("incoming_pod", "there", "cause"),
     [
         pytest.param(pod(), keeper("n1"), Reason.REPELLED, id="on the node"),
         pytest.param(pod(), keeper("n2"), Reason.REPELLED, id="in the zone"),
@@ -197,13 +197,13 @@ def keeper(node: str, **fields: Any) -> Object:
         pytest.param(pod(), keeper("gone"), Reason.NEIGHBOUR_ON_UNKNOWN_NODE, id="on a node that is not known"),
     ],
 )
-def test_anti_affinity_of_those_there(newcomer: Object, there: Object, cause: Reason | None) -> None:
+def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, cause: Reason | None) -> None:
     """Whoever is on a node already may refuse a newcomer that has no rules itself."""
-    assert getattr(ruling(newcomer, there), "cause", None) is cause
+    assert getattr(status(incoming_pod, there), "cause", None) is cause
 
 
 @pytest.mark.parametrize(
-    ("newcomer", "coming", "cause"),
+    ("incoming_pod", "coming", "cause"),
     [
         pytest.param(APART, pod("n2"), Reason.NEIGHBOUR_EXPECTED, id="where it would be in the way"),
         pytest.param(APART, pod("n3"), None, id="where it would not"),
@@ -213,39 +213,39 @@ def test_anti_affinity_of_those_there(newcomer: Object, there: Object, cause: Re
         pytest.param(SELFISH, pod("n3"), Reason.NEIGHBOUR_EXPECTED, id="perhaps the first of its kind"),
     ],
 )
-def test_a_pod_that_is_expected(newcomer: Object, coming: Object, cause: Reason | None) -> None:
+def test_a_pod_that_is_expected(incoming_pod: Object, coming: Object, cause: Reason | None) -> None:
     """A pod that is not bound yet is no reason to allow what it alone would allow, nor to risk what it would refuse."""
-    assert getattr(ruling(newcomer, expected=[coming]), "cause", None) is cause
+    assert getattr(status(incoming_pod, expected=[coming]), "cause", None) is cause
 
 
 def test_a_pod_that_is_leaving_counts() -> None:
     """A terminating pod has its place until it is gone, for the scheduler too."""
     leaving = pod("n1")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    assert ruling(NEAR, leaving) == Passed()
-    assert getattr(ruling(APART, leaving), "cause", None) is Reason.POD_ANTI_AFFINITY
+    assert status(NEAR, leaving) == Passed()
+    assert getattr(status(APART, leaving), "cause", None) is Reason.POD_ANTI_AFFINITY
 
 
 def test_a_refusal_outweighs_what_is_not_known() -> None:
     """Where one rule refuses and another can't be told, the answer is the refusal."""
-    newcomer = pod(apart=[term(**BY_TEAM), term("rack", {"matchLabels": {"app": "web"}})])
-    assert getattr(ruling(newcomer, pod("n1")), "cause", None) is Reason.NAMESPACES_UNKNOWN
-    assert getattr(ruling(newcomer, pod("n1"), pod("n1", app="web")), "cause", None) is Reason.POD_ANTI_AFFINITY
+    incoming_pod = pod(apart=[term(**BY_TEAM), term("rack", {"matchLabels": {"app": "web"}})])
+    assert getattr(status(incoming_pod, pod("n1")), "cause", None) is Reason.NAMESPACES_UNKNOWN
+    assert getattr(status(incoming_pod, pod("n1"), pod("n1", app="web")), "cause", None) is Reason.POD_ANTI_AFFINITY
 
 
 def test_too_many_repellers_to_look_at() -> None:
     """Past a bound of nodes whose pods might refuse there is no answer; the candidate's own pods are no exception."""
-    judge = Judge(Situation(NODES, (), NAMESPACES, pod(), "n1"))
+    judge = PluginRunner(Situation(NODES, (), NAMESPACES, pod(), "n1"))
     for number in range(STEPS_MAX + 1):
         add(judge.pod_index, keeper(f"far-{number}"))
-    told = judge.interpod()
+    told = judge.inter_pod_affinity()
     assert isinstance(told, Unknown)
     assert (told.cause, str(STEPS_MAX) in told.why.sentence) == (Reason.TOO_MANY_NEIGHBOURS, True)
 
 
 def test_a_sentence_names_its_evidence() -> None:
     """Node, topology and pods are in it."""
-    told = ruling(pod(), keeper("n2"))
+    told = status(pod(), keeper("n2"))
     assert isinstance(told, Rejected)
     assert told.why.sentence == (
         "a pod in the same zone as node n1 has a required anti-affinity against pods such as this one (app=db)"
@@ -254,8 +254,8 @@ def test_a_sentence_names_its_evidence() -> None:
 
 def test_presences_differ() -> None:
     """A term of an expected pod is not taken for one of a bound pod, which goes at another time."""
-    judge = Judge(Situation(NODES, [keeper("n1")], NAMESPACES, pod(), "n1"))
+    judge = PluginRunner(Situation(NODES, [keeper("n1")], NAMESPACES, pod(), "n1"))
     coming = add(judge.pod_index, keeper("n1"), Presence.EXPECTED)
     assert len(judge.pod_index.existing_anti_affinity) == 2
     judge.pod_index.remove(coming)
-    assert getattr(judge.interpod(), "cause", None) is Reason.REPELLED
+    assert getattr(judge.inter_pod_affinity(), "cause", None) is Reason.REPELLED

@@ -1,0 +1,35 @@
+"""kube-scheduler's NodeAffinity plugin (pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go).
+
+Invariant: the plugin does not reject a node that passes both filters here. `addedAffinity` in kube-scheduler's own
+configuration is not known.
+The plugin has two filters, because the webhook reports a nodeSelector that does not match before a volume that can't be
+used, and required node affinity that does not match after everything else about the node: a fault of the node explains
+more than a rule that its owner wrote on purpose.
+"""
+
+from __future__ import annotations
+
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.matching.node_selector import matches_node_selector
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.status import PASSED, Rejected, Status
+
+
+def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node that lacks a label of `spec.nodeSelector`."""
+    selector = cycle.incoming.node_selector
+    if selector:
+        labels = node.labels
+        for key, value in selector.items():
+            if labels.get(key) != value:
+                return Rejected(Reason.NODE_SELECTOR_MISMATCH, {"node": node.name, "label": f"{key}={value}"})
+    return PASSED
+
+
+def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node that no term of the pod's required node affinity matches."""
+    required = cycle.incoming.node_affinity
+    if required is None or matches_node_selector(required, node.labels, node.name):
+        return PASSED
+    return Rejected(Reason.NODE_AFFINITY_MISMATCH, {"node": node.name})
