@@ -28,6 +28,7 @@ from webhook.core.decision import Leave, Steer, tell
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.placement.share_manager import decide, volume_of
 from webhook.core.reasons import Reason
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
 
 Object = dict[str, Any]
@@ -163,9 +164,9 @@ def test_a_node_of_which_the_pods_are_not_known_is_preferred_and_no_more() -> No
     class Uncounted(Patchy):
         """A view that can't tell what is on the nodes."""
 
-        def snapshot(self) -> str:
-            """As ClusterView says."""
-            return "pods were not listed yet"
+        def snapshot(self) -> SnapshotUnavailable:
+            """Return why there is no snapshot."""
+            return SnapshotUnavailable("pods were not listed yet")
 
     view = Uncounted(cluster(*VOLUME, vm("a", "m1"), *MANY), {})
     found = decide(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())

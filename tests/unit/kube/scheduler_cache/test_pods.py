@@ -215,7 +215,7 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
         getattr(cache, step)(key, value)
         assert says(cache.index.scheduler_cache) == says(made_of(cache.pods, cache.assumed))
     counted = Counter(node for each in cache.pods.values() for node in _places(each))
-    counted += Counter(each.node for each in cache.assumed.values())
+    counted += Counter(each.on.node for each in cache.assumed.values())
     scheduler_cache = cache.index.scheduler_cache
     assert {node: on(scheduler_cache, node)[0] for node in NODES} == {node: counted[node] for node in NODES}
     launchers = {key for key, each in cache.pods.items() if "kubevirt.io" in each["metadata"]["labels"]}
@@ -309,7 +309,7 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
 def test_how_a_terminating_pod_counts_among_others() -> None:
     """It is told apart, for topology spread does not count it."""
     (counts,) = seen(pod("a", node="n1", deleting=True)).counts
-    assert counts.presence is Presence.TERMINATING
+    assert counts.on.presence is Presence.TERMINATING
 
 
 def test_what_repels_is_kept() -> None:

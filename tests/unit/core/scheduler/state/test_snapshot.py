@@ -64,7 +64,7 @@ def test_pods_repel_and_are_found_by_their_labels() -> None:
     away = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
     there = snapshot(stray, builders_pods.pod("q", node="node-b", away=[away]))
     assert there.pod_index.find([Scope(("default",))], EVERYTHING, rule="a test", budget=Budget()) == Found(
-        there={"node-a": 1}
+        running={"node-a": 1}
     )
     ((existing_term, certain),) = there.pod_index.existing_anti_affinity.against("vms", {"app": "db"})
     assert (existing_term.node_counts, certain) == ("node-b", True)
