@@ -18,9 +18,8 @@ shares as there are replicas, beside all pods that are bound to the node, nomina
 replica keeps to its share, all together give away no more than there is.
 
 While several VMs start together on a node (`SchedulerCache`), no VM is pinned there: kube-scheduler gives the node to
-as
-many VMs as fit. Before all replicas know of them, a preference beyond the share could take the resources of a pinned VM
-that no watch has shown yet. The same holds while a VM that may run on no other node waits for this one.
+as many VMs as fit. Before all replicas know of them, a preference beyond the share could take the resources of a
+pinned VM that no watch has shown yet. The same holds while a VM that may run on no other node waits for this one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 from webhook.core.scheduler.topology.topology_lookup import TopologyLookup
 
-T = TypeVar("T")
+StateT = TypeVar("StateT")
 
 
 class CycleState:
@@ -42,14 +42,14 @@ class CycleState:
         self._lookup: TopologyLookup | None = None
         self._found: dict[Callable[..., Any], Any] = {}
 
-    def state(self, search: Callable[[IncomingPod, TopologyLookup], T]) -> T:
+    def state(self, search: Callable[[IncomingPod, TopologyLookup], StateT]) -> StateT:
         """Return what `search` finds for the incoming pod; it is called once for as long as pods stay the same."""
         lookup = self._lookup
         if lookup is None or lookup.is_outdated():
             assert not isinstance(self.snapshot, NoSnapshot)  # noqa: S101 - for the type checker: evaluate() has asked
             self._lookup = lookup = TopologyLookup(self.snapshot, self.budget)
             self._found.clear()
-        found: T | None = self._found.get(search)
+        found: StateT | None = self._found.get(search)
         if found is None:
             found = self._found[search] = search(self.incoming, lookup)
         return found

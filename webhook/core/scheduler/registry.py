@@ -1,7 +1,8 @@
 """The plugins that the webhook answers for, by their upstream names, in the order in which it asks them.
 
 Upstream: pkg/scheduler/framework/plugins/registry.go. kube-scheduler rejects a node if one filter plugin does, so that
-the order decides only which reason is reported. webhook.core.placement.feasibility asks, and adds what is no plugin.
+the order decides only which reason is reported. webhook.core.placement.feasibility asks, and adds the rules that are
+not plugins.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.node_info import NOTHING, UNLISTED, NodeInfo
+from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
@@ -75,8 +75,8 @@ class CachedSnapshot:
     def node_info(self, name: str) -> NodeInfo:
         """Return the node of that name with its pods."""
         cache = self._caches[Kind.NODE]
-        has = cache.index.has.get(name, NOTHING) if isinstance(cache.index, Nodes) else NOTHING
-        limits = self._caches[Kind.CSI_NODE].objects.get(name, NOTHING)
+        has = cache.index.has.get(name, NO_AMOUNTS) if isinstance(cache.index, Nodes) else NO_AMOUNTS
+        limits = self._caches[Kind.CSI_NODE].objects.get(name, NO_AMOUNTS)
         return self._pods.scheduler_cache.node_info(name, has, limits, cache.objects.get(name, UNLISTED))
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:

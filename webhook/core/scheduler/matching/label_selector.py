@@ -1,8 +1,8 @@
-"""LabelSelector -> which labels it matches, and the namespaces that go with one.
+"""LabelSelector -> which labels it matches. PodAffinityTerm -> which pods it matches, by labels and namespace.
 
-k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go. The form of keys
-and values is not checked here: an API server creates no pod whose selectors have it wrong.
-Equal selectors are equal values, whatever the order in which they were written.
+Upstream: k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go. The form
+of keys and values is not checked here, because an API server rejects a pod whose selectors are malformed.
+Selectors that match the same by the same requirements are equal values, in whatever order they were written.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"  # a label of every namesp
 
 
 class Requirement(Struct, frozen=True, order=True, gc=False):
-    """One condition on a label, which holds or, where `wanted` is False, must not: its value is one of `values`.
+    """One condition on a label: its value is one of `values`. Without values: the label exists.
 
-    Without values it is about the label being there at all.
+    If `wanted` is False, the opposite must hold.
     """
 
     key: str
@@ -29,7 +29,7 @@ class Requirement(Struct, frozen=True, order=True, gc=False):
     wanted: bool
 
     def holds(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet it: NotIn holds as well where the label is absent."""
+        """Whether the labels meet the requirement. NotIn holds also if the label is absent."""
         value = labels.get(self.key)
         return (value is not None and (not self.values or value in self.values)) == self.wanted
 
@@ -49,7 +49,7 @@ class Selector(Struct, frozen=True, gc=False):
 
     @property
     def is_everything(self) -> bool:
-        """Whether it was written as {}: it matches all there is."""
+        """Whether the selector was written as {}, which matches all labels."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -62,10 +62,10 @@ class Selector(Struct, frozen=True, gc=False):
         return True
 
     def with_keys(self, keys: Iterable[str], labels: Mapping[str, str], *, wanted: bool) -> Selector:
-        """By matchLabelKeys or mismatchLabelKeys: the pod's own value of each key must, or must not, be matched.
+        """Return the selector with matchLabelKeys (`wanted`) or mismatchLabelKeys: the pod's own value of each key.
 
-        The API server writes that into labelSelector when it stores the pod (pkg/registry/core/pod/strategy.go,
-        applyLabelKeysToLabelSelector): after admission. A key that the pod has no label for counts for nothing.
+        The API server writes them into labelSelector when it stores the pod, after admission
+        (pkg/registry/core/pod/strategy.go, applyLabelKeysToLabelSelector). A key without a label of the pod is ignored.
         """
         own = [Requirement(key, (labels[key],), wanted) for key in keys if key in labels]
         return self if self.nothing or not own else conjunction((self, Selector(tuple(own))))
@@ -79,7 +79,7 @@ NOTHING: Final = Selector(nothing=True)
 
 
 def conjunction(selectors: Iterable[Selector]) -> Selector:
-    """The selector that matches what all of them match."""
+    """Return the selector that matches the labels that all of these selectors match."""
     requirements: set[Requirement] = set()
     for selector in selectors:
         if selector.nothing:
@@ -88,8 +88,8 @@ def conjunction(selectors: Iterable[Selector]) -> Selector:
     return Selector(tuple(sorted(requirements)))
 
 
-def parse(selector: LabelSelector | None) -> Selector | None:
-    """The selector as it matches; None where it does not parse."""
+def parse_selector(selector: LabelSelector | None) -> Selector | None:
+    """Return the selector as it matches; None if it does not parse. No selector at all matches nothing."""
     if selector is None:
         return NOTHING
     found = {Requirement(key, (value,), wanted=True) for key, value in (selector.match_labels or {}).items()}
@@ -112,12 +112,12 @@ def _requirement(expression: LabelSelectorRequirement) -> Requirement | None:
 
 
 class Scope(Struct, frozen=True, gc=False):
-    """The namespaces that an inter-pod term is about: by name, and by a selector of their labels.
+    """The namespaces that a term between pods is about: by name, and by a selector of their labels.
 
-    `of_incoming_pod`: it is a term of the pod to be scheduled. kube-scheduler 1.36 asks the selector of such a term
-    about
-    no labels too (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy), so that one of
-    nothing but NotIn and DoesNotExist takes in every namespace. We count on neither that nor its repair.
+    `of_incoming_pod`: the term is one of the pod under admission. kube-scheduler 1.36 also compares the selector of
+    such a term with no labels at all (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a
+    copy). A selector that has only NotIn and DoesNotExist then matches every namespace. A later version may repair
+    this. So the webhook answers Unknown for such a namespace.
     """
 
     names: tuple[str, ...]
@@ -125,7 +125,7 @@ class Scope(Struct, frozen=True, gc=False):
     of_incoming_pod: bool = False
 
     def covers(self, namespace: str) -> bool | None:
-        """Whether a namespace is among them; None where that depends on a label other than its name."""
+        """Whether a namespace is one of them; None if that depends on a label other than its name."""
         if namespace in self.names:
             return True
         if self.selector.nothing:
@@ -147,7 +147,7 @@ class Term(Struct, frozen=True, gc=False):
     topology_key: str
 
     def matches(self, namespace: str, labels: Mapping[str, str]) -> bool | None:
-        """Whether it is about such a pod; None where that depends on the namespace's labels."""
+        """Whether the term is about a pod with these labels; None if that depends on labels of the namespace."""
         return self.scope.covers(namespace) if self.selector.matches(labels) else False
 
     def __str__(self) -> str:
@@ -157,15 +157,17 @@ class Term(Struct, frozen=True, gc=False):
 def parse_terms(
     terms: Iterable[PodAffinityTerm], namespace: str, labels: Mapping[str, str] | None = None
 ) -> Sequence[Term] | None:
-    """The terms of a pod of `namespace`; None where one does not parse: then the scheduler has none of them.
+    """Return the terms of a pod in `namespace`; None if one does not parse: kube-scheduler then ignores all of them.
 
     Args:
-        labels: the pod's, where it is being created: for its match and mismatch label keys. A pod that is stored has
-            them in its selectors already, for the labels that it had.
+        terms: the pod's terms.
+        namespace: the pod's namespace.
+        labels: the labels of a pod that is being created, for its match and mismatch label keys. None for a stored pod:
+            the API server has merged the keys into its selectors.
     """
     parsed = []
     for term in terms:
-        selector, namespaces = parse(term.label_selector), parse(term.namespace_selector)
+        selector, namespaces = parse_selector(term.label_selector), parse_selector(term.namespace_selector)
         if selector is None or namespaces is None:
             return None
         if labels is not None:

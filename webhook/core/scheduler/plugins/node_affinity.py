@@ -1,10 +1,9 @@
 """kube-scheduler's NodeAffinity plugin (pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go).
 
 Invariant: the plugin does not reject a node that passes both filters here. `addedAffinity` in kube-scheduler's own
-configuration is not known.
-The plugin has two filters, because the webhook reports a nodeSelector that does not match before a volume that can't be
-used, and required node affinity that does not match after everything else about the node: a fault of the node explains
-more than a rule that its owner wrote on purpose.
+configuration is not known. The plugin has two filters, so that the reasons keep their order. A nodeSelector that does
+not match is reported before a volume that can't be used. Required node affinity is reported last: a fault of the node
+explains more than a rule that the pod's owner wrote on purpose.
 """
 
 from __future__ import annotations

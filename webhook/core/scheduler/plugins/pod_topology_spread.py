@@ -19,7 +19,7 @@ from msgspec import Struct
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import OutOfSteps
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.matching.label_selector import Scope, Selector, parse
+from webhook.core.scheduler.matching.label_selector import Scope, Selector, parse_selector
 from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo
@@ -102,7 +102,7 @@ def _hard(incoming: IncomingPod) -> Sequence[_Constraint] | None:
     for constraint in incoming.spread:
         if constraint.when_unsatisfiable == _SOFT:
             continue
-        parsed = parse(constraint.label_selector)
+        parsed = parse_selector(constraint.label_selector)
         if parsed is None:
             return None
         selector = parsed.with_keys(constraint.match_label_keys or (), incoming.labels, wanted=True)

@@ -108,8 +108,8 @@ class SchedulerCache:
 
     VMs *start together* on a node once a watch shows that several of them are queued for it. From then on no replica
     pins a VM there, until the watch shows none of them any more. Each replica sees this at its own time. A replica
-    knows that all replicas have seen it once a watch shows a pod for which this replica answered afterwards: then a
-    watch has also shown every pod that a replica answered for without knowing of them.
+    knows that all replicas have seen it once a watch shows a pod for which this replica answered later. A watch has
+    then also shown every pod that any replica answered for without that knowledge.
 
     This holds under one condition: every watch shows a pod before the pod is bound. And an answer becomes a pod before
     any pod is bound that the answer did not know of, and before an answer that was given with more knowledge.

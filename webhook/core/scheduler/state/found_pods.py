@@ -1,4 +1,4 @@
-"""The pods that a search has found."""
+"""Found: where the pods are that a search has found, by how sure it is that they are there."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from webhook.core.scheduler.state.pod_info import Presence
 
 
 class Found(Struct, gc=False):
-    """Node -> how many of the pods that were asked for are on it.
+    """The number of the pods that match, by node.
 
     Attributes:
         running: bound, and not being deleted.
         terminating: bound, and being deleted.
         expected: not bound yet.
-        unsure: in any of these ways, if their namespaces' labels match.
+        unsure: in any of these ways, but whether they match depends on labels of their namespaces.
     """
 
     running: Counter[str] = field(default_factory=Counter)
@@ -27,11 +27,11 @@ class Found(Struct, gc=False):
 
     @property
     def bound(self) -> Collection[str]:
-        """The nodes of those that are bound, being deleted or not."""
+        """The nodes of the pods that are bound, being deleted or not."""
         return {**self.running, **self.terminating} if self.terminating else self.running
 
     def part(self, presence: Presence, *, certain: bool) -> Counter[str]:
-        """Where pods of this presence are counted."""
+        """Return where pods of this presence are counted."""
         if not certain:
             return self.unsure
         if presence is Presence.TERMINATING:

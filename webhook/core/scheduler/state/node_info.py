@@ -19,8 +19,8 @@ from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.scheduler.state.pod_requests import CPU, HostPort, Usage, is_counted
 
 PODS: Final = "pods"
-NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
-NO_HEADROOM: Final = NOTHING
+NO_AMOUNTS: Final[Mapping[str, int]] = MappingProxyType({})
+NO_HEADROOM: Final = NO_AMOUNTS
 MORE_THAN_ANY: Final = units(UNREADABLE)
 """An amount that no node has: it stands for a quantity that can't be read."""
 
@@ -91,9 +91,9 @@ class NodeInfo(Struct, frozen=True):
     """
 
     node: Node
-    allocatable: Mapping[str, int] = NOTHING
+    allocatable: Mapping[str, int] = NO_AMOUNTS
     requested: NodeRequests = NO_REQUESTS
-    volume_limits: Mapping[str, int] = NOTHING
+    volume_limits: Mapping[str, int] = NO_AMOUNTS
     queued: int = 0
     waited_for: bool = False
     starting_together: bool = False

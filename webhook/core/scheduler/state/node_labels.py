@@ -1,8 +1,8 @@
-"""NodeLabels: the values that all nodes have of a few labels, beside the nodes: a node of KubeVirt's has 200 labels.
+"""NodeLabels: columns of the values that all nodes have of a few labels. A node with KubeVirt has 200 labels.
 
-To read one label of 5,000 nodes takes 4 ms, nearly all of it waiting for memory; of a column, a tenth of that. The
-columns that were asked for last are kept, and follow their nodes one by one.
-Invariant: a column says what the nodes say that were put in, and not dropped since.
+To read one label of 5,000 nodes takes 4 ms, nearly all of it waiting for memory; to read a column takes a tenth of
+that. The columns that were read last are stored. Each change of a node changes them.
+Invariant: a column has the values of the nodes that were put in and not dropped since.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from msgspec import Struct, field
 from webhook.core.api.node import Node
 from webhook.core.scheduler.budget import Budget
 
-_COLUMNS_MAX: Final = 16  # 0.3 MiB each where there are 5,000 nodes
-COLUMN_STEPS: Final = 12  # of a node: 0.8 to 1 us to have it at hand
-_KEY_STEPS: Final = 2  # of each label more
+_COLUMNS_MAX: Final = 16  # 0.3 MiB each in a cluster of 5,000 nodes
+COLUMN_STEPS: Final = 12  # for each node of a new column: 0.8 to 1 us
+_KEY_STEPS: Final = 2  # for each label more
 _NODES_AT_ONCE: Final = 20
 
 
 class _Column(Struct):
-    """Node -> its value of a label, or its values of several; `todo` are the nodes that are not in it yet."""
+    """The value of a label by node, or the values of several; `todo` are the nodes that are not in `values` yet."""
 
     keys: tuple[str, ...]
     todo: list[str]
@@ -40,47 +40,48 @@ class _Column(Struct):
 
 
 class NodeLabels:
-    """Columns of labels. Whoever keeps nodes tells of each that is new, or has changed, or is gone."""
+    """Columns of labels. The cache of nodes calls `put` for a new or changed node, and `drop` for a deleted one."""
 
     def __init__(self, *, followed: Iterable[str] = (), charges: bool = True) -> None:
-        """Without any node.
+        """Create it without any node.
 
         Args:
-            followed: labels of which there is a column from the beginning.
-            charges: whether a column costs steps: not where no event loop waits for it.
+            followed: labels that have a column from the beginning.
+            charges: whether a new column takes steps of the budget; not if no event loop waits for it.
         """
         self._columns: dict[tuple[str, ...], _Column] = {(key,): _Column((key,), []) for key in followed}
         self._charges = charges
 
     def has(self, key: str) -> bool:
-        """Whether there is a column of a label, or a part of one."""
+        """Whether there is a column of the label, or a part of one."""
         return (key,) in self._columns
 
     def of(self, key: str, nodes: Mapping[str, Node], budget: Budget) -> Mapping[str, str]:
-        """Node -> its value of a label, for those that have it.
+        """Return the value of the label by node, for the nodes that have the label.
 
         Args:
-            nodes: all of them, by name.
-            budget: what it may cost: nothing, where it was asked for lately.
+            key: the label's key.
+            nodes: all nodes by name.
+            budget: pays for a new column; a stored column is free.
 
         Raises:
-            OutOfSteps: there are too many nodes. What was read is kept: whoever asks again gets further.
+            OutOfSteps: there are too many nodes. What was read is stored, so that the next call gets further.
         """
         return self._column((key,), nodes, budget)
 
     def combinations(
         self, keys: tuple[str, ...], nodes: Mapping[str, Node], budget: Budget
     ) -> Mapping[str, str | tuple[str | None, ...] | None]:
-        """Node -> what stands for its values of these labels: one for all nodes that have the same. As `of`."""
+        """Return an object by node that is equal for nodes with equal values of these labels; arguments as for `of`."""
         return self._column(keys, nodes, budget)
 
     def put(self, name: str, labels: Mapping[str, str] | None) -> None:
-        """A node has these labels."""
+        """Note that a node has these labels."""
         for column in self._columns.values():
             column.put(name, labels)
 
     def drop(self, name: str) -> None:
-        """A node is gone."""
+        """Note that a node was deleted."""
         for column in self._columns.values():
             column.values.pop(name, None)
 

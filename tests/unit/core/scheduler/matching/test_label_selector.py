@@ -15,7 +15,7 @@ from webhook.core.scheduler.matching.label_selector import (
     Selector,
     Term,
     conjunction,
-    parse,
+    parse_selector,
     parse_terms,
 )
 
@@ -30,7 +30,7 @@ def expression(key: str, operator: str | None, *values: str) -> Object:
 
 def selector(described: Object | None) -> Selector:
     """A selector that parses."""
-    parsed = parse(convert(described, LabelSelector | None))
+    parsed = parse_selector(convert(described, LabelSelector | None))
     assert parsed is not None
     return parsed
 
@@ -77,7 +77,7 @@ def test_it_matches_as_upstream(described: Object | None, *, expected: bool) -> 
 )
 def test_what_does_not_parse(described: Object) -> None:
     """The whole selector is unreadable, for what is wrong with one part; so are the terms of a pod that has it."""
-    assert parse(convert(described, LabelSelector)) is None
+    assert parse_selector(convert(described, LabelSelector)) is None
     terms = [{"topologyKey": "zone"}, {"topologyKey": "zone", "labelSelector": described}]
     assert parse_terms(convert(terms, list[PodAffinityTerm]), "vms") is None
     terms[1] = {"topologyKey": "zone", "namespaceSelector": described}

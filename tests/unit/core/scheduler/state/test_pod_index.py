@@ -13,7 +13,7 @@ from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget
-from webhook.core.scheduler.matching.label_selector import EVERYTHING, NOTHING, Scope, Selector, parse
+from webhook.core.scheduler.matching.label_selector import EVERYTHING, NOTHING, Scope, Selector, parse_selector
 from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.pod_index import UNKEPT_LABELS, PodIndex
 from webhook.core.scheduler.state.pod_info import Presence
@@ -24,7 +24,7 @@ HOME = Scope(("vms",))
 
 def selector(**labels: str) -> Selector:
     """A selector of labels."""
-    return parse(LabelSelector(match_labels=labels)) or NOTHING
+    return parse_selector(LabelSelector(match_labels=labels)) or NOTHING
 
 
 def ask(
@@ -53,7 +53,7 @@ def test_it_is_what_is_left(random: Random) -> None:
             pod = maker.neighbour(step)
             there.append((pod, add(pod_index, pod)))
     asked = maker.selector()
-    parsed = parse(convert(asked, LabelSelector | None))
+    parsed = parse_selector(convert(asked, LabelSelector | None))
     assert parsed is not None
     at_home = [pod for pod, _ in there if pod["metadata"]["namespace"] == "vms" and matches(asked, labels_of(pod))]
     answer = found(pod_index, parsed)
@@ -155,7 +155,7 @@ def test_too_many_to_look_at(labels: set[str]) -> None:
 def test_an_answer_that_is_kept_follows_the_pods(random: Random) -> None:
     """Whatever came and went since it was first given, it is what is found anew."""
     maker = Maker(random, Setting())
-    selectors = [parse(convert(maker.selector(), LabelSelector | None)) or NOTHING for _ in range(3)]
+    selectors = [parse_selector(convert(maker.selector(), LabelSelector | None)) or NOTHING for _ in range(3)]
     scopes = [(HOME,), (Scope((), EVERYTHING),), (HOME, Scope((), selector(team="a"))), (Scope(("apps", "vms")),)]
     asked = [(each, random.choice(scopes)) for each in selectors]
     pod_index, there = PodIndex(), []
