@@ -23,13 +23,13 @@ import yaml
 from msgspec import Struct
 
 from webhook.app.handler import entries
+from webhook.component_base.address import Address
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.explain.explanation import entry_of
 from webhook.files.documents import BadDocument, read_file
 from webhook.files.manifests import Manifests
-from webhook.options import Address
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context

@@ -1,1 +1,3 @@
-"""The controller that keeps the Secret and the caBundle."""
+"""The certificate controller: reads the Secret and the webhook configuration, takes the next step of a rotation, and
+waits. Which step is next is the matter of `certs.rotation`.
+"""

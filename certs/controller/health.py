@@ -10,8 +10,8 @@ from aiohttp import web
 
 from certs.controller import reconciler
 from certs.controller.reconciler import Clock, Status
-from certs.errors import UserError
-from certs.settings import Address
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
 
 # The loop goes round once in LOOK_EVERY, and in that time may wait for an answer, and pause: three times that is stuck.
 _STUCK_AFTER: Final = 3 * reconciler.LOOK_EVERY

@@ -19,11 +19,12 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 from msgspec import Struct
 
-from certs.connection import Target, open_client, sentence
 from certs.rotation import state
 from certs.rotation.change import Change, CreateSecret, PatchConfiguration, PatchSecret
 from certs.rotation.state import State
 from certs.settings import Kept
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import Kubeconfig
 
 _ANSWER_SECONDS: Final = 10.0
 _WATCH_MARGIN_SECONDS: Final = 10.0  # beyond the time that the API server was asked to end a watch at
@@ -162,7 +163,7 @@ class Cluster:
                 if await answer.content.readline():
                     return
         except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: a line beyond all bounds
-            raise ApiError(f"watch {path}: {sentence(error)}") from error
+            raise ApiError(f"watch {path}: {api_client.sentence(error)}") from error
         await asyncio.sleep(_ENDED_EARLY_SECONDS)
 
     async def _call(self, asked: _Request) -> dict[str, Any] | None:
@@ -171,7 +172,7 @@ class Cluster:
             async with self._answer(asked) as answer:
                 status, text = answer.status, await answer.read()
         except (aiohttp.ClientError, OSError) as error:
-            raise ApiError(f"{what}: {sentence(error)}") from error
+            raise ApiError(f"{what}: {api_client.sentence(error)}") from error
         if status == HTTPStatus.CONFLICT:
             raise Conflict
         if status == HTTPStatus.NOT_FOUND and asked.method == "GET":
@@ -200,13 +201,14 @@ class Cluster:
 
 
 @asynccontextmanager
-async def connect(target: Target, places: Places) -> AsyncIterator[Cluster]:
+async def connect(kubeconfig: Kubeconfig, places: Places) -> AsyncIterator[Cluster]:
     """The cluster, by a connection pool of its own: credentials and authorities are read anew.
 
     Raises:
         BadKubeconfig: there is no way to an API server.
     """
-    client = await open_client(target)
+    configuration, _ = await api_client.load_kubeconfig(kubeconfig)
+    client = api_client.open_client(configuration, "kubevirt-coschedule-certs")
     try:
         yield Cluster(client, places)
     finally:

@@ -18,13 +18,13 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from certs.controller.objects import ApiError, Conflict
-from certs.errors import UserError
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle
 from certs.rotation.change import Change
 from certs.rotation.plan import Create, Issue, Policy, Promote, Publish, Stage, Unstage, Wait, Write
 from certs.rotation.state import State
 from certs.x509 import pki
+from webhook.component_base.errors import UserError
 
 LOOK_EVERY: Final = timedelta(seconds=60)  # by the wall clock: a machine that was suspended catches up
 _TOO_OLD: Final = timedelta(seconds=10)  # what was read longer ago (a process that was stopped) is read again

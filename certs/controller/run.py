@@ -8,34 +8,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import traceback
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from pathlib import Path
 
 from certs import log
-from certs.connection import Target
 from certs.controller import health
 from certs.controller.objects import Cluster, Places, connect
 from certs.controller.reconciler import Controller
-from certs.settings import Address, Keeping
+from certs.settings import Keeping
+from webhook.component_base.address import Address
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.log_line import raised_at
 
 
-def run(keeping: Keeping, *, listen: Address, target: Target) -> int:
+def run(keeping: Keeping, *, listen: Address, kubeconfig: Kubeconfig) -> int:
     """Keep the certificate until SIGTERM or SIGINT. Returns the exit code: 1 where the keeper ended before.
 
     Raises:
         UserError: there is no way to an API server, or the address can't be listened on.
     """
     log.start()
-    return asyncio.run(_run(keeping, listen, target))
+    return asyncio.run(_run(keeping, listen, kubeconfig))
 
 
-async def _run(keeping: Keeping, listen: Address, target: Target) -> int:
+async def _run(keeping: Keeping, listen: Address, kubeconfig: Kubeconfig) -> int:
     places = Places.of(keeping)
 
     def open_cluster() -> AbstractAsyncContextManager[Cluster]:
-        return connect(target, places)
+        return connect(kubeconfig, places)
 
     async with open_cluster():
         pass  # a kubeconfig that can't be used is said now, and not tried again
@@ -74,8 +74,7 @@ def _why(ended: asyncio.Task[None]) -> dict[str, object]:
     error = ended.exception()
     if error is None:
         return {"because": "it returned"}
-    places = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
-    return {"because": f"{type(error).__name__}: {error}", "at": places}
+    return {"because": f"{type(error).__name__}: {error}", "at": raised_at(error)}
 
 
 def _now() -> datetime:

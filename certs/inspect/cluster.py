@@ -5,30 +5,31 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from certs.connection import Target
 from certs.controller.objects import ApiError, Cluster, Places, connect
-from certs.errors import UserError
 from certs.inspect.findings import Material
 from certs.rotation import state
-from certs.settings import Address, Kept
+from certs.settings import Kept
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 
 
 class CantReadCluster(UserError):
     """The cluster can't be read."""
 
 
-def read(target: Target, kept: Kept) -> tuple[Material, Address | None]:
+def read(kubeconfig: Kubeconfig, kept: Kept) -> tuple[Material, Address | None]:
     """The Secret and the bundles, and where the Service is.
 
     Raises:
         UserError: there is no way to the cluster, or no permission, or no webhook configuration.
     """
-    return asyncio.run(_read(target, Places.of(kept), kept.service))
+    return asyncio.run(_read(kubeconfig, Places.of(kept), kept.service))
 
 
-async def _read(target: Target, places: Places, service: str) -> tuple[Material, Address | None]:
+async def _read(kubeconfig: Kubeconfig, places: Places, service: str) -> tuple[Material, Address | None]:
     try:
-        async with connect(target, places) as cluster:
+        async with connect(kubeconfig, places) as cluster:
             seen = await cluster.read()
             address = await _address(cluster, f"/api/v1/namespaces/{places.namespace}/services/{service}")
     except ApiError as error:

@@ -9,8 +9,8 @@ from typing import Final
 from cryptography import x509
 from msgspec import Struct
 
-from certs.settings import Address
 from certs.x509 import pki
+from webhook.component_base.address import Address
 
 _SECONDS: Final = 5.0
 

@@ -10,13 +10,13 @@ from typing import Final, TextIO
 import msgspec
 from msgspec import Struct
 
-from certs.errors import UserError
 from certs.inspect import findings
 from certs.inspect.findings import Finding, Material, Result
 from certs.inspect.handshake import Unreachable, shake
 from certs.rotation.state import CURRENT_KEYS
-from certs.settings import Address
 from certs.x509.pki import Pair
+from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
 
 EXIT_WRONG: Final = 1
 

@@ -1,6 +1,6 @@
 """After a power cut all VMs start at once, more than fit beside their share-managers: none is stranded by that.
 
-`STORM_VMS=500 STORM_ROUNDS=10 pytest -rP tests/apiserver/test_boot_storm.py` is the whole of it, and says what became
+`STORM_VMS=500 STORM_ROUNDS=10 pytest -rP tests/apiserver/test_boot_storm.py` runs the full size and prints the result
 of each storm.
 """
 
@@ -18,7 +18,8 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.replicas import Asked
 from support.drivers.scraping import scrape
 from support.scenarios.admitting import until
-from support.scenarios.boot_storm import Booting, Outcome, Storm, filler
+from support.scenarios.boot_storm import Booting, Outcome
+from support.scenarios.storm import Storm, filler
 
 VMS: Final = int(os.environ.get("STORM_VMS", "300"))
 ROUNDS: Final = range(int(os.environ.get("STORM_ROUNDS", "1")))
@@ -58,7 +59,7 @@ def test_nobody_is_stranded(number: int, asked: Asked, at_once: int, replicas: i
 def test_a_replica_ends_and_one_starts_amid_the_storm(
     number: int, at_once: int, how: signal.Signals, booting: Booting
 ) -> None:
-    """Whoever comes and goes, what was decided is seen in the pods. A VM that nobody was asked about runs anywhere."""
+    """Each decision shows in its pod while replicas start and stop. A VM without a decision runs on any node."""
     with booting.served() as replicas:
         starting = threading.Thread(target=replicas.start)
 
@@ -108,7 +109,7 @@ def test_a_storm_in_a_large_cluster(number: int, nodes: int, installed: Installe
 
 
 def test_without_the_guard_they_are(installed: Installed) -> None:
-    """The same with a pin for everybody: whoever does not fit waits for ever, or has others evicted for it."""
+    """Every VM gets a pin: a VM that does not fit waits without end, or kube-scheduler evicts others."""
     storm = Storm(vms=VMS // 3, seats=VMS // 3 * SEATS_OF_25_VMS // 25)
     with Booting(installed, storm) as booting, booting.served("--watch-pods", "virt-launcher"):
         outcome = booting.start(WORKERS)
@@ -157,5 +158,5 @@ def _node(name: str) -> Object:
 
 
 def _show(name: str, storm: Storm, outcome: Outcome) -> None:
-    """For whoever looks at the figures."""
+    """Print the figures; `pytest -rP` shows them."""
     print(f"{name}: {storm.vms} VMs, room for {storm.room}: {outcome}")  # noqa: T201 - shown by pytest -rP

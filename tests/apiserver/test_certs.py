@@ -98,7 +98,7 @@ def test_a_keeper_outlives_its_api_server(kept: Kept) -> None:
     """It comes back as the API server does, and heals what happened meanwhile."""
     with kept.keeping() as log:
         kept.until(kept.is_good)
-        kept.plane.restart_apiserver()
+        kept.plane.restart_api_server()
         kept.api.delete(SECRET)
         kept.until(lambda: kept.state().secret is not None and kept.is_good(), seconds=40)
     assert not [line for line in log.read_text().splitlines() if "Traceback" in line]

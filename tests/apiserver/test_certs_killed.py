@@ -12,7 +12,6 @@ from typing import Any, Final
 import pytest
 from support.control_plane.kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
 
-from certs.connection import Target
 from certs.controller import objects
 from certs.controller.objects import Cluster
 from certs.controller.reconciler import Controller
@@ -20,6 +19,7 @@ from certs.rotation import state
 from certs.rotation.plan import Policy
 from certs.rotation.state import State
 from certs.x509 import pki
+from webhook.component_base.kubeconfig import Kubeconfig
 
 QUICK: Final = Policy(
     names=NAMES,
@@ -86,7 +86,7 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
-            async with objects.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
+            async with objects.connect(Kubeconfig(file=kept.kubeconfig), PLACES) as real:
                 yield Dying(real, kept, left, at)
 
         keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)

@@ -76,7 +76,7 @@ def test_a_vm_whose_node_is_still_on_its_way_to_us(here: Here) -> None:
 
 
 def test_a_vm_that_is_still_on_its_way_to_us(here: Here) -> None:
-    """The cache is fresh and has not heard of the pod: its ticket tells the node, and a list of that node the VM."""
+    """The fresh cache lacks the pod. The attachment ticket names the node, and a list of that node shows the VM."""
     with here.late(), here.seeing() as seen:
         node, pod = here.starting.start(VM)
         assert placed(here, pod) == node
@@ -85,7 +85,7 @@ def test_a_vm_that_is_still_on_its_way_to_us(here: Here) -> None:
 
 
 def test_without_a_cache_of_pods(here: Here) -> None:
-    """Their watch is forbidden: what the cache last held is not believed, the ticket leads to the VM all the same."""
+    """RBAC forbids the watch: the webhook does not trust the cache, and still finds the VM by the attachment ticket."""
     api = here.starting.api
     rules = api.get(ROLE)["rules"]
     no_watch = [{**rule, "verbs": ["list"]} if rule["resources"] == ["pods"] else rule for rule in rules]

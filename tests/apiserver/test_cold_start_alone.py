@@ -1,4 +1,4 @@
-"""A VM starts from nothing while the program is down, or hangs: its share-manager pod is created all the same."""
+"""A VM starts from nothing while the program is down, or hangs: its share-manager pod is still created."""
 
 from __future__ import annotations
 

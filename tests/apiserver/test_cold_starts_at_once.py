@@ -67,9 +67,9 @@ def start_all(here: Here) -> Seen:
 
 
 def test_whole_starts(here: Here) -> None:
-    """As they come, whether we have heard of a VM or not, most are answered within 10 ms, reads included.
+    """The webhook answers most calls within 10 ms, reads included, whether its cache has the VM or not.
 
-    The share that was is printed: 99 of 100 is the goal, and whoever shares the machine can only take from it.
+    The test prints the share. The goal is 99 of 100; other load on the machine can only lower the share.
     """
     shares = []
     for _ in range(ROUNDS):

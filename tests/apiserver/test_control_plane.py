@@ -16,7 +16,8 @@ import pytest
 from controlplane.build import programs
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_api import Api, ApiError
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api
 from support.objects import builders
 from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
 
@@ -60,7 +61,7 @@ def test_a_restarted_api_server_has_everything_at_the_same_place(plane: ControlP
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kept", "namespace": "default"}}
     plane.api.create(account)
     mine = plane.as_user(plane.service_account("default", "kept"))
-    plane.restart_apiserver()
+    plane.restart_api_server()
     assert plane.api.get(account)["metadata"]["name"] == "kept"
     with pytest.raises(ApiError, match="cannot list resource") as caught:
         mine.items("v1", "Pod", "default")
@@ -68,11 +69,11 @@ def test_a_restarted_api_server_has_everything_at_the_same_place(plane: ControlP
 
 
 def test_a_compacted_revision_is_gone(plane: ControlPlane) -> None:
-    """A watch from before a compaction is told 410 by an API server that has no memory of that time."""
+    """An API server whose history starts after a compaction answers 410 to a watch from before the compaction."""
     before = plane.api.create(_config_map("before"))["metadata"]["resourceVersion"]
     plane.api.create(_config_map("after"))
     assert plane.compact() > int(before)
-    plane.restart_apiserver()
+    plane.restart_api_server()
     with closing(plane.api.watch("v1", "ConfigMap", "default", seconds=5, resourceVersion=before)) as events:
         event = next(events)
     assert (event["type"], event["object"]["code"]) == ("ERROR", http.client.GONE)

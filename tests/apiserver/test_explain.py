@@ -92,7 +92,7 @@ def viewer(plane: ControlPlane) -> Iterator[User]:
 
 
 def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
-    """The real API server's 404 for a group that it does not know is told from that for an object."""
+    """`explain` distinguishes the API server's 404 for an unknown group from the 404 for an object."""
     code, out, err = explain("vm/db")
     assert (code, out) == (2, "")
     assert (
@@ -120,7 +120,7 @@ def test_a_vm_that_is_not_there(explain: Run, plane: ControlPlane) -> None:
 
 
 @pytest.mark.usefixtures("with_vm")
-def test_whoever_may_nothing_is_told_which_permission_is_missing(explain: Run, nobody: User) -> None:
+def test_a_user_without_rights_learns_which_permission_is_missing(explain: Run, nobody: User) -> None:
     """RBAC's own words: who, which verb, which resource, where."""
     code, out, err = explain("vm/db", nobody)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
@@ -128,7 +128,7 @@ def test_whoever_may_nothing_is_told_which_permission_is_missing(explain: Run, n
 
 
 @pytest.mark.usefixtures("with_vm")
-def test_whoever_may_see_a_part_gets_what_can_be_said(explain: Run, viewer: User) -> None:
+def test_a_user_with_some_rights_gets_a_partial_answer(explain: Run, viewer: User) -> None:
     """Without the right to volumes nothing is known of the node; the reason and a note say whose right is missing."""
     code, out, _ = explain("vm/db", viewer)
     found = json.loads(out)
@@ -149,7 +149,7 @@ def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:
 
 
 def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A server whose certificate is not of the kubeconfig's authority is told nothing, and named."""
+    """`explain` sends nothing to a server whose certificate the kubeconfig's authority has not signed, and names it."""
     kubeconfig = plane.kubeconfig(tmp_path / "kubeconfig", plane.admin)
     content = json.loads(kubeconfig.read_text())
     authority = tmp_path / "ca.crt"
@@ -159,7 +159,7 @@ def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.C
     assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"error: {origin(plane.url)}: its certificate is not trusted: ")
+    assert err.startswith(f"error: {origin(plane.url)}: the API server's certificate is not trusted: ")
 
 
 def test_an_api_server_that_is_down(explain: Run) -> None:

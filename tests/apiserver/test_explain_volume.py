@@ -93,7 +93,7 @@ def test_a_volume_that_is_not_there(explain: Run) -> None:
     assert err.startswith(f"error: volume/nope: no Volume nope in namespace {LONGHORN} of ")
 
 
-def test_whoever_may_see_no_pod_is_told_which_permission_is_missing(explain: Run, viewer: User) -> None:
+def test_a_user_without_rights_on_pods_learns_which_permission_is_missing(explain: Run, viewer: User) -> None:
     """RBAC's own words for each of them: the VMs' pods, the tickets, the pod that there is, the StorageClass."""
     code, out, _ = explain(ASKED, viewer)
     found = json.loads(out)

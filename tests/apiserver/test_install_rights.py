@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pytest
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 from support.control_plane.rendering import CERTS, TLS
 from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
 

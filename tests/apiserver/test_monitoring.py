@@ -11,7 +11,8 @@ import yaml
 from controlplane import build
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import Installed
-from support.control_plane.kube_api import ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Object
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import MONITORING, identity, with_component
 from support.control_plane.rendering import installed as rendered

@@ -23,8 +23,10 @@ from support.scenarios.cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
 from support.scenarios.one_story import HOME, VMS, Story, happened
 from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 
-from webhook import cli, settings
+from webhook import cli
 from webhook.core.observe.vm_status import Decided, State
+from webhook.explain.settings import EXPLAIN
+from webhook.status_settings import STATUS
 from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
@@ -40,9 +42,9 @@ Run = Callable[[str], tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
-    for option in (*settings.STATUS, *settings.EXPLAIN):
-        monkeypatch.delenv(option.variable, raising=False)
+    """Remove the settings of the user who runs the tests."""
+    for option in (*STATUS, *EXPLAIN):
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +173,7 @@ def test_the_log_warns_of_the_one_that_is_stuck(story: Story, run: Run) -> None:
 
 
 @pytest.mark.parametrize(("vm", "number"), [("together", 0), ("apart", 0), ("pinned", 0), ("cold", 0), ("cold", 1)])
-def test_a_decision_is_the_same_wherever_it_is_told(vm: str, number: int, story: Story) -> None:
+def test_a_decision_is_the_same_in_every_place(vm: str, number: int, story: Story) -> None:
     """In the log, on the pod, in the audit log, on the page, and on the VirtualMachineInstance."""
     plane, pod = story.installed.plane, story.pods[vm][number]
     line, webhook = story.line(pod), SHARE_MANAGER_WEBHOOK if number else WEBHOOK

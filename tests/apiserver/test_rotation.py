@@ -76,7 +76,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(
     figures = (
         f"{pods} pods, {len(callers.leaves)} certificates in the Secret, {callers.rotations} authorities retired, "
         f"{taken} certificates taken, {kills} keepers killed, {connections} connections of the API server, "
-        f"{callers.handshakes} handshakes of late callers; lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
+        f"{callers.handshakes} handshakes of late callers. Lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
         f"{len(callers.lost)} handshakes"
     )
     record_property("rotation", figures)
@@ -92,7 +92,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(
 
 
 def test_a_certificate_that_is_served_too_early_is_noticed(install: Unattended) -> None:
-    """API servers that have not heard of its authority yet refuse it."""
+    """API servers that do not have the new authority yet refuse the certificate."""
     keeper = install.start_keeper(*RENEWAL, "--propagation-seconds", "0", "--retire-seconds", "6")
     with TlsCallers(install.plane.api, install.endpoints, LATE_SECONDS) as callers:
         until(lambda: callers.lost, "a refusal")

@@ -1,4 +1,4 @@
-"""status on a real API server: VMs as they are in production, whoever asks, a plan that kubectl takes, and a watch."""
+"""status on a real API server: VMs as in production, different users, a plan that kubectl takes, a watch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from support.objects.fleets import EARLY, LATER, served
 from support.scenarios.admitting import until
 from support.scenarios.fleet_scenes import STATES, scenes
 
-from webhook import cli, settings
+from webhook import cli
+from webhook.status_settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 NOT_ENOUGH: Final = "Insufficient cpu"
@@ -46,9 +47,9 @@ BINDING: Final = {
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
-    for option in settings.STATUS:
-        monkeypatch.delenv(option.variable, raising=False)
+    """Remove the settings of the user who runs the tests."""
+    for option in STATUS:
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def status(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs status as some user; as the admin, where none is told."""
+    """Run status as `user`, or as the admin."""
 
     def run(words: str, user: User | None = None) -> tuple[int, str, str]:
         kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", user or control_plane.admin)
@@ -133,7 +134,7 @@ def test_a_cold_start_is_followed(status: Run, cluster: ClusterState) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_whoever_may_see_a_part_gets_what_can_be_said(status: Run, control_plane: ControlPlane) -> None:
+def test_a_user_with_some_rights_gets_a_partial_answer(status: Run, control_plane: ControlPlane) -> None:
     """Which permissions are missing, in RBAC's words; nothing is together, and nothing is a success."""
     user = service_account(control_plane, "status-viewer")
     control_plane.install([VIEWER, BINDING])

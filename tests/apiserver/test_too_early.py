@@ -113,7 +113,7 @@ def test_a_token_ends_and_is_renewed(bare: Installed, kubeconfig: Path, token_fi
         running.assert_well()
 
         plane.api.delete(SECRET)
-        plane.restart_apiserver(signal.SIGKILL)  # it believes a token for 10 s, and forgets that by this
+        plane.restart_api_server(signal.SIGKILL)  # it believes a token for 10 s, and forgets that by this
         until_told(running, "unauthorized: 401", *KUBERNETES, *LONGHORNS)
         running.truth.move("node-b")
         token_file.write_text(bound_token(plane))

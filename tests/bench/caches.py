@@ -80,7 +80,7 @@ def inside(large: Cluster, way: str, repeats: int) -> None:
     title(f"Caches alone, {way}, {large.scale.objects:,} objects, {repeats} runs")
     runs = [large.bench.run("inside.py", large.kubeconfig) for _ in range(repeats)]
     per_100k = large.scale.objects / 100_000
-    for name, phase in (("list", "list"), ("list anew", "relist")):
+    for name, phase in (("list", "list"), ("list again", "relist")):
         found = [run[phase] for run in runs]
         assert all(each["objects"] == large.scale.objects for each in found), found
         seconds, cpu = _each(found, "seconds"), _each(found, "cpu_seconds")

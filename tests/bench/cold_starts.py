@@ -1,9 +1,10 @@
 """`make bench BENCH=cold_starts`: how often a share-manager pod lands on its VM's node, by what is written into it.
 
-A real kube-apiserver and kube-scheduler, clusters of uneven load, and the same cold starts for each way: the VMs' pods
-have a node, then the share-manager pods are created. First with affinities of the bench's own, to see which of them
-is heard and what outweighs it; then with the webhook, also where nearly all nodes are cordoned or full. README.md
-beside this file has the figures. Needs the programs of tests/controlplane/build.py.
+The bench uses a real kube-apiserver and kube-scheduler, clusters of uneven load, and the same cold starts for each way.
+The VMs' pods have a node, then the bench creates the share-manager pods. First the bench writes affinities of its own,
+to see which of them decide and what outweighs them. Then the webhook writes them, also in a cluster of which nearly all
+nodes are cordoned or full. README.md beside this file has the figures. Needs the programs of
+tests/controlplane/build.py.
 """
 
 from __future__ import annotations

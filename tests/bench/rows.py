@@ -13,10 +13,11 @@ from typing import Any
 from process import resident
 from scale import vm_name
 
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 
@@ -46,7 +47,7 @@ async def _pass(fleet: VMStatusTracker) -> float:
 
 async def measure(kubeconfig: str) -> dict[str, Any]:
     """Every figure."""
-    api = await Api.connect(Target(kubeconfig=Path(kubeconfig)))
+    api = await Api.connect(Kubeconfig(file=Path(kubeconfig)))
     kinds = resources(_LONGHORN, WatchedPods.VIRT_LAUNCHER)
     store = ClusterCache(api, longhorn_namespace=_LONGHORN, kinds=kinds)
     gc.freeze()

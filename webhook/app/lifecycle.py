@@ -8,9 +8,9 @@ import signal
 from collections.abc import Mapping
 from typing import Any, Final
 
+from webhook.app.settings import ServeSettings
 from webhook.serving.routes import Check
 from webhook.serving.server import Listener
-from webhook.settings import ServeSettings
 from webhook.telemetry.record import LOGGER
 
 SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for

@@ -14,9 +14,11 @@ from msgspec import Struct
 from webhook.app.background import Background
 from webhook.app.handler import Cluster, OnAnswer, entries
 from webhook.app.lifecycle import _first, _log, _shutdown, _stopping, _take_calls
+from webhook.app.settings import ServeSettings
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.files.manifests import Manifests
 from webhook.kube.metrics import Caches, VirtualMachines, of_events
 from webhook.page.decisions import Decisions
@@ -29,7 +31,6 @@ from webhook.serving.routes import Check, count_refusals, health_handler, webhoo
 from webhook.serving.server import Listener
 from webhook.serving.sockets import allow_files
 from webhook.serving.tls import MIN_VERSIONS, Files
-from webhook.settings import ServeSettings
 from webhook.telemetry.log import Log
 from webhook.telemetry.metrics import Admissions, Metrics, Source, of_background, of_log
 from webhook.telemetry.record import LOGGER, AdmissionRecord
@@ -81,12 +82,12 @@ async def _serve_manifests(settings: ServeSettings, log: Log) -> int:
 async def _serve_live(settings: ServeSettings, log: Log) -> int:
     """Serve from the caches of a live cluster. Calls are answered at once: what no cache has yet is read."""
     from webhook.kube.cache.cluster_cache import ClusterCache  # noqa: PLC0415 - kubernetes-asyncio is 66 MB
-    from webhook.kube.client.api import Api, Target  # noqa: PLC0415 - as above
+    from webhook.kube.client.api import Api  # noqa: PLC0415 - as above
     from webhook.kube.events.recorder import EventRecorder  # noqa: PLC0415 - as above
     from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources  # noqa: PLC0415 - as above
     from webhook.kube.vm_status import VMStatusTracker  # noqa: PLC0415 - as above
 
-    api = await Api.connect(Target(kubeconfig=settings.kubeconfig, context=settings.context))
+    api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
     store = ClusterCache(
         api,
@@ -101,7 +102,7 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     sources: list[Source] = [Caches(store.states, store.lookups).families]
     fleet = None
     if settings.watch_pods != "none":
-        fleet = VMStatusTracker(store, Policy(settings.mode, settings.longhorn_namespace), on_stuck=_tell_stuck)
+        fleet = VMStatusTracker(store, Policy(Mode(settings.mode), settings.longhorn_namespace), on_stuck=_tell_stuck)
         background.start("vms", fleet.run())
         sources.append(VirtualMachines(fleet).families)
     now = asyncio.get_running_loop().time
@@ -170,7 +171,7 @@ async def _serve(
             _log("not serving yet", health_listen=f"http://{health_listen}")
         await _first(certificate.there, stopping)
         if not stopping.is_set():
-            policy = Policy(settings.mode, settings.longhorn_namespace)
+            policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
             handler = webhook_handler(entries(cluster, policy, _record_all(admissions, decisions, log), followed.hear))
             if settings.client_name is not None:
                 handler = only(settings.client_name, handler)

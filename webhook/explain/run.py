@@ -14,8 +14,8 @@ from typing import Final, Literal, TextIO
 
 import msgspec
 
+from webhook.component_base.errors import UserError
 from webhook.core.opt_in import Policy
-from webhook.errors import UserError
 from webhook.explain import explanation, question
 from webhook.explain.api import kubevirt, names
 from webhook.explain.api.names import Named

@@ -1,1 +1,1 @@
-"""YAML files as a cluster."""
+"""A cluster that YAML files describe. It needs no API server and no kubernetes-asyncio."""

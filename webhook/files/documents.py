@@ -20,7 +20,7 @@ from yaml.constructor import SafeConstructor
 from yaml.cyaml import CParser  # type: ignore[attr-defined] # its stub imports it
 from yaml.resolver import Resolver
 
-from webhook.errors import UserError
+from webhook.component_base.errors import UserError
 
 _T = TypeVar("_T")
 _SURROGATE_PAIR: Final = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")

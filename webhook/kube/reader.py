@@ -14,10 +14,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 from webhook.core.api.names import is_node_name
-from webhook.errors import UserError
-from webhook.kube.client.api import Api, Reply, Target
-from webhook.kube.client.errors import ApiError, BadKubeconfig
+from webhook.kube.client.api import Api, Reply
+from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
 
 ANSWER_SECONDS: Final = 20.0  # of one question, however many requests it takes
@@ -129,7 +130,7 @@ class NoCluster(UserError):
 
 
 @contextmanager
-def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+def reach(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
 
     Raises:
@@ -138,7 +139,7 @@ def reach(target: Target) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
     with asyncio.Runner() as runner:
         try:
-            api = runner.run(Api.connect(target))
+            api = runner.run(Api.connect(kubeconfig))
         except BadKubeconfig as error:
             raise BadKubeconfig(
                 *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)

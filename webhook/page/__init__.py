@@ -1,1 +1,3 @@
-"""The page on the health listener: which VMs are with their share-manager, and what was decided last. It only reads."""
+"""The page on the health listener: which VMs are with their share-manager, and the last decisions. It only reads,
+from memory.
+"""

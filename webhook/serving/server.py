@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.connection import CLOSE_SECONDS, Connection
 from webhook.serving.places import Places
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits

@@ -15,13 +15,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.errors import UserError
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
@@ -49,11 +50,13 @@ class NotReadable(UserError):
 
 
 @contextmanager
-def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, everywhere: bool) -> Iterator[Live]:
+def connect(
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, namespace: str | None, everywhere: bool
+) -> Iterator[Live]:
     """The live cluster, for as long as the block lasts.
 
     Args:
-        target: which cluster, as whom.
+        kubeconfig: which cluster, as whom.
         longhorn_namespace: of Longhorn's objects.
         namespace: of the VMs; without it the context's.
         everywhere: VMs of all namespaces instead.
@@ -62,7 +65,7 @@ def connect(target: Target, *, longhorn_namespace: str, namespace: str | None, e
         UserError: as webhook.explain.sources.live.reach.
     """
     logging.getLogger("webhook").addHandler(logging.NullHandler())  # what a cache warns of is shown as a problem
-    with reach(target) as (runner, api, origin):
+    with reach(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
         yield Live(runner, api, origin, longhorn_namespace, within)
 

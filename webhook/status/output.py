@@ -10,9 +10,9 @@ import msgspec
 
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
-from webhook.settings import StatusSettings
 from webhook.status import exit_code, report, text
 from webhook.status.report import Asked
+from webhook.status_settings import StatusSettings
 
 _TABLES: Final = ("table", "wide")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files.manifests import Manifests
-from webhook.settings import StatusSettings
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, now
 from webhook.status.report import Asked
+from webhook.status_settings import StatusSettings
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import VMStatuses
@@ -28,12 +29,11 @@ def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: boo
     out = Output(chosen, stdout, stderr, color=color)
     if chosen.manifests:
         return _described(chosen, out)
-    from webhook.kube.client.api import Target  # noqa: PLC0415 - the API client takes a second to import
-    from webhook.status.live import connect  # noqa: PLC0415 - as Target
+    from webhook.status.live import connect  # noqa: PLC0415 - the API client takes a second to import
 
-    target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
+    kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
     with connect(
-        target,
+        kubeconfig,
         longhorn_namespace=chosen.longhorn_namespace,
         namespace=chosen.namespace,
         everywhere=chosen.all_namespaces,

@@ -11,16 +11,14 @@ import json
 import logging
 import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
 
+from webhook.component_base import log_line
 from webhook.telemetry.record import LOGGER, AdmissionRecord
 
 Form = Literal["json", "text"]
@@ -30,7 +28,6 @@ Later = Callable[[float, Callable[[], None]], object]
 
 ADMISSIONS_PER_SECOND: Final = 100  # 30 KB of log a second; a VM's start is one
 _SECOND: Final = 1.0
-_encoder: Final = msgspec.json.Encoder()
 
 
 class Storm:
@@ -103,7 +100,7 @@ class Log:
     def start(self) -> None:
         """Write from now on what this process logs, ours and that of libraries."""
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(JSONFormatter() if self._form == "json" else TextFormatter())
+        handler.setFormatter(log_line.JSONFormatter() if self._form == "json" else TextFormatter())
         handler.addFilter(self._is_written)
         # A library's lower levels tell of bodies and headers (kubernetes-asyncio's rest.py does): they stay out.
         logging.basicConfig(level=max(self._number, logging.WARNING), handlers=[handler], force=True)
@@ -133,17 +130,7 @@ class Log:
 
 def failure(error: BaseException) -> dict[str, Any]:
     """Fields that tell an error without its words, which may quote what a caller sent: its type and its places."""
-    return {"error": type(error).__name__, "at": _places(error)}
-
-
-class JSONFormatter(logging.Formatter):
-    """A log record as one line of JSON; `extra={"fields": ...}` (a Struct or a mapping) is merged in."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The line, without its newline."""
-        text = _encoder.encode(_head(record)).decode()
-        fields = getattr(record, "fields", None)
-        return f"{text[:-1]},{_encoder.encode(fields).decode()[1:]}" if fields else text
+    return {"error": type(error).__name__, "at": log_line.raised_at(error)}
 
 
 class TextFormatter(logging.Formatter):
@@ -151,11 +138,11 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its newline."""
-        return _text({**_head(record), **msgspec.to_builtins(getattr(record, "fields", None) or {})})
+        return _text({**log_line.head(record), **msgspec.to_builtins(getattr(record, "fields", None) or {})})
 
 
 def _json_line(record: AdmissionRecord) -> bytes:
-    return _encoder.encode(record) + b"\n"
+    return log_line.ENCODER.encode(record) + b"\n"
 
 
 def _text_line(record: AdmissionRecord) -> bytes:
@@ -183,21 +170,6 @@ def _is_plain(text: str) -> bool:
 
 def _quoted(value: object) -> str:
     return json.dumps(value).replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
-
-
-def _head(record: logging.LogRecord) -> dict[str, Any]:
-    line: dict[str, Any] = {
-        "time": datetime.fromtimestamp(record.created, UTC),
-        "level": record.levelname.lower(),
-        "message": record.getMessage(),
-    }
-    if record.exc_info and (error := record.exc_info[1]):
-        line |= {"error": f"{type(error).__name__}: {error}", "at": _places(error)}
-    return line
-
-
-def _places(error: BaseException) -> list[str]:
-    return [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(error.__traceback__)]
 
 
 def _left_out(message: str) -> Callable[[Counts], None]:

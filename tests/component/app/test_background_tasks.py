@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from support.drivers.command_lines import values
 from support.drivers.scraping import asking, scraped
 from support.drivers.serving import Pair, issue, request
 from support.fakes.api_server import ApiServer, until
@@ -19,8 +20,9 @@ from support.fakes.live import cluster_of, write_kubeconfig
 from support.fakes.wire import Wire
 from support.objects import builders
 
-from webhook import options, settings
+from webhook import cli
 from webhook.app import run
+from webhook.app.settings import ServeSettings
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.telemetry.exposition import Family
@@ -52,16 +54,16 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
     async with ApiServer(cluster_of()) as server:
         pair = issue(directory)
         given = {
-            "tls_cert_file": str(pair.cert_file),
-            "tls_private_key_file": str(pair.key_file),
+            "tls-cert-file": str(pair.cert_file),
+            "tls-private-key-file": str(pair.key_file),
             "kubeconfig": str(write_kubeconfig(directory / "kubeconfig", server.url)),
             "listen": "127.0.0.1:0",
-            "health_listen": "127.0.0.1:0",
-            "drain_seconds": str(drain_seconds),
-            "watch_pods": "virt-launcher",
+            "health-listen": "127.0.0.1:0",
+            "drain-seconds": str(drain_seconds),
+            "watch-pods": "virt-launcher",
             "events": "on",
         }
-        chosen = settings.ServeSettings(**options.resolve(settings.SERVE, given, {}))
+        chosen = ServeSettings(**values(cli.COMMANDS, "serve", *(f"--{name}={value}" for name, value in given.items())))
         caplog.set_level("INFO", logger="webhook")
         ended = asyncio.create_task(run._serve_live(chosen, Log()))
         try:

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from support.fakes.wire import Wire
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.routes import Check, health_handler
 from webhook.serving.server import Listener
 

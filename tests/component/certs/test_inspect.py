@@ -19,9 +19,9 @@ from support.fakes.certs_cluster import DAY, NAMES
 from certs import cli
 from certs.inspect import findings, run
 from certs.inspect.findings import Finding, Material, Result
-from certs.settings import Address
 from certs.x509 import pki
 from certs.x509.pki import NO_PAIR, Pair
+from webhook.component_base.address import Address
 
 NOW = datetime.now(UTC).replace(microsecond=0)  # a certificate knows no fractions
 GOOD, OTHER = certs_cluster.pair(at=NOW), certs_cluster.pair(at=NOW)

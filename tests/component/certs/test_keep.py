@@ -16,11 +16,11 @@ from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, conf
 from support.fakes.certs_keeper import Killed, Objects, Said, keep
 
 from certs import log
-from certs.connection import BadKubeconfig
 from certs.controller import health
 from certs.controller.reconciler import LOOK_EVERY, Controller
 from certs.x509 import verify
 from certs.x509.verify import Servable
+from webhook.component_base.kubeconfig import BadKubeconfig
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 WRITES_OF_A_ROTATION = 5

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.drivers.command_lines import values
 
-from certs import options, settings
-from certs.connection import Target
+from certs import cli
 from certs.controller import run
 from certs.controller.reconciler import Controller
-from certs.settings import Address, Keeping
+from certs.settings import Keeping
+from webhook.component_base.address import Address
+from webhook.component_base.kubeconfig import Kubeconfig
 
 
 async def _returns(_: Controller) -> None:
@@ -52,9 +54,9 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     )
     monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
-    values = settings.resolve(options.KEEP, {}, {})
-    kept = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
-    assert await run._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
+    found = values(cli.COMMANDS, "keep")
+    kept = Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
+    assert await run._run(kept, Address("127.0.0.1", 0), Kubeconfig(file=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
     assert (told.getMessage(), fields["because"]) == ("the keeper ended, so the process ends", because)

@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import pytest
 from support.control_plane.rendering import NAME, TLS, at, selects, the
+from support.drivers.command_lines import values
 from support.objects import builders
 
-from webhook import cli, options, settings
+from webhook import cli
 from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
+from webhook.app.settings import ServeSettings
 from webhook.core.admit import Entry
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
@@ -31,15 +33,9 @@ WEBHOOKS: Final = dict(zip(Entry, ("webhooks.0", "webhooks.1"), strict=True))
 LAUNCHERS, SHARE_MANAGERS = WEBHOOKS.values()
 
 
-def serve_settings() -> settings.ServeSettings:
+def serve_settings() -> ServeSettings:
     """What the Deployment's arguments come to; fails where one is no option of the program."""
-    command, *words = at(f"{CONTAINER}.args", the("Deployment"))
-    assert command in [known.name for known in cli.COMMANDS if known.options == settings.SERVE]
-    fields = {option.flag: option.field for option in settings.SERVE}
-    given = dict(word.split("=", 1) for word in words)
-    return settings.ServeSettings(
-        **options.resolve(settings.SERVE, {fields[flag]: text for flag, text in given.items()}, {})
-    )
+    return ServeSettings(**values(cli.COMMANDS, *at(f"{CONTAINER}.args", the("Deployment"))))
 
 
 def ports() -> dict[str, int]:

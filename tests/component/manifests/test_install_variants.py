@@ -24,11 +24,13 @@ from support.control_plane.rendering import (
     with_client_verification,
     with_component,
 )
+from support.drivers.command_lines import by_flag, values
 
-from certs import options
+from certs import cli as certs_cli
 from certs.rotation import state
-from certs.settings import Keeping, resolve
-from webhook import __version__, settings
+from certs.settings import Keeping
+from webhook import __version__, cli
+from webhook.app.settings import SERVE
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
@@ -131,17 +133,15 @@ def test_the_policy_confines_the_keeper_s_account() -> None:
 def test_the_keeper_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:
     """Its arguments, as the program reads them: the Secret that is mounted, the name that is checked, its port."""
     command, *words = at(f"{CONTAINER}.args", the("Deployment", name=CERTS))
-    given = dict(word.split("=", 1) for word in words)
-    fields = {option.flag: option.field for option in options.KEEP}
-    values = resolve(options.KEEP, {fields[flag]: text for flag, text in given.items()}, {})
-    keeping = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+    found = values(certs_cli.COMMANDS, command, *words)
+    keeping = Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
     (mounted,) = at("spec.template.spec.volumes", the("Deployment"))
     assert command == "keep"
     assert (keeping.secret, keeping.namespace) == (mounted["secret"]["secretName"], NAME)
     assert keeping.webhook_configuration == the("MutatingWebhookConfiguration")["metadata"]["name"]
     assert f"--tls-server-name={keeping.policy.names[0]}" in at(f"{CONTAINER}.args", the("Deployment"))
     ports = at(f"{CONTAINER}.ports", the("Deployment", name=CERTS))
-    assert ports == [{"name": "health", "containerPort": values["listen"].port}]
+    assert ports == [{"name": "health", "containerPort": found["listen"].port}]
 
 
 def test_cert_manager_s_certificate_is_the_one_that_is_served_and_asked_for() -> None:
@@ -174,17 +174,14 @@ def test_client_verification_changes_the_webhooks_deployment_alone(install: str,
     assert changed == ("Deployment", NAME, NAME)
     arguments = f"{CONTAINER}.args"
     added = at(arguments, after[changed])[len(at(arguments, before[changed])) :]
-    given = dict(word.split("=", 1) for word in added)
-    options = {option.flag: option for option in settings.SERVE}
-    values = {flag: options[flag].parse(text) for flag, text in given.items()}
+    found = values(cli.COMMANDS, *at(arguments, after[changed]))
     mount, volume = (
         at(f"{CONTAINER}.volumeMounts.1", after[changed]),
         at("spec.template.spec.volumes.1", after[changed]),
     )
-    assert values == {
-        "--client-ca-file": Path(mount["mountPath"]) / "ca.crt",
-        "--client-name": "kube-apiserver",
-    }
+    assert [word.partition("=")[0] for word in added] == ["--client-ca-file", "--client-name"]
+    assert found["client_ca_file"] == Path(mount["mountPath"]) / "ca.crt"
+    assert found["client_name"] == "kube-apiserver"
     assert mount["readOnly"]
     assert volume == {"name": mount["name"], "configMap": {"name": f"{NAME}-client-ca"}}
 
@@ -204,8 +201,8 @@ def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_pat
     assert [key for key in before if before[key] != after[key]] == [deployment]
     arguments = f"{CONTAINER}.args"
     assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
-    (option,) = (option for option in settings.SERVE if option.flag == "--events")
-    assert (option.default, option.parse("on")) == ("off", True)
+    assert by_flag(SERVE)["--events"].default == "off"
+    assert values(cli.COMMANDS, *at(arguments, after[deployment]))["events"] is True
 
 
 @each_install

@@ -29,8 +29,9 @@ from support.control_plane.rendering import (
     with_component,
 )
 from support.drivers import prometheus
+from support.drivers.command_lines import by_flag
 
-from webhook.settings import SERVE
+from webhook.app.settings import SERVE
 
 GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"
@@ -148,8 +149,7 @@ def test_the_monitor_leads_to_the_health_port_of_every_pod(install: str) -> None
         assert selects({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
         ports = {each["name"]: each["containerPort"] for each in at("spec.containers.0.ports", template)}
         assert ports[port["targetPort"]] == port["port"]
-    (option,) = [option for option in SERVE if option.flag == "--health-listen"]
-    assert option.default == f":{port['port']}"
+    assert by_flag(SERVE)["--health-listen"].default == f":{port['port']}"
     assert pods(install).keys() == {NAME, CERTS} & {key[2] for key in map(identity, monitored(install))}
 
 

@@ -16,7 +16,7 @@ from support.control_plane.mounted import Authority, Issued, Mounted
 from support.drivers.serving import PATH, Client, Reply, cluster, request, serving, write_cluster
 from support.fakes.wire import Listening, Wire
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem

@@ -16,7 +16,7 @@ from support.control_plane.mounted import MINUTE, NOON, SECOND, Authority, Clock
 from support.drivers.serving import PATH, Client, request
 from support.fakes.wire import Listening, Wire
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.handshakes import Handshakes
 from webhook.serving.routes import webhook_handler

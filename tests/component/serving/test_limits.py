@@ -14,9 +14,9 @@ from support.fakes.wire import Wire, listening
 from support.objects import builders
 
 from webhook.app.handler import admitter
+from webhook.component_base.log_line import JSONFormatter
 from webhook.core.opt_in import Policy
 from webhook.serving.routes import Limits, webhook_handler
-from webhook.telemetry.log import JSONFormatter
 from webhook.telemetry.record import AdmissionRecord
 
 _SOON_SECONDS: Final = 0.05

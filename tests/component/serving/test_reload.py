@@ -16,7 +16,7 @@ from support.control_plane.mounted import NAME, NOON, Authority, Clock, Issued, 
 from support.drivers.serving import PATH, request
 from support.fakes.wire import Listening, Wire
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate, Problem
 from webhook.serving.routes import webhook_handler

@@ -249,7 +249,10 @@ SETTINGS: Final = {
     ),
     "a name nobody vouches for": (
         ["--client-name=kube-apiserver"],
-        "got --client-name kube-apiserver without --client-ca-file: expected the authority behind it",
+        (
+            "got --client-name kube-apiserver without --client-ca-file: expected the authority that issues callers' "
+            "certificates, too"
+        ),
     ),
     "an empty name": (["--tls-server-name="], "--tls-server-name: got '', expected a name"),
 }

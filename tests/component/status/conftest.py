@@ -9,13 +9,13 @@ import pytest
 from support.drivers.status_runs import Status, objects
 from support.fakes.static_api import StaticApi
 
-from webhook import settings
+from webhook.status_settings import STATUS
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have settings of their own, and a cluster."""
-    for name in [option.variable for option in settings.STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
+    for name in [option.envvar for option in STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
         monkeypatch.delenv(name, raising=False)
 
 

@@ -18,8 +18,8 @@ from support.drivers.serving import Client, Serving
 from support.fakes.wire import Wire
 from support.objects import builders
 
+from webhook.component_base.address import Address
 from webhook.core.reasons import Reason
-from webhook.options import Address
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.metrics import of_certificate
 from webhook.serving.pem import Problem

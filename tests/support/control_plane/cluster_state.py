@@ -1,8 +1,8 @@
-"""A cluster's objects on a real API server, made to be what a test describes: with status, deletion and all.
+"""The objects of a cluster on a real API server, exactly as a test describes them.
 
-What controllers and kubelets would write, this writes: status by the status subresource, an object that is being
-deleted by a finalizer and a DELETE. From one state to the next only what differs is written, so a cluster of which a
-test changes one ShareManager changes in one ShareManager, seen by everyone who watches as it is in production.
+This module writes what controllers and kubelets would write. It writes the status by the status subresource. For an
+object that is being deleted it sets a finalizer and sends a DELETE. From one state to the next it writes only the
+differences. If a test changes one ShareManager, a watch shows one change, as in production.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Self
 
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 
 UNSCHEDULED: Final = "nobody"  # a scheduler that does not exist: a pod described without a node stays without one
 

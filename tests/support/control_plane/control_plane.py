@@ -6,12 +6,13 @@
         plane.restart_apiserver()               # the same etcd, the same port
         plane.compact()                         # etcd forgets every revision but the last
 
-What a cluster has and this has not: controllers and kubelets. So nothing deletes the objects of a deleted namespace,
-binds a claim, taints a node or runs a pod; tests write what those would (`cluster_state`). Admission plugins whose
-other half would be such a controller are off (`control_plane_flags`).
-Services have addresses of 127.200.0.0/16, so that a webhook is reached as in production, by `clientConfig.service`:
-whoever listens on the Service's clusterIP and port is its endpoint, and no other address of the machine is touched.
-Every process dies with the thread that has started it: start a control plane from a thread that stays.
+A real cluster also has controllers and kubelets. Here nothing deletes the objects of a deleted namespace, binds a
+claim, taints a node or runs a pod. Tests write what those programs would write (`cluster_state`). Admission plugins
+that need such a controller are off (`control_plane_flags`).
+Services have addresses of 127.200.0.0/16, so that the API server calls a webhook as in production, by
+`clientConfig.service`. The process that listens on the Service's clusterIP and port is its endpoint. No other address
+of the machine is used. Every process ends with the thread that started it: start a control plane from a long-lived
+thread.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from support.control_plane.control_plane_flags import (
     ALONE,
     HOST,
     SCHEDULER_FLAGS,
-    apiserver_flags,
+    api_server_flags,
     etcd_flags,
     scheduler_config,
 )
@@ -92,9 +93,9 @@ class ControlPlane:
         self.admin = User(_ADMIN, f"token-of-{_ADMIN}")
         self.api = self.as_user(self.admin)
         self.etcd = Program(programs["etcd"], etcd_flags(directory, etcd_port, peer_port), directory / "etcd.log")
-        self.apiserver = Program(
+        self.api_server = Program(
             programs["kube-apiserver"],
-            [*apiserver_flags(directory, self.port, f"http://{self._etcd_address}"), *api_flags],
+            [*api_server_flags(directory, self.port, f"http://{self._etcd_address}"), *api_flags],
             directory / "kube-apiserver.log",
         )
         self.scheduler = None
@@ -109,7 +110,7 @@ class ControlPlane:
         try:
             self.etcd.start()
             self.etcd.until_ready(f"http://{self._etcd_address}/readyz")
-            self.start_apiserver()
+            self.start_api_server()
             if self.scheduler:
                 self.scheduler.start()
             if self._longhorn:
@@ -128,27 +129,27 @@ class ControlPlane:
     @property
     def programs(self) -> list[Program]:
         """What runs, or did: in the order of starting."""
-        return [self.etcd, self.apiserver, *([self.scheduler] if self.scheduler else [])]
+        return [self.etcd, self.api_server, *([self.scheduler] if self.scheduler else [])]
 
     def install_longhorn(self) -> None:
         """Have Longhorn's CustomResourceDefinitions, where the control plane was made without."""
         self.install(yaml.safe_load_all(CRDS.read_text(encoding="utf-8")))
 
-    def start_apiserver(self) -> None:
+    def start_api_server(self) -> None:
         """Start the API server, and wait until it is ready."""
         for client in self._clients:
             client.forget_connections()
-        self.apiserver.start()
-        self.apiserver.until_ready(f"{self.url}/readyz", self._trust)
+        self.api_server.start()
+        self.api_server.until_ready(f"{self.url}/readyz", self._trust)
 
-    def stop_apiserver(self, number: signal.Signals = signal.SIGKILL) -> None:
+    def stop_api_server(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Stop the API server: dead at once, or politely with SIGTERM."""
-        self.apiserver.stop(number)
+        self.api_server.stop(number)
 
-    def restart_apiserver(self, number: signal.Signals = signal.SIGKILL) -> None:
+    def restart_api_server(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Stop the API server and start it again: the same data, the same port."""
-        self.stop_apiserver(number)
-        self.start_apiserver()
+        self.stop_api_server(number)
+        self.start_api_server()
 
     def compact(self) -> int:
         """Make etcd forget every revision but the last, which is returned; a watch from before then gets 410."""

@@ -23,7 +23,7 @@ _VOLUMES_AND_OTHER_PODS: Final = (
 
 
 def etcd_flags(directory: Path, port: int, peer_port: int) -> list[str]:
-    """One member, that forgets what it was told when the machine stops."""
+    """One member, which loses its data if the machine stops, because it does not sync to disk."""
     client, peer = f"http://{HOST}:{port}", f"http://{HOST}:{peer_port}"
     return [
         f"--data-dir={directory / 'etcd'}",
@@ -37,7 +37,7 @@ def etcd_flags(directory: Path, port: int, peer_port: int) -> list[str]:
     ]
 
 
-def apiserver_flags(files: Path, port: int, etcd_url: str) -> list[str]:
+def api_server_flags(files: Path, port: int, etcd_url: str) -> list[str]:
     """`files` has the certificate, the service accounts' key and the users' tokens."""
     return [
         f"--etcd-servers={etcd_url}",

@@ -1,9 +1,9 @@
 """The program installed on a control plane from `manifests/`, and its servers as processes of ours.
 
-What is applied is what a user applies, with three differences: the caBundle is our own authority's, the webhook is off
-until a test turns it on, and the port of the Service and of its clientConfig is a free one. The Deployment and what
-belongs to it are stored and do nothing: no controller is there. A server listens where kube-proxy would lead to it, at
-the Service's clusterIP, and reads the cluster as the ServiceAccount of the manifests and nobody else.
+The test applies what a user applies, with three differences. The caBundle holds the test's own authority. The webhook
+is off until a test turns it on. The Service and its clientConfig use a free port. The API server stores the Deployment,
+but no controller acts on it. A server listens at the Service's clusterIP, to which kube-proxy would forward, and
+reads the cluster as the ServiceAccount of the manifests.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Installed:
         probe = builders.virt_launcher_pod(namespace=builders.NAMESPACE, opt_in="required")
         deadline = time.monotonic() + _CALLED_SECONDS
         while builders.DECISION not in self.plane.api.create(probe, dryRun="All")["metadata"]["annotations"]:
-            assert time.monotonic() < deadline, f"no decision in {_CALLED_SECONDS} s; {self.plane.apiserver.tail()}"
+            assert time.monotonic() < deadline, f"no decision in {_CALLED_SECONDS} s; {self.plane.api_server.tail()}"
             threading.Event().wait(_POLL_SECONDS)
 
 

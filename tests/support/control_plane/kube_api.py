@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
+
+from support.control_plane.kube_answers import Answer, ApiError, _unquoted
 
 Object = dict[str, Any]
 
@@ -24,26 +26,6 @@ _IDLE_SECONDS: Final = 30.0  # a connection that was idle for longer is not trus
 _BUSY_TRIES: Final = 30  # 429 with Retry-After of a second: as a CRD's storage is being made, or an API server starts
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
-
-
-class ApiError(Exception):
-    """What the API server refused, in its words."""
-
-    def __init__(self, method: str, path: str, status: int, body: bytes) -> None:
-        try:
-            told = json.loads(body)
-            self.message, self.reason = str(told.get("message")), str(told.get("reason"))
-        except ValueError:
-            self.message, self.reason = body.decode(errors="replace"), ""
-        self.status = status
-        super().__init__(f"{method} {path}: {status} {self.reason}: {self.message}")
-
-
-class Answer(NamedTuple):
-    """A body, and the warnings that came with it (of webhooks, of admission)."""
-
-    body: Any
-    warnings: list[str]
 
 
 class Api:
@@ -103,7 +85,7 @@ class Api:
             return None
 
     def delete(self, target: Object, *, missing_ok: bool = False, **parameters: str) -> None:
-        """Delete it at once, with no grace; a finalizer keeps it all the same."""
+        """Delete the object at once, without a grace period. A finalizer still delays its removal."""
         try:
             self.call("DELETE", self.path(target), None, {"gracePeriodSeconds": "0", **parameters})
         except ApiError as error:
@@ -111,7 +93,7 @@ class Api:
                 raise
 
     def items(self, api_version: str, kind: str, namespace: str | None = None, **parameters: str) -> list[Object]:
-        """Every object of a kind; of one namespace where it is told."""
+        """Every object of a kind, in `namespace` if it is given."""
         items: list[Object] = self.call("GET", self._all(api_version, kind, namespace), None, parameters).body["items"]
         return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
 
@@ -159,7 +141,7 @@ class Api:
         return token
 
     def text(self, path: str) -> str:
-        """What a path that is no API answers: /metrics, /readyz."""
+        """The answer of a path outside the API, such as /metrics or /readyz."""
         answer: str = self.call("GET", path, raw=True).body
         return answer
 
@@ -254,8 +236,3 @@ class Api:
 
 _SAMPLE: Final = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
 _LABEL: Final = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-
-
-def _unquoted(warning: str) -> str:
-    """The text of a Warning header: `299 - "text"`, quotes and backslashes in it escaped."""
-    return re.sub(r"\\(.)", r"\1", warning.split('"', 1)[1].removesuffix('"'))

@@ -20,7 +20,7 @@ _PROBE: Final = "probed"
 
 
 class Later:
-    """It changes nothing but in `doing`."""
+    """A webhook that changes pods only inside `doing`."""
 
     def __init__(self) -> None:
         self._operations: Sequence[Operation] = ()

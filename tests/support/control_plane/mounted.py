@@ -41,7 +41,7 @@ class Mounted:
 
     @property
     def files(self) -> Files:
-        """Where `serve` is told to look."""
+        """The files that `serve` reads."""
         return Files(cert_file=self.directory / "tls.crt", key_file=self.directory / "tls.key", server_name=NAME)
 
     def put(self, payload: Mapping[str, bytes | None]) -> None:
@@ -142,7 +142,7 @@ class Clock:
         self.now = NOON
 
     def __call__(self) -> datetime:
-        """Now."""
+        """The current time."""
         return self.now
 
 

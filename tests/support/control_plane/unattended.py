@@ -1,9 +1,9 @@
 """The whole install as a cluster runs it: `certs keep` and two servers, each as its own service account.
 
-What is applied is what a user applies, and no certificate is given by anybody; only the port of the Service and of its
-clientConfig is a free one. The programs run with the arguments of their Deployments. What controllers, kubelets and
-kube-proxy do is done here: pods start after the apply, each server mounts the Secret by a kubelet of its own
-(`kubelets`), and the Service's address leads to the servers that listen (`proxy`).
+The test applies what a user applies, and gives no certificate. Only the port of the Service and of its clientConfig
+differs: it is a free one. The programs run with the arguments of their Deployments. The test plays the controllers,
+the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server (`kubelets`), and
+forwards the Service's address to the servers that listen (`proxy`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Running(NamedTuple):
 
     def said(self, *messages: str) -> list[dict[str, Any]]:
         """Its whole lines with one of these messages, in their order."""
-        whole = self.log.read_text().rpartition("\n")[0].splitlines()  # whoever is killed may leave half a line
+        whole = self.log.read_text().rpartition("\n")[0].splitlines()  # a killed process can leave half a line
         return [line for line in map(json.loads, whole) if line["message"] in messages]
 
 

@@ -1,5 +1,5 @@
-"""A VM's start from nothing, as the others play it: virt-controller makes its pod, CSI asks for its volume on the node
-that the scheduler has chosen, and only then Longhorn makes the share-manager pod.
+"""The start of a stopped VM, step by step: virt-controller creates its pod, and kube-scheduler chooses a node. Then CSI
+asks for the volume on that node, and after that Longhorn creates the share-manager pod.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def only_on(node: str) -> Object:
 
 
 def nodes() -> list[Object]:
-    """Nodes that are all alike, so that nothing but us has a say in where a pod goes."""
+    """Equal nodes, so that only the webhook influences where a pod goes."""
     return [*map(builders.node, NODES), *map(builders.longhorn_node, NODES)]
 
 

@@ -10,7 +10,8 @@ import pytest
 from support.control_plane.control_plane import ControlPlane, User
 from support.objects import builders
 
-from webhook import cli, settings
+from webhook import cli
+from webhook.explain.settings import EXPLAIN
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 NAMESPACE: Final = builders.NAMESPACE
@@ -19,8 +20,8 @@ Run = Callable[..., tuple[int, str, str]]
 
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have settings of their own."""
-    for option in settings.EXPLAIN:
-        monkeypatch.delenv(option.variable, raising=False)
+    for option in EXPLAIN:
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[str]) -> Run:

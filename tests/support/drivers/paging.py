@@ -19,11 +19,11 @@ from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected,
 from support.fakes.wire import Wire
 from support.objects.fleets import disk, running_pod, served, unschedulable
 
+from webhook.component_base.address import Address
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.options import Address
 from webhook.page.decisions import Decisions
 from webhook.page.news import Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler

@@ -14,6 +14,7 @@ from support.fakes.api_server import POD_SYNC_TIMEOUT_SECONDS, ApiServer, Cluste
 from support.models.model_api import Collection, bookmark, event
 from support.objects import builders
 
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
@@ -21,7 +22,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.informer.requests import Request, Wait
@@ -74,7 +75,7 @@ def write_kubeconfig(file: Path, url: str, *, authority: Path | None = None, **u
 @asynccontextmanager
 async def connected(server: ApiServer, directory: Path, **more: Any) -> AsyncIterator[Api]:
     """An Api at this server."""
-    api = await Api.connect(Target(kubeconfig=write_kubeconfig(directory / "kubeconfig", server.url, **more)))
+    api = await Api.connect(Kubeconfig(file=write_kubeconfig(directory / "kubeconfig", server.url, **more)))
     try:
         yield api
     finally:

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from support.drivers.serving import Reply, issue, parse_reply
 
-from webhook.options import Address
+from webhook.component_base.address import Address
 from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-from support.control_plane.kube_api import Api, ApiError, Object
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 from support.drivers.serving import Client, Serving
 from support.objects.builders import DECISION, LONGHORN_NAMESPACE, NAMESPACE, virt_launcher_pod
 
@@ -26,7 +27,7 @@ _SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
 _PATIENCE_SECONDS: Final = 30.0
-_BACK_OFF_SECONDS: Final = 60.0  # twice the longest of the program's
+_BACKOFF_SECONDS: Final = 60.0  # twice the longest of the program's
 _POLL_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.02
 
@@ -141,7 +142,7 @@ def until_watched(serving: Serving) -> None:
     until(
         lambda: all(cache.watched for cache in caches(serving).values()),
         lambda: f"caches: {caches(serving)}",
-        seconds=_BACK_OFF_SECONDS,
+        seconds=_BACKOFF_SECONDS,
     )
 
 
@@ -160,7 +161,7 @@ def until(condition: Callable[[], T], what: str | Callable[[], str], *, seconds:
 
 
 class Counted:
-    """What the API server has counted, as of now: `more` tells what has been added since."""
+    """The API server's counters at this time; `more` returns the increase since then."""
 
     def __init__(self, api: Api) -> None:
         self._api, self._before = api, _samples(api)

@@ -1,7 +1,7 @@
 """The program on a control plane full of VMs that are stopped, and what it does as they start.
 
-It reads the cluster through a proxy that hears every request and can hold a watch back: then a cache is synced, is
-kept, and does not know yet. What an admission costs the API server is told by what the proxy has heard.
+The program reads the cluster through a proxy, which records every request and can delay a watch. A cache behind a
+delayed watch is synced and lacks the newest objects. The recorded requests show what an admission costs the API server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     """What was seen while pods were created.
 
     Attributes:
-        reads: the program's requests, but for watches.
+        reads: the program's requests, except watches.
         lines: its log lines of share-manager pods; not of all of them in a storm.
         failed_open: calls that failed open, of either entry.
         before, after: the program's metrics.
@@ -93,7 +93,7 @@ class Here(NamedTuple):
 
     @contextmanager
     def late(self) -> Iterator[None]:
-        """The watch of virt-launcher pods lags: what happens now is told after this."""
+        """Delay the watch of virt-launcher pods until the block ends."""
         self.way.hold(LAUNCHERS)
         try:
             yield
@@ -112,7 +112,7 @@ class Here(NamedTuple):
         self.starting.api.delete(pod)
 
     def until_counted(self, pods: int) -> None:
-        """Wait until so many pods are known; there are none but those of VMs, and share-manager pods."""
+        """Wait until the cache has this number of pods. All pods belong to VMs or are share-manager pods."""
         until(lambda: caches(self.serving)[PODS].detail.startswith(f"{pods} objects"), f"{pods} pods")
 
     @contextmanager

@@ -71,7 +71,7 @@ class Story(NamedTuple):
         return scrape(self.server.health_port)
 
     def page(self) -> dict[str, Any]:
-        """All that the page is told."""
+        """The data that the page gets."""
         with Client(self.server.health_port) as client:
             told: dict[str, Any] = json.loads(gzip.decompress(client.ask(_STATE).body))
         return told
@@ -120,7 +120,7 @@ def _settled(story: Story) -> bool:
 
 
 class _Acting:
-    """The others: KubeVirt, Longhorn and whoever else creates pods."""
+    """The actions of KubeVirt, of Longhorn, and of others who create pods."""
 
     def __init__(
         self, starting: Starting, cluster: ClusterState, scheduler: Program, instances: dict[str, Object]
@@ -176,7 +176,7 @@ class _Acting:
 
 
 def _before() -> list[Object]:
-    """Nodes, VMs that are stopped, and share-managers that run but for `cold`'s."""
+    """Nodes, VMs that are stopped, and share-managers that run, except the one of `cold`."""
     objects = [*nodes(), cold_start.a_class(provisioner=builders.LONGHORN_DRIVER)]
     for vm, start in _STARTS.items():
         running = served(start.volume, HOME[vm], EARLY) if vm in HOME else start.shelf[2:]

@@ -1,4 +1,4 @@
-"""One VM in a few words: what has become of those four of `one_story`, and what a list of objects says of them."""
+"""The four VMs of `one_story` in short: the state of each, and its state by a list of objects."""
 
 from __future__ import annotations
 

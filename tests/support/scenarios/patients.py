@@ -84,7 +84,7 @@ class Patient(NamedTuple):
 
 @contextmanager
 def patient(installed: Installed, kubeconfig: Path, *flags: str) -> Iterator[Patient]:
-    """A program that was told of the API server by this kubeconfig; its proxy is put in there."""
+    """A program that reads the API server through a proxy, by a copy of this kubeconfig."""
     plane = installed.plane
     with Proxy(Address("127.0.0.1", plane.port)) as way, Truth(plane.api) as truth:
         config = json.loads(kubeconfig.read_text())

@@ -1,12 +1,11 @@
-"""A row of the corpus on a real control plane: its cluster stored, its pod created, what became of it compared.
+"""A row of the corpus on a real control plane: store its cluster, create its pod, compare the result.
 
-Rows follow one another on one control plane, each under the names that it was written with: several at once would need
-other names, and then neither the order of names nor the set of nodes that a scheduler may choose from would be the
-row's. It is quick all the same, because from row to row only what differs is written (`cluster_state`).
+Rows run one after another on one control plane, each with its own names. Several rows at once would need other names.
+Then the order of the names and the set of nodes would differ from the row. The replay is still quick, because from row
+to row it writes only the differences (`cluster_state`).
 
-The program and the scheduler learn of a row's cluster by their watches, a moment after it was written. So a pod that
-came out wrong is deleted and created again for a while: a row passes when it comes out right, and fails when it has
-not by then.
+The program and kube-scheduler learn of a row's cluster by their watches, some milliseconds after the test wrote it.
+Therefore the test deletes a pod with a wrong result and creates it again. A row fails if no result is right in time.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def rows() -> list[Case]:
-    """The rows that an API server can store, in an order in which the server is seldom started anew."""
+    """The rows that an API server can store, in an order that needs few restarts of the server."""
     replayed = [case for case in corpus.load() if case.replay and case.creates_pod]
     return sorted(replayed, key=lambda case: (case.mode, _has_longhorn_nodes(case)))
 
@@ -88,8 +87,8 @@ class Replay:
     def _become(self, case: Case) -> None:
         """Have the row's cluster, and a server in the row's mode.
 
-        A server that has seen a Longhorn node believes for ever that Longhorn's nodes are there to be asked for. So a
-        row that has none gets a server that has never seen one.
+        A server that has seen a Longhorn node reads Longhorn's nodes from then on. Therefore a row without
+        Longhorn nodes gets a server that has never seen one.
         """
         asked = case.mode, _has_longhorn_nodes(case)
         if asked != self._serves:
@@ -119,7 +118,7 @@ class Replay:
             threading.Event().wait(_PAUSE_SECONDS)
 
     def _try(self, case: Case, pod: Object, evaluated: Evaluated) -> list[str]:
-        """Create the pod, and tell what is wrong with what became of it."""
+        """Create the pod, and return what is wrong with the result."""
         self.tries += 1
         created, warnings = self._api.create_warned(pod)
         try:

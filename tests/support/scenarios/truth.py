@@ -26,7 +26,7 @@ def shelf() -> list[Object]:
 
 
 def longhorn() -> list[Object]:
-    """What it needs of Longhorn, but for the share-manager pod."""
+    """The Longhorn objects that the VM needs, except the share-manager pod."""
     return [
         *map(builders.longhorn_node, NODES),
         builders.share_manager(_VOLUME, state="running", ownerID=NODES[0]),
@@ -65,7 +65,7 @@ class Truth:
         self.move(NODES[0])
 
     def touch(self) -> None:
-        """Change in every object what means nothing to anybody: whoever watches has just heard of each kind."""
+        """Change a label that no program reads in every object, so that every watch gets an event."""
         self._touched += 1
         for described in self._objects:
             self._api.patch(described, {"metadata": {"labels": {"touched": str(self._touched)}}})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from webhook.component_base.errors import BadSettings
 from webhook.explain.api import names
 from webhook.explain.api.names import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, Type
-from webhook.options import BadSettings
 
 SPELLING_ROWS: dict[str, Type] = {
     "vm": VIRTUAL_MACHINE,

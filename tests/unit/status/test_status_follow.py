@@ -7,10 +7,10 @@ from support.objects.fleets import LATER, disk, launcher, served, the_row
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import VMStatus
 from webhook.kube.vm_status import Changes, VMStatuses
-from webhook.settings import StatusSettings
 from webhook.status.follow import Lines
 from webhook.status.output import Output
 from webhook.status.report import Asked
+from webhook.status_settings import StatusSettings
 
 _OBJECTS = [*disk("root"), *served("root", "node-a")]
 _SETTINGS: dict[str, Any] = {

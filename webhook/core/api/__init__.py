@@ -1,1 +1,3 @@
-"""The Kubernetes, Longhorn and KubeVirt objects that core reads, and the forms of their names and quantities."""
+"""The objects of Kubernetes, KubeVirt and Longhorn, with only the fields that core reads, and the forms of their
+names and quantities. This room imports no other room, and decides nothing.
+"""

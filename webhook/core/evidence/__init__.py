@@ -1,1 +1,3 @@
-"""From a claim to its share-manager's node, and from a Longhorn volume to its VMs' nodes."""
+"""From a claim to the node of its share-manager, and from a Longhorn volume to the nodes of the VMs that use it.
+Whether a pod can run on that node is not asked here.
+"""

@@ -1,1 +1,3 @@
-"""What people and Prometheus are told of VMs and of decisions."""
+"""What users and operators see of VMs and decisions: the state of a VM, the command that restarts it, the content of
+Events. Nothing here changes a decision.
+"""

@@ -1,1 +1,3 @@
-"""What kube-scheduler would say of a pod and a node, from what is known of the cluster."""
+"""What kube-scheduler would answer for a pod and a node, as far as the cluster is known. This room knows no share-
+manager and no ClusterView.
+"""

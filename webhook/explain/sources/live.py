@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
@@ -22,7 +24,6 @@ from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Gap, Kind, Ref
-from webhook.errors import UserError
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
@@ -32,7 +33,7 @@ from webhook.files.documents import Document
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
-from webhook.kube.client.api import Api, Target
+from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import reach
@@ -50,13 +51,13 @@ class NotFound(UserError):
 
 @contextmanager
 def connect(
-    target: Target, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
 ) -> Iterator[Live]:
     """The live cluster, for as long as the block lasts; without `headroom` its room is not asked about.
 
     Raises as `reach` does.
     """
-    with reach(target) as (runner, api, origin):
+    with reach(kubeconfig) as (runner, api, origin):
         yield Live(runner, api, origin, longhorn_namespace, headroom)
 
 

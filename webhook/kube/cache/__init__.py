@@ -1,1 +1,3 @@
-"""The caches of all kinds together, the reads that fill their gaps, and one call's view over both."""
+"""The caches of all kinds together, the reads for objects that no cache has, and the view of one call. Decisions do
+not belong here.
+"""

@@ -7,46 +7,26 @@ whatever goes wrong on the way is a Trouble; nothing secret is in its words.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-from kubernetes_asyncio import config
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.config_exception import ConfigException
-from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
 from msgspec import Struct
-from yaml import YAMLError
 
-from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, BadKubeconfig, _sentence, _shown
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
+from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, _sentence
 from webhook.kube.client.transport import Stream, _client, _keep_alive
 
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
 
 _FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)  # the last of a token file that is being written
-
-
-class Target(Struct, frozen=True, kw_only=True):
-    """Which API server, as whom: a kubeconfig and a context of it; None for both is what kubectl would take."""
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    """Where a configuration leads, in the user's words; None for what it does not name.
-
-    `in_pod`: it is the account of the pod that this process runs in.
-    """
-
-    context: str | None = None
-    namespace: str | None = None
-    in_pod: bool = False
 
 
 class Reply(Struct, frozen=True):
@@ -60,9 +40,9 @@ class Reply(Struct, frozen=True):
 class Api:
     """One API server. `host` is its URL; `context` and `namespace` are the kubeconfig's (in a pod: the account's)."""
 
-    def __init__(self, target: Target, client: ApiClient, place: Place) -> None:
-        self.context, self.namespace, self.in_pod = place.context, place.namespace, place.in_pod
-        self._target = target
+    def __init__(self, kubeconfig: Kubeconfig, client: ApiClient, context: Context) -> None:
+        self.context, self.namespace, self.in_pod = context.name, context.namespace, context.in_pod
+        self._kubeconfig = kubeconfig
         self._client = client
         self._trust = _trust(client.configuration)
         self._retired: list[ApiClient] = []
@@ -70,14 +50,14 @@ class Api:
         self._renewing = asyncio.Lock()
 
     @classmethod
-    async def connect(cls, target: Target) -> Api:
+    async def connect(cls, kubeconfig: Kubeconfig) -> Api:
         """Find the API server and the credentials for it; nothing is sent yet.
 
         Raises:
             BadKubeconfig: there is none that can be used.
         """
-        configuration, place = await _configure(target)
-        return cls(target, _client(configuration), place)
+        configuration, context = await api_client.load_kubeconfig(kubeconfig)
+        return cls(kubeconfig, _client(configuration), context)
 
     @property
     def host(self) -> str:
@@ -166,7 +146,7 @@ class Api:
         Raises:
             BadKubeconfig: they can't be read now.
         """
-        fresh, _ = await _configure(self._target)
+        fresh, _ = await api_client.load_kubeconfig(self._kubeconfig)
         trust = _trust(fresh)
         if trust == self._trust:
             configuration = self._client.configuration
@@ -212,32 +192,6 @@ class Api:
             return Reply(response.status, b"".join(pieces), response.headers.get("Retry-After"))
 
 
-async def _configure(target: Target) -> tuple[Configuration, Place]:
-    """The configuration, and where it leads.
-
-    A service account is taken where we run as a pod and nobody names a kubeconfig; otherwise kubectl's rules hold.
-    """
-    configuration = Configuration()
-    named = target.kubeconfig or target.context or os.environ.get("KUBECONFIG")
-    try:
-        if not named and _is_pod():
-            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-            place = Place(namespace=_account_namespace(), in_pod=True)
-        else:
-            place = await _load_kubeconfig(target, configuration)
-    except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
-        where = target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        raise BadKubeconfig(
-            f"{where}: {_shown(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
-        ) from None
-    # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
-    # clusters' certificates do not have them.
-    configuration.disable_strict_ssl_verification = True
-    # Go's clients trim a token file; a blank in a header is refused by aiohttp, as a ValueError.
-    configuration.api_key = {name: " ".join(value.split()) for name, value in configuration.api_key.items()}
-    return configuration, place
-
-
 def _trust(configuration: Configuration) -> tuple[bytes, ...]:
     """The certificates that connections are made with."""
     files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
@@ -245,28 +199,3 @@ def _trust(configuration: Configuration) -> tuple[bytes, ...]:
         return tuple(Path(file).read_bytes() if file else b"" for file in files)
     except OSError as error:
         raise BadKubeconfig(f"{error.filename}: {error.strerror}; expected PEM certificates") from None
-
-
-def _is_pod() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ and Path(SERVICE_TOKEN_FILENAME).exists()
-
-
-def _account_namespace() -> str | None:
-    """The pod's own, as kubectl takes it there."""
-    with suppress(OSError):
-        return Path(SERVICE_TOKEN_FILENAME).with_name("namespace").read_text(encoding="utf-8").strip() or None
-    return None
-
-
-async def _load_kubeconfig(target: Target, configuration: Configuration) -> Place:
-    if target.kubeconfig and not target.kubeconfig.is_file():
-        raise ConfigException("no such file")
-    loader = await config.load_kube_config(
-        config_file=str(target.kubeconfig) if target.kubeconfig else None,
-        context=target.context,
-        client_configuration=configuration,
-        persist_config=False,
-    )
-    current = loader.current_context or {}
-    context: dict[str, Any] = current.get("context") or {}
-    return Place(context=current.get("name"), namespace=context.get("namespace"))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 import aiohttp
 
-from webhook.errors import UserError
+from webhook.component_base import api_client
 
 CONNECT_SECONDS: Final = 10.0
-
-
-class BadKubeconfig(UserError):
-    """No way to an API server: the kubeconfig or the service account can't be used."""
 
 
 class ApiError(Exception):
@@ -25,23 +20,6 @@ class ApiError(Exception):
 
 
 def _sentence(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"its certificate is not trusted: {_shown(error.certificate_error)}"
-    if isinstance(error, aiohttp.ClientSSLError):
-        return f"no TLS with {error.host}:{error.port}: {_shown(error.os_error)}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
-        why = os.strerror(number) if number > 0 else _shown(error.os_error.strerror or error.os_error)
-        return f"can't connect to {error.host}:{error.port}: {why}"
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return "its answer broke off"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "it closed the connection"
-    return _shown(error)
-
-
-def _shown(error: object) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return ascii(text[:200])[1:-1]
+    return api_client.sentence(error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import ssl
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -14,7 +13,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from webhook import __version__
-from webhook.kube.client.errors import BadKubeconfig, _shown
+from webhook.component_base import api_client
 
 _PIECE_BYTES: Final = 64 * 1024  # of a stream, between two looks at what else there is to do
 _KEEPALIVE: Final = (  # a peer that is gone without a word is noticed after 10 s + 3 x 5 s
@@ -42,13 +41,7 @@ class Stream:
 
 
 def _client(configuration: Configuration) -> ApiClient:
-    try:
-        client = ApiClient(configuration)
-    except (ssl.SSLError, OSError) as error:
-        raise BadKubeconfig(
-            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {_shown(error)}; expected PEM certificates"
-        ) from None
-    client.user_agent = f"kubevirt-coschedule/{__version__}"
+    client = api_client.open_client(configuration, f"kubevirt-coschedule/{__version__}")
     # Its session reads up to 4 MiB ahead on each connection, all in one go: 10 ms in which nothing else is done.
     session = client.rest_client.pool_manager
     client.rest_client.pool_manager = aiohttp.ClientSession(

@@ -11,8 +11,9 @@ from support.fakes.api_server import ApiServer, Asked, Cluster, Line, saying
 from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
 from support.fakes.watching import manager
 
-from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import ApiError, BadKubeconfig
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
 ITEM = f"{SHARE_MANAGERS}/a"
@@ -46,7 +47,7 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
     async with await asyncio.start_server(plain, "127.0.0.1") as server:
         port = server.sockets[0].getsockname()[1]
         file = write_kubeconfig(tmp_path / "kubeconfig", f"https://127.0.0.1:{port}")
-        api = await Api.connect(Target(kubeconfig=file))
+        api = await Api.connect(Kubeconfig(file=file))
         try:
             with pytest.raises(
                 ApiError, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
@@ -60,7 +61,7 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
 async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
     """In the resolver's words."""
     file = write_kubeconfig(tmp_path / "kubeconfig", "http://no-such-host.invalid:6443")
-    api = await Api.connect(Target(kubeconfig=file))
+    api = await Api.connect(Kubeconfig(file=file))
     try:
         with pytest.raises(ApiError, match=r"^can't connect to no-such-host\.invalid:6443: "):
             await api.get(ITEM, seconds=5)
@@ -116,7 +117,7 @@ async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, w
     if content is not None:
         file.write_text(content)
     with pytest.raises(BadKubeconfig) as caught:
-        await Api.connect(Target(kubeconfig=file))
+        await Api.connect(Kubeconfig(file=file))
     assert str(file) in str(caught.value)
     assert words in str(caught.value)
 
@@ -125,7 +126,7 @@ async def test_a_context_that_is_not_there_is_named(server: ApiServer, tmp_path:
     """With its name."""
     file = write_kubeconfig(tmp_path / "kubeconfig", server.url)
     with pytest.raises(BadKubeconfig, match="nowhere"):
-        await Api.connect(Target(kubeconfig=file, context="nowhere"))
+        await Api.connect(Kubeconfig(file=file, context="nowhere"))
 
 
 async def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> None:
@@ -134,4 +135,4 @@ async def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> N
     bundle.write_text("no")
     file = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:6443", authority=bundle)
     with pytest.raises(BadKubeconfig, match="expected PEM certificates"):
-        await Api.connect(Target(kubeconfig=file))
+        await Api.connect(Kubeconfig(file=file))

@@ -15,11 +15,13 @@ from support.fakes.live import LONGHORN_NAMESPACE, SHARE_MANAGERS, cluster_of, c
 from support.fakes.watching import manager
 from support.models.model_api import refusal
 
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 from webhook.core.view import Gap, Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client import api as client
-from webhook.kube.client.api import Api, Target
-from webhook.kube.client.errors import ApiError, BadKubeconfig
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 
 MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
@@ -141,9 +143,9 @@ async def test_a_certificate_that_is_not_trusted_is_told_and_mended(cluster: Clu
     other.cert_pem.write_to_path(str(bundle))
     async with server, connected(server, tmp_path, authority=bundle) as api, reflecting(api) as cache:
         await until(lambda: cache.causes[Cause.CUT] > 1)
-        assert cache.problem.startswith("cut: its certificate is not trusted: ")
+        assert cache.problem.startswith("cut: the API server's certificate is not trusted: ")
         assert "self-signed certificate in certificate chain" in cache.problem or "unable to get" in cache.problem
-        with pytest.raises(ApiError, match="its certificate is not trusted"):
+        with pytest.raises(ApiError, match="the API server's certificate is not trusted"):
             await api.get(ITEM, seconds=5)
         authority.cert_pem.write_to_path(str(bundle))
         await until(lambda: cache.synced)
@@ -199,7 +201,7 @@ def tls_of(authority: trustme.CA) -> ssl.SSLContext:
 @pytest.fixture
 def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A pod's service account, as the kubelet mounts it: a directory with the files token and ca.crt."""
-    for module in (client, incluster_config):
+    for module in (api_client, incluster_config):
         monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -218,7 +220,7 @@ async def test_a_pod_takes_its_service_account(
     async with server:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
-        api = await Api.connect(Target())
+        api = await Api.connect(Kubeconfig())
         try:
             assert api.host == server.url
             assert (await api.get(ITEM, seconds=5)).status == 200
@@ -240,10 +242,10 @@ async def test_a_pod_whose_token_file_is_empty_is_told(
         trustme.CA().cert_pem.write_to_path(str(service_account / "ca.crt"))
         (service_account / "token").write_text("")
         with pytest.raises(BadKubeconfig, match="Token file exists but empty"):
-            await Api.connect(Target())
+            await Api.connect(Kubeconfig())
         monkeypatch.setattr(incluster_config, "TOKEN_REFRESH_PERIOD", timedelta(0))
         (service_account / "token").write_text("first")
-        api = await Api.connect(Target())
+        api = await Api.connect(Kubeconfig())
         try:
             (service_account / "token").write_text("")
             with pytest.raises(ApiError, match="Token file exists but empty"):

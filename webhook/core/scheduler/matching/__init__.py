@@ -1,1 +1,3 @@
-"""Whether a selector or a toleration of a pod matches: what upstream keeps in apimachinery and component-helpers."""
+"""Whether a selector matches labels, and a toleration a taint: what Kubernetes has in apimachinery and in
+component-helpers. No node and no pod is looked up here.
+"""

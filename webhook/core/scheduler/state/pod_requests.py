@@ -83,7 +83,8 @@ def is_counted(resource: str) -> bool:
     """Whether the scheduler counts this resource (pkg/scheduler/framework/types.go, Resource.Add).
 
     CPU, memory, ephemeral storage, and every scalar resource: huge pages, attachable volumes, names with
-    kubernetes.io/, and extended resources (pkg/apis/core/v1/helper/helpers.go), whose names have a prefix that is not that of quotas.
+    kubernetes.io/, and extended resources (pkg/apis/core/v1/helper/helpers.go), whose names
+    have a prefix that is not that of quotas.
     """
     if resource in _BASIC or resource.startswith(("hugepages-", "attachable-volumes-")):
         return True

@@ -1,1 +1,3 @@
-"""What the plugins that look at other pods ask of node labels and topologies."""
+"""What the plugins that look at other pods share: topology domains, node inclusion, and the search for pods. No
+plugin is called from here.
+"""

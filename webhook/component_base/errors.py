@@ -1,4 +1,4 @@
-"""UserError: what a user can mend. The command line prints its sentences and exits with 2; nothing else is."""
+"""Errors that a user can repair: the command line prints the sentences of these errors only, and exits with 2."""
 
 from __future__ import annotations
 
@@ -15,3 +15,7 @@ class UserError(Exception):
         more = len(problems) - _MAX_PROBLEMS_SHOWN
         shown = problems[:_MAX_PROBLEMS_SHOWN] + ((f"and {more} more",) if more > 0 else ())
         super().__init__("\n".join(shown))
+
+
+class BadSettings(UserError):
+    """Options, environment variables or words that can't be used; the command line names the help to read."""
