@@ -1,7 +1,7 @@
 """What kube-scheduler's InterPodAffinity and PodTopologySpread filters say, told as plainly as can be.
 
 It walks over every pod for every question, and reads objects as they are in JSON; it shares nothing with the program
-but Kubernetes' documents. `tests/apiserver/test_interpod_parity.py` holds the program to the real scheduler; this one
+but Kubernetes' documents. `tests/apiserver/test_inter_pod_parity.py` holds the program to the real scheduler; this one
 is quick enough for thousands of small clusters.
 """
 
@@ -36,7 +36,7 @@ class Situation:
 
 
 def refusals(situation: Situation, *, pinned: bool) -> list[str]:
-    """The filters that refuse the candidate for the newcomer; `pinned` to it by a required node affinity."""
+    """The filters that reject the candidate for the incoming pod; `pinned` to it by a required node affinity."""
     refused = [] if _parses(situation.incoming_pod) else ["an error"]
     if not _has_its_affinity(situation):
         refused.append("affinity")
@@ -101,7 +101,7 @@ def _merged(selector: Object | None, pod: Object, keys: Mapping[str, Sequence[st
 
 
 def _own(situation: Situation, kind: str) -> Sequence[Object]:
-    """The newcomer's terms, with their label keys merged."""
+    """The incoming pod's terms, with their label keys merged."""
     pod = situation.incoming_pod
     return [
         {
@@ -129,7 +129,7 @@ def _is_about(term: Object, owner: Object, pod: Object, namespace_labels: Sequen
 
 
 def _own_is_about(situation: Situation, term: Object, pod: Object) -> bool:
-    """As `_is_about`; kube-scheduler asks the namespace selector of a newcomer's term about no labels as well."""
+    """As `_is_about`; kube-scheduler also compares the namespace selector of its terms with no labels."""
     return _is_about(term, situation.incoming_pod, pod, [situation.namespaces[pod["metadata"]["namespace"]], {}])
 
 

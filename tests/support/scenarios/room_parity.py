@@ -74,7 +74,7 @@ class Parity:
         self._writers.shutdown()
 
     def outcomes(self, situations: Sequence[Situation]) -> list[Outcome]:
-        """What becomes of all of them."""
+        """Return the results for all of them."""
         self._each(self._store, situations)
         self._until_seen()
         there = Stored(self._api)

@@ -161,8 +161,8 @@ def test_a_node_without_a_ready_longhorn_is_not_even_preferred(
     assert (found.why.reason, found.preferable) == (reason, preferable)
 
 
-def test_what_forbids_even_a_preference_is_told_first() -> None:
-    """A cordoned node without Longhorn: the cordon alone would have left it to be wished for."""
+def test_a_reason_that_forbids_a_preference_comes_first() -> None:
+    """A cordoned node without Longhorn: the webhook would still prefer a node that is only cordoned."""
     found = verdict(PLAIN, node("n1", cordoned=True), longhorn_node("n2"))
     assert (found.why.reason, found.preferable) == (Reason.LONGHORN_NOT_READY, False)
 

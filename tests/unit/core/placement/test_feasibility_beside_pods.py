@@ -1,4 +1,4 @@
-"""A node that takes the pod by itself is asked for what other pods have left of it."""
+"""A node that is feasible by itself is evaluated beside its other pods."""
 
 from __future__ import annotations
 
@@ -199,19 +199,19 @@ def test_a_limit_of_volumes_is_not_decided(bound: ClaimVolume, limits: dict[str,
 
 
 def test_pods_that_are_not_known() -> None:
-    """The problem is told, and the node is preferred."""
+    """The sentence has the problem, and the node is preferred."""
     found = verdict(SnapshotUnavailable("pods: not listed yet"))
     assert (found.why.reason, found.preferable) == (Reason.PODS_UNKNOWN, True)
     assert "not listed yet" in found.why.sentence
 
 
-def test_without_a_crowd_nobody_is_asked() -> None:
-    """The guard is off: what the node says by itself is all."""
+def test_without_a_snapshot_other_pods_do_not_matter() -> None:
+    """This process counts no pods: only the node itself is evaluated."""
     assert verdict(NOT_COUNTED, asking("64")).feasible
 
 
 def test_the_node_s_own_rules_come_first() -> None:
-    """They need nobody else, and are told as they are without the guard."""
+    """They need no other pod, and their reasons are those of a process that counts no pods."""
     found = verdict(there(FULL), asking(nodeSelector={"disk": "nvme"}))
     assert found.why.reason is Reason.NODE_SELECTOR_MISMATCH
 
@@ -231,7 +231,7 @@ def test_what_was_not_read_is_asked_for() -> None:
         pytest.param(NOT_COUNTED, asking(affinity=APART), Reason.INTER_POD_AFFINITY, id="between pods, guard off"),
         pytest.param(NOT_COUNTED, asking(), None, id="nothing, guard off"),
         pytest.param(
-            there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, whoever is known"
+            there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, beside known pods"
         ),
         pytest.param(there(), asking(schedulingGates=[{"name": "quota"}]), Reason.SCHEDULING_GATED, id="a gate"),
         pytest.param(
@@ -267,8 +267,8 @@ def test_what_no_replica_has_a_share_of(snapshot: AnySnapshot, pod: Pod, told: s
     assert (why is None) if told is None else (why is not None and told in why.sentence)
 
 
-def after_a_crowd(*, settled: bool) -> OneNodeSnapshot:
-    """Two VMs came to n1, and are bound elsewhere; or, where all know of them, are on their way still."""
+def after_several_vms(*, settled: bool) -> OneNodeSnapshot:
+    """Two VMs started together and were bound elsewhere; `settled`: they are still queued, and all replicas know."""
     made = there()
     vms = [made.scheduler_cache.add(coming(400, is_vm=True)) for _ in range(2)]
     if settled:
@@ -283,12 +283,16 @@ def after_a_crowd(*, settled: bool) -> OneNodeSnapshot:
 @pytest.mark.parametrize(
     ("snapshot", "expected"),
     [
-        pytest.param(after_a_crowd(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"),
-        pytest.param(after_a_crowd(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
+        pytest.param(
+            after_several_vms(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"
+        ),
+        pytest.param(after_several_vms(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
     ],
 )
-def test_amid_a_crowd_a_vm_is_drawn_and_not_pinned(snapshot: OneNodeSnapshot, expected: tuple[Reason, bool]) -> None:
-    """Kube-scheduler settles who gets the places, however many are drawn there."""
+def test_while_vms_start_together_a_vm_is_steered_and_not_pinned(
+    snapshot: OneNodeSnapshot, expected: tuple[Reason, bool]
+) -> None:
+    """kube-scheduler decides which of the VMs get the node, however many prefer it."""
     found = verdict(snapshot)
     assert (found.why.reason, found.preferable) == expected
     assert found.fits is (expected[0] is Reason.CROWD_BEFORE)

@@ -1,9 +1,8 @@
-"""No VM that was pinned is ever without a place: every order of steps of a small cluster, checked one by one.
+"""No pinned VM is ever without a node: every order of steps of a small cluster, checked one by one.
 
-One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
-is stated in webhook.core.scheduler.state.cache.SchedulerCache. All else is free: how far each replica's watch is
-behind, which replica is
-asked, and which of the created pods the scheduler takes next. With SHARES_VMS=5 one VM more is looked at.
+One node, some replicas of the webhook, the API server, and the scheduler. The model assumes the condition
+that webhook.core.scheduler.state.cache.SchedulerCache states. All else is free: how late each replica's watch is, which
+replica is called, and which of the created pods kube-scheduler takes next. With SHARES_VMS=5 there is one VM more.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class Cluster(NamedTuple):
                 yield _become(state, index, CREATED)
 
     def _scheduled(self, state: State) -> Iterator[State]:
-        """The scheduler gives the node to whoever is drawn there, in any order, while there is room."""
+        """kube-scheduler binds the VMs that are steered to the node, in any order, while there is capacity."""
         room = sum(vm.what == HERE for vm in state.vms) < self.places
         least = min((vm.knew for vm in state.vms if vm.what == ANSWERED), default=len(state.log))
         for index, vm in enumerate(state.vms):
@@ -167,7 +166,7 @@ def _pod_info(on: PodNode) -> PodInfo:
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 @pytest.mark.parametrize("places", [1, 2, 3])
 def test_a_vm_that_is_pinned_finds_its_place(replicas: int, places: int) -> None:
-    """Whichever replicas are asked, however late they hear of each other, and whoever is scheduled first."""
+    """Whichever replicas are called, however late their watches are, and whichever VM is scheduled first."""
     cluster = Cluster(replicas, places)
     found, left = {cluster.start()}, [cluster.start()]
     while left:

@@ -16,7 +16,7 @@ from msgspec import convert
 from support.models.plugin_runner import PluginRunner, add
 from support.models.scheduler_model import REQUIRED, Object, Situation
 from support.objects import builders
-from support.strategies.neighbour_situations import Maker, Setting
+from support.strategies.inter_pod_situations import Maker, Setting
 
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
@@ -179,7 +179,7 @@ def test_from_too_few_steps_to_enough(
 
 
 def test_what_can_not_be_taken_is_left() -> None:
-    """Whoever asks for too much gets nothing, and something smaller may do."""
+    """A caller that needs too much gets nothing, and the steps stay for something smaller."""
     budget = Budget(10)
     with pytest.raises(OutOfSteps):
         budget.take(11)

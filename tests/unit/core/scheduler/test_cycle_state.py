@@ -1,4 +1,4 @@
-"""What a pod's rules find is found once for the pod, not once for each node; and anew when other pods are there."""
+"""A plugin looks for pods once for the incoming pod, not once for each node; and again when other pods are there."""
 
 from __future__ import annotations
 

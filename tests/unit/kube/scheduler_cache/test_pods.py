@@ -1,4 +1,4 @@
-"""What the cache of all pods counts is what its pods and reservations add up to, however they came to be there."""
+"""The cache of all pods counts the sum of its pods and assumed pods, whatever happened before."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def seen(described: Object) -> Seen:
 
 
 def owner_of(described: Object) -> tuple[str, str]:
-    """Whose reservation the pod stands for."""
+    """The owner of the assumed pod that this pod confirms."""
     meta = described["metadata"]
     return meta["namespace"], meta["ownerReferences"][0]["uid"]
 
@@ -102,7 +102,7 @@ def says(scheduler_cache: SchedulerCache) -> Any:
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
-    """A gathering of these alone."""
+    """A cache that has only these."""
     index = Pods()
     for key, described in pods.items():
         index.put(key, None, seen(described))
@@ -161,7 +161,7 @@ class Cache:
         new, old = seen(described), self.records.get(key)
         changed = old is None or not self.index.same(old, new)
         self.records[key] = self.index.put(key, old, new)
-        assert changed or self.records[key] is old, "what is the same is not counted anew"
+        assert changed or self.records[key] is old, "an equal pod is not counted again"
         self.pods[key] = described
         if changed and new.launcher:
             self.assumed.pop(owner_of(described), None)
@@ -179,7 +179,7 @@ class Cache:
         self.index.assume(owner, [self.assumed[owner]])
 
     def forget(self, key: str, _: None) -> None:
-        """It is decided on anew."""
+        """The API server asks about the pod again."""
         owner = owner_of(vm(key))
         self.assumed.pop(owner, None)
         self.index.forget(owner)
@@ -307,7 +307,7 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
 
 
 def test_how_a_terminating_pod_counts_among_others() -> None:
-    """It is told apart, for topology spread does not count it."""
+    """It has a presence of its own, because topology spread does not count it."""
     (counts,) = seen(pod("a", node="n1", deleting=True)).counts
     assert counts.on.presence is Presence.TERMINATING
 
@@ -365,7 +365,7 @@ def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
 
 
 def test_another_vms_pod_confirms_nothing() -> None:
-    """Nor one of the same VM's name in another namespace, nor a pod that is no VM's."""
+    """Nor a pod of a VM of the same name in another namespace, nor a pod without a VM."""
     index = Pods()
     index.assume(owner_of(vm("a")), [waiting("n1", 250)])
     for key, other in enumerate((vm("b"), vm("a", namespace="others"), pod("a"))):

@@ -170,7 +170,7 @@ NAME, TEAM = "kubernetes.io/metadata.name", "team"
 def test_the_namespaces_of_a_term(
     namespaces: list[str] | None, namespace_selector: Object | None, *, at_home: bool | None, abroad: bool | None
 ) -> None:
-    """Names and selector are ORed; a selector can be told as far as it asks for the namespace's name."""
+    """Names and selector are ORed. Of a selector only the requirements on the namespace's name can be evaluated."""
     term = {"namespaces": namespaces, "namespaceSelector": namespace_selector, "labelSelector": {}}
     for labels in (None, {}):
         found = parse_terms([convert(term, PodAffinityTerm)], "vms", labels)
@@ -179,8 +179,8 @@ def test_the_namespaces_of_a_term(
         assert found[0].matches("other", LABELS) is abroad
 
 
-def test_a_newcomers_selector_that_holds_of_no_labels() -> None:
-    """kube-scheduler takes it for all namespaces, so that it is not ruled out; of a pod that is there it is."""
+def test_a_selector_of_the_incoming_pod_that_matches_no_labels() -> None:
+    """kube-scheduler takes it for all namespaces, so that the answer is Unknown; not so for a pod on a node."""
     term = [convert({"namespaceSelector": expression(NAME, "NotIn", "vms")}, PodAffinityTerm)]
     [own], [theirs] = parse_terms(term, "vms", {}) or (), parse_terms(term, "vms") or ()
     assert (own.scope.covers("vms"), own.scope.covers("other")) == (None, True)
@@ -197,8 +197,8 @@ def test_a_newcomers_selector_that_holds_of_no_labels() -> None:
         pytest.param(None, {"matchLabelKeys": ["app"]}, "nothing", id="nothing stays nothing"),
     ],
 )
-def test_label_keys_of_a_newcomer(label_selector: Object | None, keys: Object, text: str) -> None:
-    """They are merged as the API server will; a pod that is stored has them in its selector already."""
+def test_label_keys_of_an_incoming_pod(label_selector: Object | None, keys: Object, text: str) -> None:
+    """They are merged as the API server will merge them; a stored pod has them in its selector already."""
     term = [convert({"labelSelector": label_selector, **keys}, PodAffinityTerm)]
     [own], [theirs] = parse_terms(term, "vms", LABELS) or (), parse_terms(term, "vms") or ()
     assert (str(own), theirs.selector) == (text, selector(label_selector))

@@ -119,7 +119,7 @@ SELFISH = pod(near=[term()])
     ],
 )
 def test_required_affinity(incoming_pod: Object, there: list[Object], cause: Reason | None) -> None:
-    """The newcomer must have, in each term's topology, a pod that matches all terms."""
+    """The incoming pod must have, in each term's topology, a pod that matches all terms."""
     assert getattr(status(incoming_pod, *there), "cause", None) is cause
 
 
@@ -163,7 +163,7 @@ APART, APART_BOTH = pod(apart=[term()]), pod(apart=[term("zone"), term("rack", {
     ],
 )
 def test_required_anti_affinity(incoming_pod: Object, there: list[Object], cause: Reason | None) -> None:
-    """The newcomer must have, in each term's topology, no pod that matches the term."""
+    """The incoming pod must have, in each term's topology, no pod that matches the term."""
     assert getattr(status(incoming_pod, *there), "cause", None) is cause
 
 
@@ -198,7 +198,7 @@ def keeper(node: str, **fields: Any) -> Object:
     ],
 )
 def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, cause: Reason | None) -> None:
-    """Whoever is on a node already may refuse a newcomer that has no rules itself."""
+    """A pod on a node can keep away an incoming pod that has no rules itself."""
     assert getattr(status(incoming_pod, there), "cause", None) is cause
 
 
@@ -207,7 +207,7 @@ def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, cause
     [
         pytest.param(APART, pod("n2"), Reason.NEIGHBOUR_EXPECTED, id="where it would be in the way"),
         pytest.param(APART, pod("n3"), None, id="where it would not"),
-        pytest.param(pod(), keeper("n2"), Reason.NEIGHBOUR_EXPECTED, id="with rules against the newcomer"),
+        pytest.param(pod(), keeper("n2"), Reason.NEIGHBOUR_EXPECTED, id="with rules against the incoming pod"),
         pytest.param(pod(), keeper("n3"), None, id="with rules, elsewhere"),
         pytest.param(NEAR, pod("n1"), Reason.NEIGHBOUR_EXPECTED, id="where it would be wanted"),
         pytest.param(SELFISH, pod("n3"), Reason.NEIGHBOUR_EXPECTED, id="perhaps the first of its kind"),
@@ -227,7 +227,7 @@ def test_a_pod_that_is_leaving_counts() -> None:
 
 
 def test_a_refusal_outweighs_what_is_not_known() -> None:
-    """Where one rule refuses and another can't be told, the answer is the refusal."""
+    """If one rule rejects and another is unknown, the status is Rejected."""
     incoming_pod = pod(apart=[term(**BY_TEAM), term("rack", {"matchLabels": {"app": "web"}})])
     assert getattr(status(incoming_pod, pod("n1")), "cause", None) is Reason.NAMESPACES_UNKNOWN
     assert getattr(status(incoming_pod, pod("n1"), pod("n1", app="web")), "cause", None) is Reason.POD_ANTI_AFFINITY

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.models.plugin_runner import PluginRunner
 from support.models.scheduler_model import refusals
-from support.strategies.neighbour_situations import Maker, Setting
+from support.strategies.inter_pod_situations import Maker, Setting
 
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.status import Passed, Rejected, Unknown

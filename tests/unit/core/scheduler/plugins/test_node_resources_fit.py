@@ -61,7 +61,7 @@ TWO = loaded(asking(cpu=1500, memory=2**29), asking(cpu=1500, kvm=1))
 def test_a_pod_fits_where_everything_it_asks_for_is_left(
     asked: Usage, has: Mapping[str, int], load: NodeRequests, missing: list[str]
 ) -> None:
-    """Each resource by itself; what a pod does not ask for never refuses it, but for its own place."""
+    """Each resource by itself; what a pod does not request never rejects it, except the number of pods."""
     found = insufficient_resources(asked, NodeInfo(UNLISTED, has, load))
     assert [each.resource for each in found] == missing
     assert find_taken(asked, load) is None
@@ -108,7 +108,7 @@ def test_a_pod_does_not_stand_in_its_own_way() -> None:
 
 
 def test_what_pods_took_is_free_once_they_are_gone() -> None:
-    """A port that two had forced upon the node is taken until both are gone."""
+    """A port that two pods have on one node is taken until both are gone."""
     pod = asking(SSH, cpu=4000, memory=5)
     load = loaded(asking(cpu=500))
     load.add(pod)
@@ -145,7 +145,7 @@ def test_what_pods_took_is_free_once_they_are_gone() -> None:
     ids=["absent", "empty", "a node", "devices", "fractions", "not counted", "unreadable", "beyond int64"],
 )
 def test_a_node_has_what_it_tells_readably(quantities: dict[str, Any] | None, has: dict[str, int]) -> None:
-    """Rounded up as the scheduler does. The rest is left out, and so refused to whoever asks for it."""
+    """Rounded up as kube-scheduler does. The rest is left out: a pod that requests it is rejected."""
     assert allocatable(quantities) == has
 
 
@@ -163,8 +163,8 @@ def test_a_node_has_what_it_tells_readably(quantities: dict[str, Any] | None, ha
         ("memory", 2**63, "an amount that can't be read"),
     ],
 )
-def test_an_amount_is_told_as_kubernetes_would(resource: str, amount: int, text: str) -> None:
-    """Bytes in mebibytes where that is exact."""
+def test_an_amount_is_written_as_kubernetes_writes_it(resource: str, amount: int, text: str) -> None:
+    """Bytes in mebibytes if that is exact."""
     assert amount_text(resource, amount) == text
 
 

@@ -82,10 +82,10 @@ IGNORED, HONORED = {"nodeAffinityPolicy": "Ignore"}, {"nodeTaintsPolicy": "Honor
         pytest.param([spread()], pods(bare=5), {}, None, id="pods where there is no zone"),
         pytest.param([spread(), spread("host")], pods(a2=1, b1=1, c1=1), {}, None, id="two constraints, both met"),
         pytest.param([spread(skew=9), spread("host")], pods(a1=1), {}, Reason.SPREAD_SKEW, id="two, the second is not"),
-        pytest.param([spread()], pods(a1=1), {"labels": {}}, None, id="the newcomer itself does not count"),
+        pytest.param([spread()], pods(a1=1), {"labels": {}}, None, id="the incoming pod itself does not count"),
         pytest.param([spread(labelSelector=None)], pods(a1=9), {}, None, id="a selector of nothing"),
         pytest.param([spread(labelSelector={})], pods(a1=9), {}, None, id="an empty selector counts nobody there"),
-        pytest.param([spread(matchLabelKeys=["release"])], pods(a1=9), {}, None, id="of the newcomer's release"),
+        pytest.param([spread(matchLabelKeys=["release"])], pods(a1=9), {}, None, id="of the incoming pod's release"),
         pytest.param(
             [spread(labelSelector={}, matchLabelKeys=["app"])], pods(a1=1), {}, Reason.SPREAD_SKEW, id="by keys alone"
         ),
@@ -144,7 +144,7 @@ IGNORED, HONORED = {"nodeAffinityPolicy": "Ignore"}, {"nodeTaintsPolicy": "Honor
 def test_a_hard_constraint(
     constraints: list[Object], there: list[Object], spec: dict[str, Any], cause: Reason | None
 ) -> None:
-    """Pods here, the newcomer with them, against where there are the fewest: no more than maxSkew."""
+    """The pods here and the incoming pod, less the pods of the smallest domain: no more than maxSkew."""
     options = {key: value for key, value in spec.items() if key not in IGNORED}
     assert getattr(status(constraints, there, **options), "cause", None) is cause
 

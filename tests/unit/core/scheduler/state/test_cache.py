@@ -1,4 +1,4 @@
-"""What pods leave of nodes, counted as they come and go."""
+"""What pods request of nodes, while they are added and removed."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SMALL = Usage((("cpu", 100), ("memory", 2**20)), (PORT,))
 
 
 def pod_info(node: str = "n1", **described: Any) -> PodInfo:
-    """A pod that takes a little."""
+    """A pod that requests a little."""
     usage, labels = described.pop("usage", SMALL), described.pop("labels", None)
     return PodInfo("vms", usage, labels, None, PodNode(node=node, **{"presence": Presence.BOUND, **described}))
 
 
 def n1(scheduler_cache: SchedulerCache, node: str = "n1") -> NodeInfo:
-    """What is on a node of one CPU."""
+    """The node, which has one CPU."""
     return scheduler_cache.node_info(node, HAS, {})
 
 
-def test_a_node_that_nobody_is_on_has_no_load() -> None:
-    """Nor is anybody on the way there; and asking makes nothing of it."""
+def test_a_node_without_pods_has_no_requests() -> None:
+    """No pod is queued for it, and a question stores nothing."""
     scheduler_cache = SchedulerCache()
     assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).queued, n1(scheduler_cache).waited_for) == (
         0,
@@ -43,7 +43,7 @@ def test_a_node_that_nobody_is_on_has_no_load() -> None:
 
 
 def test_pods_come_and_go() -> None:
-    """Each is counted on its node, in load and among neighbours, until it is removed."""
+    """Each counts on its node, in the requests and in the index, until it is removed."""
     scheduler_cache = SchedulerCache()
     first, second = scheduler_cache.add(pod_info(labels={"app": "db"})), scheduler_cache.add(pod_info())
     load = n1(scheduler_cache).requested
@@ -58,8 +58,8 @@ def test_pods_come_and_go() -> None:
 
 
 @pytest.mark.parametrize("presence", [Presence.BOUND, Presence.TERMINATING])
-def test_a_pod_that_is_bound_is_on_its_way_no_more(presence: Presence) -> None:
-    """Whatever is told of it beside."""
+def test_a_bound_pod_is_not_queued(presence: Presence) -> None:
+    """Whatever the other fields say."""
     scheduler_cache = SchedulerCache()
     scheduler_cache.add(pod_info(presence=presence, queued=True, pinned=True, shortlisted=True, assumed=True))
     found = n1(scheduler_cache)
@@ -67,8 +67,8 @@ def test_a_pod_that_is_bound_is_on_its_way_no_more(presence: Presence) -> None:
     assert not scheduler_cache.shortlisted(assumed=True)
 
 
-def test_a_pod_that_is_drawn_to_a_node_counts_there() -> None:
-    """In the load, and as one that is on its way, waits for this node alone, is on a list, and is not seen yet."""
+def test_an_expected_pod_counts_on_its_node() -> None:
+    """In the requests, and as a pod that is queued, pinned, limited to a short list, and assumed."""
     scheduler_cache = SchedulerCache()
     bound = scheduler_cache.add(pod_info())
     drawn = scheduler_cache.add(
@@ -88,8 +88,8 @@ def test_a_pod_that_is_drawn_to_a_node_counts_there() -> None:
     )
 
 
-def test_several_pods_of_one_shape_are_told_by_their_number() -> None:
-    """Each is counted, and each is let go."""
+def test_several_pods_of_one_shape_are_counted() -> None:
+    """Each is added, and each is removed."""
     scheduler_cache = SchedulerCache()
     waiting = [
         scheduler_cache.add(pod_info(presence=Presence.EXPECTED, pinned=True, shortlisted=True)) for _ in range(3)
@@ -101,7 +101,7 @@ def test_several_pods_of_one_shape_are_told_by_their_number() -> None:
 
 
 def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
-    """A DaemonSet's that will never be bound there, or a VM's: nobody has to wait for it."""
+    """A pod of a DaemonSet or of a VM that is never bound there: no other pod has to wait for it."""
     scheduler_cache = SchedulerCache()
     scheduler_cache.add(pod_info(usage=Usage((("cpu", 1001),)), presence=Presence.EXPECTED, pinned=True))
     assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).waited_for) == (0, False)
@@ -110,7 +110,7 @@ def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
 
 
 def coming(scheduler_cache: SchedulerCache, *, is_vm: bool = True) -> PodHandle:
-    """A watch shows a pod that is on its way."""
+    """A watch shows a queued pod."""
     return scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True, is_vm=is_vm))
 
 
@@ -121,37 +121,37 @@ def answered(scheduler_cache: SchedulerCache) -> None:
     )
 
 
-def snapshot(scheduler_cache: SchedulerCache) -> tuple[bool, bool]:
-    """Whether there is one, and whether all know of it."""
+def common_start(scheduler_cache: SchedulerCache) -> tuple[bool, bool]:
+    """Whether VMs start together, and whether all replicas know of it."""
     found = n1(scheduler_cache)
     return found.starting_together, found.known_to_all
 
 
-def test_several_vms_on_their_way_are_a_crowd() -> None:
-    """All know of it, and of its end, once a pod was shown that was answered for after it was seen."""
+def test_several_queued_vms_start_together() -> None:
+    """All replicas know of the start, and of its end, once a watch shows a pod that was answered for later."""
     scheduler_cache = SchedulerCache()
     early = scheduler_cache.add(pod_info("n2", presence=Presence.EXPECTED, queued=True, is_vm=True, assumed=True))
     vms = [coming(scheduler_cache)]
-    assert snapshot(scheduler_cache) == (False, False)
+    assert common_start(scheduler_cache) == (False, False)
     vms.append(coming(scheduler_cache))
-    assert snapshot(scheduler_cache) == (True, False)
+    assert common_start(scheduler_cache) == (True, False)
     scheduler_cache.confirm(early)
-    assert snapshot(scheduler_cache) == (True, False), "that one was answered for before"
+    assert common_start(scheduler_cache) == (True, False), "that one was answered for before"
     answered(scheduler_cache)
-    assert snapshot(scheduler_cache) == (True, True)
+    assert common_start(scheduler_cache) == (True, True)
     scheduler_cache.add(pod_info())
     for vm in vms:
         scheduler_cache.remove(vm)
-    assert snapshot(scheduler_cache) == (True, False)
+    assert common_start(scheduler_cache) == (True, False)
     again = coming(scheduler_cache)
-    assert snapshot(scheduler_cache) == (True, False), "one that comes in between may not be known to all"
+    assert common_start(scheduler_cache) == (True, False), "one that comes in between may not be known to all"
     scheduler_cache.remove(again)
     answered(scheduler_cache)
-    assert snapshot(scheduler_cache) == (False, False)
+    assert common_start(scheduler_cache) == (False, False)
 
 
-def test_after_a_crowd_vms_that_come_one_by_one_are_none() -> None:
-    """Once all know that it has gone: the first of them tells. It takes several at once to be a crowd again."""
+def test_after_a_common_start_single_vms_are_no_common_start() -> None:
+    """Once all replicas know that none is queued any more. Several queued VMs start together again."""
     scheduler_cache = SchedulerCache()
     scheduler_cache.add(pod_info())
     for vm in [coming(scheduler_cache) for _ in range(2)]:
@@ -164,10 +164,10 @@ def test_after_a_crowd_vms_that_come_one_by_one_are_none() -> None:
     assert found == [True, False, False]
 
 
-def test_other_pods_are_no_crowd() -> None:
-    """A DaemonSet's come to each new node at once, and no replica has drawn them there."""
+def test_other_pods_do_not_start_together() -> None:
+    """A DaemonSet's pods are queued for each new node at once, and no replica has steered them there."""
     scheduler_cache = SchedulerCache()
     for _ in range(3):
         coming(scheduler_cache, is_vm=False)
-    assert snapshot(scheduler_cache) == (False, False)
+    assert common_start(scheduler_cache) == (False, False)
     assert n1(scheduler_cache).queued == 3

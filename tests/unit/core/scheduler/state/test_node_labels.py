@@ -44,8 +44,8 @@ def test_a_column_costs_nothing_once_it_is_there() -> None:
     assert NodeLabels(charges=False).of("zone", NODES, Budget(0))
 
 
-def test_whoever_asks_again_gets_further() -> None:
-    """Where there are too many nodes for one admission some are read by each, and the rest by the next."""
+def test_a_second_admission_gets_further() -> None:
+    """If there are too many nodes for one admission, each admission reads some of them."""
     labels = NodeLabels()
     for _ in range(3):
         with pytest.raises(OutOfSteps):
@@ -54,7 +54,7 @@ def test_whoever_asks_again_gets_further() -> None:
 
 
 def test_only_the_last_columns_are_kept() -> None:
-    """One that was not asked for since sixteen others were is read anew."""
+    """A column that was not read since sixteen others were read is built again."""
     labels = NodeLabels()
     labels.of("zone", NODES, Budget())
     for other in range(16):

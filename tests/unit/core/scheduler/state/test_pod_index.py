@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec import convert
 from support.models.plugin_runner import add
 from support.models.scheduler_model import labels_of, matches
-from support.strategies.neighbour_situations import Maker, Setting
+from support.strategies.inter_pod_situations import Maker, Setting
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
@@ -30,7 +30,7 @@ def selector(**labels: str) -> Selector:
 def ask(
     pod_index: PodIndex, asked: Selector = EVERYTHING, *scopes: Scope, budget: Budget | None = None
 ) -> Found | Unknown:
-    """The answer; at home where no scope is told."""
+    """The answer; in the pod's own namespace if no scope is given."""
     return pod_index.find(scopes or (HOME,), asked, rule="a test", budget=budget or Budget())
 
 
@@ -95,7 +95,7 @@ def test_many_pods_of_the_same_labels() -> None:
     ],
 )
 def test_how_sure_a_pod_is(presence: Presence, expected: Found) -> None:
-    """A pod that is expected is told apart; one whose namespace can't be told counts neither way."""
+    """An expected pod counts apart, as does a pod whose namespace may not match."""
     pod_index = PodIndex()
     pod_index.add("vms", "n1", None, presence=presence)
     assert found(pod_index) == expected
@@ -153,7 +153,7 @@ def test_too_many_to_look_at(labels: set[str]) -> None:
 
 @given(random=st.randoms(use_true_random=False))
 def test_an_answer_that_is_kept_follows_the_pods(random: Random) -> None:
-    """Whatever came and went since it was first given, it is what is found anew."""
+    """Whatever came and went since it was first given, it is equal to a new search."""
     maker = Maker(random, Setting())
     selectors = [parse_selector(convert(maker.selector(), LabelSelector | None)) or NOTHING for _ in range(3)]
     scopes = [(HOME,), (Scope((), EVERYTHING),), (HOME, Scope((), selector(team="a"))), (Scope(("apps", "vms")),)]
@@ -175,7 +175,7 @@ def test_an_answer_that_is_kept_follows_the_pods(random: Random) -> None:
 
 
 def test_an_answer_that_is_kept_costs_nothing() -> None:
-    """The last few questions are; what was not asked for so long is looked for anew."""
+    """The last answers are stored; for an older question the index searches again."""
     pod_index = PodIndex()
     pod_index.add("vms", "n1", {"app": "db"})
     nothing = Budget(0)

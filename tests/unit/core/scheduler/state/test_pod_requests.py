@@ -58,7 +58,7 @@ from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usa
         pytest.param(
             {"containers": [box(cpu="1")], "initContainers": [box(cpu="3")], "overhead": {"cpu": "1"}},
             {"cpu": 4000},
-            id="overhead upon the largest",
+            id="overhead besides the largest",
         ),
         pytest.param(
             {"containers": [box(cpu="4", memory="1Gi")], "resources": {"requests": {"cpu": "2"}}},
@@ -68,7 +68,7 @@ from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usa
         pytest.param(
             {"containers": [box()], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1"}},
             {"cpu": 3000},
-            id="and overhead comes upon them",
+            id="and overhead is added",
         ),
         pytest.param(
             {"containers": [box(**{"example.com/x": "1"})], "resources": {"requests": {"example.com/x": "5"}}},

@@ -30,7 +30,7 @@ OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "
             {"containers": [box(cpu="1")]},
             {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"}}]},
             1000,
-            id="promised, and nothing told of what it has",
+            id="allocated, and no report of what it has",
         ),
         pytest.param(
             {"containers": [box(cpu="9")]},
@@ -70,7 +70,7 @@ OWN = {"containers": [box()], "resources": {"requests": {"cpu": "2", "memory": "
     ],
 )
 def test_a_pod_on_a_node_takes_what_it_has_is_promised_or_asks_for(spec: Object, status: Object, cpu: int) -> None:
-    """The most of them, but for a request that the node has refused."""
+    """The largest of these amounts, except a request that the node has refused."""
     assert asks(spec, status).get("cpu", 0) == cpu
 
 

@@ -49,8 +49,8 @@ def test_a_pod_counts_where_it_is_or_can_only_go(pod: dict[str, Any], counted: t
     assert taken(snapshot(builders_pods.pod("p", requests=REQUESTS, **pod)).node_info("node-a")) == counted
 
 
-def test_a_room_has_what_its_node_and_its_drivers_tell() -> None:
-    """A node that is not told of has nothing."""
+def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:
+    """A node that is not listed has nothing."""
     there = snapshot()
     assert (there.headroom, there.node_info("node-a").allocatable["cpu"]) == ({"cpu": 500}, 4000)
     assert [there.node_info(name).volume_limits for name in NODES] == [{"driver": 3}, {}]

@@ -1,11 +1,13 @@
 """Situations on a real control plane: where kube-scheduler puts a pod that can only go to one node, and what core says.
 
 All situations are there at once, several on the same nodes: labels, keys and namespaces keep them apart, and core has
-all of them in one index. It reads what the API server has stored of the pods that are there, and the newcomer as it is
-at admission: not stored yet, so that nothing has been merged into it, and not pinned.
+all of them in one index. Core reads the
+stored pods from the API server. It reads the incoming pod as it is at admission: not stored yet, so that nothing has
+been merged into it, and not pinned.
 
-A newcomer can go to one node only, in one of two ways. By name, as we pin it. Or by taints, of which it tolerates one
-node's alone: then the scheduler applies topology spread constraints as their owner meant them, which a pin overrides.
+An incoming pod can go to one node only, in one of two ways. By name, as we pin it. Or by taints, of which it
+tolerates one node's alone: then the scheduler applies topology spread constraints as their owner meant them, which a
+pin overrides.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from support.models import oracle
 from support.models.plugin_runner import add, incoming_pod, snapshot
 from support.models.scheduler_model import REQUIRED, Situation, refusals
 from support.objects import builders
-from support.strategies.neighbour_situations import Maker, Setting
+from support.strategies.inter_pod_situations import Maker, Setting
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.cycle_state import CycleState
@@ -48,7 +50,7 @@ _SERVERS_OWN: Final = ("deletionTimestamp", "finalizers")
 
 
 class Outcome(NamedTuple):
-    """What became of one newcomer.
+    """The results for one incoming pod.
 
     Attributes:
         way: how it was confined to one node.
@@ -80,14 +82,14 @@ class Outcome(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A situation, and the way in which its newcomer can go to one node only."""
+    """A situation, and the way in which its incoming pod can go to one node only."""
 
     situation: Situation
     way: str
 
     @property
     def pod(self) -> Object:
-        """The newcomer as it is created: pinned, or as core sees it."""
+        """The incoming pod as it is created: pinned, or as core sees it."""
         pod = copy.deepcopy(self.situation.incoming_pod)
         if self.way == BY_NAME:
             pin = builders.node_affinity(required=[builders.on_node(self.situation.candidate)])
@@ -114,7 +116,7 @@ def _fenced(nodes: Sequence[Object]) -> Sequence[Object]:
 
 
 def _feasible(situation: Situation, way: str) -> Situation:
-    """The situation with a candidate that nothing but other pods can refuse."""
+    """The situation with a candidate that only other pods can make kube-scheduler reject."""
     pod = situation.incoming_pod
     fence: Object = {"key": _ONLY, "operator": "Exists"}
     if way == BY_TAINTS:
@@ -136,7 +138,7 @@ class Parity:
         self._api = api
 
     def outcomes(self, asked: Sequence[Asked]) -> list[Outcome]:
-        """What becomes of all of them."""
+        """Return the results for all of them."""
         situations = [each.situation for each in asked]
         nodes = {_name(node): node for each in situations for node in each.nodes}
         namespaces = {name: labels for each in situations for name, labels in each.namespaces.items()}

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 from support.control_plane.control_plane import ControlPlane
-from support.scenarios.interpod_parity import BY_NAME, BY_TAINTS, PASSED, Outcome, Parity, drawn
+from support.scenarios.inter_pod_parity import BY_NAME, BY_TAINTS, PASSED, Outcome, Parity, drawn
 
 GROUPS: Final = int(os.environ.get("INTERPOD_PARITY_GROUPS", "100"))
 SEED: Final = int(os.environ.get("INTERPOD_PARITY_SEED", "7"))

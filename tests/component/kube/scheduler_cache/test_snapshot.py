@@ -1,4 +1,4 @@
-"""The last seats of a node: many calls at once, several replicas, dry runs, and pods that nobody knows."""
+"""The last free resources of a node: many calls at once, several replicas, dry runs, and pods without an owner."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_of_ten_calls_at_once_one_gets_the_last_seat(store: ClusterCache) 
 
 
 async def test_one_after_the_other_is_no_different(store: ClusterCache) -> None:
-    """Whoever comes while the first one's pod was not seen finds the seat taken."""
+    """The second VM gets no pin although no watch has shown the first VM's pod yet: the replica counts it."""
     async with running(store):
         assert [await pinned(store, each) for each in vms(count=3)] == [[True], [False], [False]]
 
@@ -116,7 +116,7 @@ async def test_a_pod_that_is_seen_has_its_seat(store: ClusterCache, cluster: Clu
 
 
 async def test_a_dry_run_takes_no_seat(store: ClusterCache) -> None:
-    """It is told what would be, as often as it asks."""
+    """A dry run gets the answer that a real call would get, however often it is repeated."""
     async with running(store):
         dry = [body(vm(f"dry-{index}"), dryRun=True) for index in range(3)]
         assert await pinned(store, *dry) == [True, True, True]
@@ -173,8 +173,8 @@ async def test_a_gated_pod_takes_no_seat(store: ClusterCache) -> None:
         assert await pinned(store, body(vm("other"))) == [True]
 
 
-async def test_a_pod_of_no_vm_is_counted_until_it_is_seen_or_not(store: ClusterCache) -> None:
-    """Nothing tells that it is asked about again."""
+async def test_a_pod_without_an_owner_is_counted_as_assumed(store: ClusterCache) -> None:
+    """The webhook can't recognize a second CREATE of this pod, because no VirtualMachineInstance owns the pod."""
     async with running(store):
         stray = vm("stray")
         del stray["metadata"]["ownerReferences"]
@@ -247,7 +247,7 @@ async def test_in_a_pod_its_own_pod_must_be_seen(store: ClusterCache, cluster: C
 
 
 def known(store: ClusterCache, *without: Kind) -> None:
-    """Every cache has been listed just now, but for these."""
+    """Every cache has just been listed, except these."""
     there = cluster_with(1).collections
     for kind, cache in store.caches.items():
         if kind not in without:
@@ -290,7 +290,7 @@ async def test_without_the_guard_all_are_pinned(
 
 
 class Skipping(asyncio.SelectorEventLoop):
-    """An event loop whose time goes on when it is told to."""
+    """An event loop whose time passes only when a test lets it pass."""
 
     skipped = 0.0
 

@@ -192,7 +192,7 @@ class Maker:
         return self.pod(f"newcomer-{self.setting.nodes[0]}", self.setting.home, **spec)
 
     def situation(self, nodes: Sequence[Object] = ()) -> Situation:
-        """One of everything, on these nodes where they are told."""
+        """Return a situation with one of everything; on `nodes` if they are given."""
         pod_index = [self.neighbour(index) for index in range(self.random.choice((0, 1, 2, 3, 4, 6, 8, 10)))]
         return Situation(
             nodes=nodes or self.nodes(),
