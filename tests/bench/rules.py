@@ -173,7 +173,7 @@ def _admission(review: bytes, store: ClusterCache) -> Took:
     took = thread_time() - began
     assert isinstance(answer, Answer)
     assert isinstance(answer.decision, Pin)
-    [verdict] = answer.decision.verdicts
+    [verdict] = answer.decision.node_fits
     return Took(took * 1e3, len(answer.decision.shortlist), verdict.feasible)
 
 

@@ -26,13 +26,13 @@ def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, 
     """(stage, microseconds), the best of `repeats`."""
     request = admission_review.decode(body)
     pod = request.pod()
-    decision = virt_launcher.decide(pod, request.namespace or "", view, Policy())
+    decision = virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy())
     operations = decision_patch.for_decision(pod, decision)
     answer = admit.admit(body, view, Policy())
     audit = answer.audit_annotations
     measured: dict[str, Callable[[], Any]] = {
         "decode the review": lambda: admission_review.decode(body),
-        "decide": lambda: virt_launcher.decide(pod, request.namespace or "", view, Policy()),
+        "decide": lambda: virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy()),
         "build the patch": lambda: decision_patch.for_decision(pod, decision),
         "prove the patch": lambda: json_patch.apply(json_patch.tree_of(pod), operations),
         "encode the answer": lambda: admission_review.encode(request.uid, operations, audit_annotations=audit),

@@ -133,7 +133,7 @@ def _tell_stuck(row: VMStatus) -> None:
     fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
     LOGGER.warning(
         "a pinned VM fits nowhere",
-        extra={"fields": {**fields, "to_free_it": restart.command(row.name, row.namespace, None)}},
+        extra={"fields": {**fields, "to_free_it": restart.restart_command(row.name, row.namespace, None)}},
     )
 
 

@@ -48,8 +48,8 @@ class Entry(Enum):
         self.path = f"/mutate/{title}"
         self.decide = decide
 
-    VIRT_LAUNCHER = "virt-launcher", virt_launcher.decide
-    SHARE_MANAGER = "share-manager", share_manager.decide
+    VIRT_LAUNCHER = "virt-launcher", virt_launcher.place_virt_launcher
+    SHARE_MANAGER = "share-manager", share_manager.steer_share_manager
 
 
 class Question(Struct, frozen=True):

@@ -18,7 +18,7 @@ _NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
 
-class Verdict(Struct, frozen=True):
+class NodeFit(Struct, frozen=True):
     """What was found of one node for one pod. `preferable` is False where even a preference would be wrong."""
 
     node: str
@@ -49,7 +49,7 @@ class Leave(Struct, frozen=True, kw_only=True):
     why: Why
     opted_in: bool = False
     findings: Sequence[Finding] = ()
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[NodeFit] = ()
 
 
 class Pin(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Pin(Struct, frozen=True, kw_only=True):
     shortlist: tuple[str, ...] = ()
     usage: Usage = Usage()
     findings: Sequence[Finding] = ()
-    verdicts: Sequence[Verdict] = ()
+    verdicts: Sequence[NodeFit] = ()
 
     @property
     def strength(self) -> Mode:

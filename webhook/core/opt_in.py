@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.admission_review import POD, RequestHead
+from webhook.core.api.admission_review import POD_KIND, RequestHead
 from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
@@ -34,7 +34,7 @@ class Policy(Struct, frozen=True):
 
 def foreign(request: RequestHead) -> Why | None:
     """Rule 1: why the request is not the creation of a pod, None where it is."""
-    if request.kind != POD:
+    if request.kind != POD_KIND:
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
     if request.operation != "CREATE":
         return Reason.NOT_A_CREATE.why(operation=request.operation or "nothing")
@@ -56,10 +56,10 @@ def _our_mode(pod: Pod, policy: Policy) -> Mode | Why:
         return Reason.EPHEMERAL_PROVISIONING.why()
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
-    return asked_mode(pod, policy)
+    return requested_mode(pod, policy)
 
 
-def asked_mode(pod: Pod, policy: Policy) -> Mode | Why:
+def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:
     """Rule 4: the mode that the annotation of a virt-launcher pod asks for, or why it asks for none."""
     match pod.metadata.annotation(ANNOTATION_CO_SCHEDULE):
         case None:

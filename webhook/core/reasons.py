@@ -13,7 +13,7 @@ from msgspec import Struct
 
 ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
-ANNOTATION_WRITTEN: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.written
+ANNOTATION_APPLIED_PATCH: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.applied_patch
 
 
 class Why(Struct, frozen=True, gc=False):

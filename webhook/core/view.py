@@ -45,7 +45,7 @@ class Ref(NamedTuple):
     key: NamespacedName
 
 
-class Gap(Enum):
+class NoObject(Enum):
     """Why a view gives no object."""
 
     ABSENT = "the cluster has no such object"
@@ -56,7 +56,7 @@ class Gap(Enum):
 class ClusterView(Protocol):
     """What core may ask. Every method returns at once; none raises."""
 
-    def problem(self, ref: Ref) -> str:
+    def read_error(self, ref: Ref) -> str:
         """Why the answer to `ref` was UNAVAILABLE, in a few words."""
         ...
 
@@ -67,23 +67,23 @@ class ClusterView(Protocol):
         """
         ...
 
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """The claim of that namespace and name."""
         ...
 
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
         """The volume of that name."""
         ...
 
-    def share_manager(self, volume: str) -> ShareManager | Gap:
+    def share_manager(self, volume: str) -> ShareManager | NoObject:
         """The ShareManager of a Longhorn volume (PersistentVolume `spec.csi.volumeHandle`)."""
         ...
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """The pod share-manager-<volume> in Longhorn's namespace."""
         ...
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """The Kubernetes node of that name."""
         ...
 
@@ -91,7 +91,7 @@ class ClusterView(Protocol):
         """Whether the cluster shows any nodes.longhorn.io at all; where not, they are not asked for."""
         ...
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """Longhorn's object for the Kubernetes node of that name."""
         ...
 
@@ -107,22 +107,22 @@ class ClusterView(Protocol):
         """Return the nodes and pods; or why there is no snapshot now, or that this process counts no pods."""
         ...
 
-    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
 
         NOT_CACHED is settled by reading the PersistentVolume that is called as the handle, as provisioned ones are.
         """
         ...
 
-    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
         """Every virt-launcher pod that uses this claim; UNAVAILABLE where no cache knows them all."""
         ...
 
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """The virt-launcher pods of a namespace that are on a node, as the API server has them; never from a cache."""
         ...
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Longhorn's VolumeAttachment of a volume, as the API server has it; never from a cache."""
         ...
 
@@ -135,4 +135,4 @@ class NeedObjects(Struct, frozen=True):
 
 def unread(*asked: tuple[Ref, object]) -> NeedObjects:
     """Those references among `asked` whose answer was NOT_CACHED; at least one must be."""
-    return NeedObjects(tuple(ref for ref, answer in asked if answer is Gap.NOT_CACHED))
+    return NeedObjects(tuple(ref for ref, answer in asked if answer is NoObject.NOT_CACHED))

@@ -11,7 +11,7 @@ import msgspec
 
 from webhook.core.api.pod import Pod
 from webhook.core.patch.json_patch import NotApplicable, apply
-from webhook.core.patch.unpatch import undo
+from webhook.core.patch.unpatch import revert_operations
 from webhook.core.reasons import ANNOTATION_DECISION
 
 _Json = dict[str, Any]
@@ -20,7 +20,7 @@ _Json = dict[str, Any]
 def as_created(pod: _Json) -> _Json:
     """The pod without its node, our annotations, and the affinity that we wrote; itself where it can't be read."""
     try:
-        operations = undo(msgspec.convert(pod, Pod))
+        operations = revert_operations(msgspec.convert(pod, Pod))
         before: _Json = _copied(pod)
         apply(before, operations)
     except (msgspec.ValidationError, NotApplicable):

@@ -26,7 +26,7 @@ from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, cl
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted
-from webhook.core.view import ClusterView, Gap, Ref
+from webhook.core.view import ClusterView, NoObject, Ref
 from webhook.files.documents import BadDocument, Document, read_file
 
 _T = TypeVar("_T")
@@ -159,40 +159,40 @@ class Manifests:
         """Never asked for: nothing is NOT_CACHED."""
         raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}")
 
-    def problem(self, ref: Ref) -> str:
+    def read_error(self, ref: Ref) -> str:
         """Nothing here is ever UNAVAILABLE."""
         raise LookupError(f"{ref} was never unavailable")
 
     def staleness(self) -> None:
         """Files are as they were written."""
 
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """The claim of that namespace and name."""
-        return self._claims.get(key, Gap.ABSENT)
+        return self._claims.get(key, NoObject.NOT_FOUND)
 
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
         """The volume of that name."""
-        return self._volumes.get(name, Gap.ABSENT)
+        return self._volumes.get(name, NoObject.NOT_FOUND)
 
-    def share_manager(self, volume: str) -> ShareManager | Gap:
+    def share_manager(self, volume: str) -> ShareManager | NoObject:
         """The ShareManager of a Longhorn volume."""
-        return self._share_managers.get(volume, Gap.ABSENT)
+        return self._share_managers.get(volume, NoObject.NOT_FOUND)
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """The pod share-manager-<volume> in Longhorn's namespace."""
-        return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, Gap.ABSENT)
+        return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, NoObject.NOT_FOUND)
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """The Kubernetes node of that name."""
-        return self._nodes.get(name, Gap.ABSENT)
+        return self._nodes.get(name, NoObject.NOT_FOUND)
 
     def has_longhorn_nodes(self) -> bool:
         """Whether any nodes.longhorn.io is described in Longhorn's namespace."""
         return bool(self._longhorn_nodes)
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """Longhorn's object for the Kubernetes node of that name."""
-        return self._longhorn_nodes.get(name, Gap.ABSENT)
+        return self._longhorn_nodes.get(name, NoObject.NOT_FOUND)
 
     def snapshot(self) -> ListedSnapshot | NotCounted:
         """Return the nodes and pods of the files; NOT_COUNTED if no node shows what it has for pods."""
@@ -216,9 +216,9 @@ class Manifests:
         """The virt-launcher pods of a namespace that are on a node."""
         return [p for p in self._launchers if p.metadata.namespace == namespace and p.spec.node_name == node]
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Longhorn's VolumeAttachment of a volume."""
-        return self._attachments.get(volume, Gap.ABSENT)
+        return self._attachments.get(volume, NoObject.NOT_FOUND)
 
 
 def _files(path: Path) -> list[Path]:

@@ -163,7 +163,7 @@ class VMStatusTracker:
         if before is not None and len(before) == len(trace) and all(map(is_, before, trace)):
             return
         self._traces[vm] = trace
-        row = vm_status.row([virt_launchers.build(*each) for each in there], self._known, self._policy)
+        row = vm_status.vm_status_of([virt_launchers.build(*each) for each in there], self._known, self._policy)
         self._put(vm, row)
 
     def _put(self, vm: str, row: VMStatus | None) -> None:

@@ -19,7 +19,7 @@ def rows(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
     for pod in manifests.launchers():
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
-        groups.setdefault(NamespacedName(namespace, kubevirt.name(pod)), []).append(placed)
+        groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
     policy = Policy(longhorn_namespace=longhorn_namespace)
-    found = (vm_status.row(pods, manifests, policy) for pods in groups.values())
+    found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
     return [row for row in found if row is not None]

@@ -42,7 +42,7 @@ class Screen:
         chosen = self._asked.rows(snapshot.rows)
         foot = [
             "",
-            text.summary(vm_status.counts(chosen)),
+            text.summary(vm_status.count_states(chosen)),
             f"{self._origin} at {now()}; Ctrl-C ends",
             *(f"not up to date: {problem}" for problem in snapshot.late),
         ]

@@ -43,7 +43,7 @@ class Output:
             self._print(report.of(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(vm_status.counts(chosen)))
+        self.tell(text.summary(vm_status.count_states(chosen)))
         return self.conclude(asked, chosen, problems)
 
     def conclude(self, asked: Asked, chosen: Sequence[VMStatus], problems: Sequence[str]) -> int:

@@ -25,7 +25,7 @@ from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.scheduler.status import Passed
-from webhook.core.view import ClusterView, Gap, NeedObjects
+from webhook.core.view import ClusterView, NeedObjects, NoObject
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 _CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
@@ -117,13 +117,13 @@ def step(
     if refusal:
         return Step(row=row, sentences=[f"not without downtime: {refusal}", start])
     assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
-    found = share_managers.resolve(machine.pod, row.namespace, known)
+    found = share_managers.find_share_managers(machine.pod, row.namespace, known)
     volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
     verdict = feasibility.evaluate(places[0], _cycle(machine.pod, volumes), nodes)
     if isinstance(verdict, NeedObjects):
         return verdict
     node = nodes.node(places[0])
-    hostname = None if isinstance(node, Gap) else node.metadata.label(HOSTNAME)
+    hostname = None if isinstance(node, NoObject) else node.metadata.label(HOSTNAME)
     full = there.refusal(places[0], machine.pod) if there else None
     if full or not verdict.feasible:
         return Step(row=row, sentences=[f"not without downtime: {(full or verdict.why).sentence}", start])
@@ -144,8 +144,8 @@ def _cycle(pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
 
 def _anew(row: VMStatus, machine: Machine) -> str:
     if machine.owner:
-        return restart.command(machine.owner, row.namespace, machine.run_strategy)
-    return restart.unowned(row.name)
+        return restart.restart_command(machine.owner, row.namespace, machine.run_strategy)
+    return restart.restart_without_owner(row.name)
 
 
 def _refusal(row: VMStatus, machine: Machine) -> str:

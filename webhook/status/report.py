@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct
 
 from webhook.core.observe import vm_status
-from webhook.core.observe.vm_status import Decided, State, VMStatus, VolumeStatus
+from webhook.core.observe.vm_status import Decided, State, VMStatus, VMVolumeStatus
 
 TROUBLED = (State.APART, State.STUCK)
 
@@ -88,7 +88,7 @@ def of(asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, pro
     return Report(
         cluster=cluster,
         at=at,
-        summary=vm_status.counts(chosen),
+        summary=vm_status.count_states(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
         items=[item(row) for row in asked.shown(chosen)],
@@ -114,7 +114,7 @@ def item(row: VMStatus) -> Item:
     )
 
 
-def _volume(volume: VolumeStatus) -> VolumeItem:
+def _volume(volume: VMVolumeStatus) -> VolumeItem:
     return VolumeItem(
         claim=volume.claim,
         volume=volume.volume,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.observe.vm_status import State, VMStatus, VolumeStatus
+from webhook.core.observe.vm_status import State, VMStatus, VMVolumeStatus
 
 _GAP: Final = "   "  # kubectl's
 _RESET: Final = "\x1b[0m"
@@ -107,7 +107,7 @@ def _share_managers(row: VMStatus) -> str:
     return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in row.volumes) or "-"
 
 
-def _volumes(volumes: Iterable[VolumeStatus]) -> str:
+def _volumes(volumes: Iterable[VMVolumeStatus]) -> str:
     told = (f"{volume.volume} ({volume.state or 'no ShareManager'})" for volume in volumes if volume.volume)
     return ", ".join(told) or "-"
 

@@ -19,7 +19,7 @@ from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
-from webhook.core.view import Kind, Ref
+from webhook.core.view import Kind, ObjectRef, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
 from webhook.kube.client.api import Api
@@ -150,7 +150,7 @@ def now() -> float:
 
 def ref(kind: Kind, name: str, namespace: str = "") -> Ref:
     """A reference."""
-    return Ref(kind, NamespacedName(namespace, name))
+    return ObjectRef(kind, NamespacedName(namespace, name))
 
 
 def owners(cache: ListWatch) -> dict[str, str | None]:

@@ -13,7 +13,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 from webhook.files.documents import Document
 from webhook.files.manifests import Manifests
 
@@ -27,40 +27,40 @@ def cluster(*objects: dict[str, Any]) -> Manifests:
 
 
 class Patchy:
-    """A view of a whole cluster that answers with a Gap wherever `gaps` has one for the reference asked for."""
+    """A view of a whole cluster that answers with a NoObject wherever `gaps` has one for the reference asked for."""
 
-    def __init__(self, whole: Manifests, gaps: Mapping[Ref, Gap], *, staleness: str | None = None) -> None:
+    def __init__(self, whole: Manifests, gaps: Mapping[Ref, NoObject], *, staleness: str | None = None) -> None:
         self._whole = whole
         self._gaps = gaps
         self._doubt = staleness
 
-    def problem(self, ref: Ref) -> str:
+    def read_error(self, ref: Ref) -> str:
         """As ClusterView says; only what is UNAVAILABLE may be asked about."""
-        assert self._gaps[ref] is Gap.UNAVAILABLE
+        assert self._gaps[ref] is NoObject.UNAVAILABLE
         return "503 for a test"
 
     def staleness(self) -> str | None:
         """As ClusterView says."""
         return self._doubt
 
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.PERSISTENT_VOLUME_CLAIM, key) or self._whole.persistent_volume_claim(key)
 
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) or self._whole.persistent_volume(name)
 
-    def share_manager(self, volume: str) -> ShareManager | Gap:
+    def share_manager(self, volume: str) -> ShareManager | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.SHARE_MANAGER, NamespacedName("", volume)) or self._whole.share_manager(volume)
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """As ClusterView says."""
         key = NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
         return self._gap(Kind.SHARE_MANAGER_POD, key) or self._whole.share_manager_pod(volume)
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.NODE, NamespacedName("", name)) or self._whole.node(name)
 
@@ -68,7 +68,7 @@ class Patchy:
         """As ClusterView says."""
         return self._whole.has_longhorn_nodes()
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.LONGHORN_NODE, NamespacedName("", name)) or self._whole.longhorn_node(name)
 
@@ -84,22 +84,22 @@ class Patchy:
         """As ClusterView says."""
         return self._whole.snapshot()
 
-    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.PERSISTENT_VOLUME, NamespacedName("", volume)) or self._whole.volume_claims(volume)
 
-    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
-        """As ClusterView says; a Gap for a claim is one of the pods that use it."""
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
+        """As ClusterView says; a NoObject for a claim is one of the pods that use it."""
         return self._gap(Kind.VIRT_LAUNCHER_POD, claim) or self._whole.virt_launchers(claim)
 
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """As ClusterView says."""
         found = self._gap(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
         return found or self._whole.virt_launchers_on(namespace, node)
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """As ClusterView says."""
         return self._gap(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)) or self._whole.volume_attachment(volume)
 
-    def _gap(self, kind: Kind, key: NamespacedName) -> Gap | None:
-        return self._gaps.get(Ref(kind, key))
+    def _gap(self, kind: Kind, key: NamespacedName) -> NoObject | None:
+        return self._gaps.get(ObjectRef(kind, key))

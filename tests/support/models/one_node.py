@@ -15,7 +15,7 @@ from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import Gap, Ref
+from webhook.core.view import NoObject, Ref
 
 HAS = {"pods": 3, "cpu": 1000}
 
@@ -48,7 +48,7 @@ class OneNodeSnapshot(Struct):
 class ViewWithSnapshot(Patchy):
     """A healthy n1 with this snapshot."""
 
-    def __init__(self, snapshot: AnySnapshot, gaps: Mapping[Ref, Gap] | None = None) -> None:
+    def __init__(self, snapshot: AnySnapshot, gaps: Mapping[Ref, NoObject] | None = None) -> None:
         super().__init__(cluster(builders.node("n1")), gaps or {})
         self._snapshot = snapshot
 

@@ -14,7 +14,7 @@ from support.models.cluster_model import ClusterModel
 from support.strategies.strategies import Scenario, review_of
 
 from webhook.core.admit import AGAIN, Answer, admit
-from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
 from webhook.core.view import ClusterView, NeedObjects
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -70,7 +70,7 @@ def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
         yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
 
 
-_OURS = (ANNOTATION_DECISION, ANNOTATION_WRITTEN)
+_OURS = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
 
 
 def without_ours(pod: dict[str, Any]) -> dict[str, Any]:

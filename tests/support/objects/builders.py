@@ -20,9 +20,9 @@ from support.objects.builders_longhorn import (  # noqa: F401 - Longhorn's objec
     share_manager_pod,
     volume_attachment,
 )
+from webhook.core.patch.applied_patch import Written, fingerprint
 
 from webhook.core.api.node_selector import NodeSelectorTerm, pin
-from webhook.core.patch.written import Written, encode, fingerprint
 
 Object = dict[str, Any]
 
@@ -163,7 +163,7 @@ def written(node: str) -> Mapping[str, str]:
     """The annotations that the webhook leaves on a pod that it pins to a node, and that had no affinity."""
     term = NodeSelectorTerm(match_fields=[pin(node)])
     record = Written(nodes=(node,), terms=((0, fingerprint(term)),), preferred=((node, 100, 1),))
-    return {DECISION: f"required on {node}: ShareManagerPod: for a test", WRITTEN: encode(record)}
+    return {DECISION: f"required on {node}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
 
 
 def persistent_volume_claim(

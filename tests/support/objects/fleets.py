@@ -11,7 +11,7 @@ from support.objects import builders
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import VMStatus, row
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.view import Gap, Ref
+from webhook.core.view import NoObject, Ref
 
 EARLY, LATER, LATEST = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z", "2026-01-03T00:00:00Z"
 Object = dict[str, Any]
@@ -53,7 +53,7 @@ def launcher(*claims: str, name: str = "virt-launcher-db01-aaaaa", created: str 
 
 
 def the_row(
-    *pods: Pod, objects: list[Object] | None = None, gaps: dict[Ref, Gap] | None = None, mode: Mode = Mode.REQUIRED
+    *pods: Pod, objects: list[Object] | None = None, gaps: dict[Ref, NoObject] | None = None, mode: Mode = Mode.REQUIRED
 ) -> VMStatus:
     """The row of a VM's pods in a cluster of these objects."""
     found = row(pods, Patchy(cluster(*(objects or [])), gaps or {}), Policy(mode))

@@ -24,7 +24,7 @@ from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, S
 from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
@@ -167,7 +167,7 @@ class Stored:
         ]
         cycle = CycleState(IncomingPod.of(pod, NAMESPACE, volumes), self._view.snapshot())
         verdict = evaluate(name, cycle, self._view)
-        assert isinstance(verdict, Verdict)
+        assert isinstance(verdict, NodeFit)
         if verdict.feasible:
             return FITS
         resource = f": {verdict.why.names['resource']}" if verdict.why.reason is Reason.NO_ROOM else ""

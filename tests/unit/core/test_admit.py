@@ -21,7 +21,7 @@ from webhook.core.api.admission_review import BadReview
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
 Object = dict[str, Any]
 CLUSTER = [
@@ -129,8 +129,8 @@ def test_claims_are_looked_up_in_the_namespace_of_the_request(
 
 def test_what_the_view_has_not_read_is_needed() -> None:
     """The caller reads it and asks again."""
-    ref = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
-    view = Patchy(cluster(*CLUSTER), {ref: Gap.NOT_CACHED})
+    ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+    view = Patchy(cluster(*CLUSTER), {ref: NoObject.NOT_CACHED})
     assert admit(json.dumps(review(POD)).encode(), view, Policy()) == NeedObjects((ref,))
 
 

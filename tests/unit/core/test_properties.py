@@ -31,16 +31,20 @@ from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
 from webhook.core.scheduler.matching.node_selector import matches_node_selector
 from webhook.core.scheduler.matching.toleration import tolerates
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 _INDEXES = range(4)
-_MANAGERS = {Ref(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
+_MANAGERS = {ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
 _REFERENCES = [
     *sorted(_MANAGERS),
-    *(Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, f"c{i}")) for i in _INDEXES),
-    *(Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
-    *(Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", f"share-manager-h{i}")) for i in _INDEXES),
-    *(Ref(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in (*NODES, "ghost")),
+    *(ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, f"c{i}")) for i in _INDEXES),
+    *(ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
+    *(ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", f"share-manager-h{i}")) for i in _INDEXES),
+    *(
+        ObjectRef(kind, NamespacedName("", name))
+        for kind in (Kind.NODE, Kind.LONGHORN_NODE)
+        for name in (*NODES, "ghost")
+    ),
 ]
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
@@ -114,7 +118,7 @@ def test_what_is_added_is_valid_to_the_api_server(scenario: Scenario) -> None:
 def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
     """Reading what Needs asks for and asking again comes to an end, asks for nothing twice, and decides alike."""
     whole = cluster(*scenario.objects)
-    gaps, body = dict.fromkeys(unread, Gap.NOT_CACHED), review_of(scenario.pod)
+    gaps, body = dict.fromkeys(unread, NoObject.NOT_CACHED), review_of(scenario.pod)
     while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), NeedObjects):
         assert answer.refs
         assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
@@ -129,10 +133,10 @@ def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scen
 def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: set[Ref]) -> None:
     """With answers missing, each required node was itself read, and still has firm evidence and takes the pod."""
     model = ClusterModel(scenario.objects)
-    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, Gap.UNAVAILABLE))
+    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, NoObject.UNAVAILABLE))
     found = outcome(scenario.pod, scenario, view)
     for node in found.hard_pin:
-        assert not {Ref(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
+        assert not {ObjectRef(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
         assert model.can_start(found.pod, NAMESPACE, node)
     # A ShareManager that could not be read may be absent: then its pod alone was the evidence.
     assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE) or lost & _MANAGERS
@@ -141,7 +145,7 @@ def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: se
 def _claims_of(pod: dict[str, Any]) -> set[Ref]:
     sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or []]
     return {
-        Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, source["claimName"]))
+        ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, source["claimName"]))
         for source in sources
         if source
     }

@@ -1,18 +1,21 @@
 import pytest
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Gap, Kind, NeedObjects, Ref, unread
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, unread
 
-NODE, CLAIM = Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+NODE, CLAIM = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk")),
+)
 
 
 @pytest.mark.parametrize(
     ("node", "claim", "refs"),
     [
-        pytest.param(Gap.NOT_CACHED, Gap.NOT_CACHED, (NODE, CLAIM), id="both"),
-        pytest.param(Gap.NOT_CACHED, Gap.ABSENT, (NODE,), id="absent is an answer"),
-        pytest.param(Gap.UNAVAILABLE, Gap.NOT_CACHED, (CLAIM,), id="unavailable is an answer"),
-        pytest.param(object(), Gap.NOT_CACHED, (CLAIM,), id="an object is an answer"),
+        pytest.param(NoObject.NOT_CACHED, NoObject.NOT_CACHED, (NODE, CLAIM), id="both"),
+        pytest.param(NoObject.NOT_CACHED, NoObject.NOT_FOUND, (NODE,), id="absent is an answer"),
+        pytest.param(NoObject.UNAVAILABLE, NoObject.NOT_CACHED, (CLAIM,), id="unavailable is an answer"),
+        pytest.param(object(), NoObject.NOT_CACHED, (CLAIM,), id="an object is an answer"),
     ],
 )
 def test_what_is_unread_is_needed(node: object, claim: object, refs: tuple[Ref, ...]) -> None:

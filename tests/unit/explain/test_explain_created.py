@@ -12,12 +12,12 @@ from msgspec import convert
 from support.fakes.views import cluster
 from support.objects import corpus
 from support.objects.corpus import Case
+from webhook.core.patch.applied_patch import fingerprint
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.patch.decision_patch import near
-from webhook.core.patch.written import fingerprint
 from webhook.explain.created import as_created
 
 DECISION = "kubevirt-scheduler/decision"

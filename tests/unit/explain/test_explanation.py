@@ -13,7 +13,7 @@ from support.drivers.explaining import a_pod, a_review, a_vm, as_yaml, explained
 from webhook.core.admit import Entry
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.view import Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, ObjectRef, Ref
 from webhook.explain import explanation
 from webhook.explain.api import names
 from webhook.explain.sources import cluster
@@ -200,7 +200,7 @@ def test_a_pod_that_carries_the_decision_shows_no_change() -> None:
 
 def test_manifests_leave_nothing_unread() -> None:
     """Needs is an answer for live clusters; over manifests it would be a bug, named as one."""
-    needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
+    needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core asked to read Node node-a, which manifests never leave unread"):
         cluster.settled(the_cluster(), lambda _: needs)
 
@@ -214,7 +214,7 @@ class _Endless(Described):
 
 def test_what_is_never_settled_is_given_up() -> None:
     """A core that goes on asking would be a bug, and no endless loop."""
-    needs = NeedObjects((Ref(Kind.NODE, NamespacedName("", "node-a")),))
+    needs = NeedObjects((ObjectRef(Kind.NODE, NamespacedName("", "node-a")),))
     with pytest.raises(AssertionError, match="core still needs something after 16 rounds"):
         cluster.settled(_Endless(the_cluster().view, "nowhere"), lambda _: needs)
 

@@ -15,7 +15,7 @@ from support.objects.builders import (
 )
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Gap
+from webhook.core.view import NoObject
 from webhook.files.documents import BadDocument
 from webhook.files.manifests import Manifests
 
@@ -54,7 +54,7 @@ def problems(path: Path) -> tuple[str, ...]:
 
 def name_of(found: Any) -> Any:
     """The name of an object, or the gap itself."""
-    return found if isinstance(found, Gap) else found.metadata.name
+    return found if isinstance(found, NoObject) else found.metadata.name
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: A
     """Every question of a ClusterView; nothing is ever unread."""
     view = cluster(*WHOLE)
     assert name_of(getattr(view, method)(there)) == name
-    assert getattr(view, method)(absent) is Gap.ABSENT
+    assert getattr(view, method)(absent) is NoObject.NOT_FOUND
 
 
 def test_what_is_held_can_be_listed() -> None:
@@ -108,8 +108,8 @@ def test_whether_longhorn_nodes_are_known(objects: list[Object], *, shown: bool)
 def test_longhorn_is_looked_for_in_its_namespace_alone() -> None:
     """ShareManagers, their pods and Longhorn's nodes of another namespace are another Longhorn's."""
     view = cluster(share_manager("h", namespace="x"), share_manager_pod("h", namespace="x"))
-    assert view.share_manager("h") is Gap.ABSENT
-    assert view.share_manager_pod("h") is Gap.ABSENT
+    assert view.share_manager("h") is NoObject.NOT_FOUND
+    assert view.share_manager_pod("h") is NoObject.NOT_FOUND
 
 
 def test_a_claim_without_a_namespace_is_in_default() -> None:

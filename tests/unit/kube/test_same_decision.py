@@ -16,7 +16,7 @@ from support.strategies.consumer_shapes import cold_starts
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.wire import Decoders
@@ -60,7 +60,7 @@ def read_one(objects: dict[Kind, list[dict[str, Any]]], ref: Ref) -> LiveRead:
         namespace = "" if resource.namespace else each["metadata"].get("namespace", "")
         if (namespace, each["metadata"]["name"]) == ref.key:
             return LiveRead(_kept(ref.kind, each))
-    return LiveRead(Gap.ABSENT)
+    return LiveRead(NoObject.NOT_FOUND)
 
 
 def on_node(objects: dict[Kind, list[dict[str, Any]]], namespace: str, node: str) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,7 @@ class GroupVersionKind(Struct, frozen=True):
         return f"{self.group}/{self.version} {self.kind}".lstrip("/")
 
 
-POD: Final = GroupVersionKind(version="v1", kind="Pod")
+POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 
 
 class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def creates_pod(self) -> bool:
         """Whether the object is a v1 Pod that is being created."""
-        return self.operation == "CREATE" and self.kind == POD
+        return self.operation == "CREATE" and self.kind == POD_KIND
 
 
 class AdmissionRequest(RequestHead, rename="camel", frozen=True, kw_only=True):

@@ -7,13 +7,13 @@ from typing import Final
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
 
-INSTANCE: Final = "VirtualMachineInstance"
+VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
 def owner(pod: Pod) -> OwnerReference | None:
     """The VirtualMachineInstance that a pod is of."""
-    return next((each for each in pod.metadata.owner_references or () if each.kind == INSTANCE), None)
+    return next((each for each in pod.metadata.owner_references or () if each.kind == VMI_KIND), None)
 
 
 def name(pod: Pod) -> str:

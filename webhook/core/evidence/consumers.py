@@ -21,9 +21,9 @@ from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, asked_mode
+from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.reasons import Reason, Why
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 _CSI_ATTACHER: Final = "csi-attacher"
 _TICKETS_MAX: Final = 4  # nodes of tickets that are asked about: two of a migration, and two that are lost
@@ -35,12 +35,12 @@ def resolve(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | N
     A finding has a `node` where the VM asks for co-scheduling and something tells its node.
     """
     claims = view.volume_claims(volume)
-    ref = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
-    if claims is Gap.NOT_CACHED:
+    ref = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
+    if claims is NoObject.NOT_CACHED:
         return NeedObjects((ref,))
-    if claims is Gap.UNAVAILABLE:
+    if claims is NoObject.UNAVAILABLE:
         return [_lost(volume, ref, view)]
-    if isinstance(claims, Gap) or not claims:
+    if isinstance(claims, NoObject) or not claims:
         return [Finding(claim="", why=Reason.VOLUME_UNCLAIMED.why(volume=volume), volume_handle=volume)]
     return _Search(volume, claims, view, policy).findings()
 
@@ -54,7 +54,7 @@ class _VM(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The VirtualMachineInstance's name; the pod's where nothing owns it."""
-        return kubevirt.name(self.pod)
+        return kubevirt.vm_name(self.pod)
 
     @property
     def instance(self) -> NamespacedName | None:
@@ -74,7 +74,7 @@ class _Search(Struct, frozen=True):
     def findings(self) -> list[Finding] | NeedObjects:
         """One for each VM."""
         known = [(claim, self.view.virt_launchers(claim)) for claim in self.claims]
-        pods = [(claim, pod) for claim, pods in known if not isinstance(pods, Gap) for pod in pods]
+        pods = [(claim, pod) for claim, pods in known if not isinstance(pods, NoObject) for pod in pods]
         found = self._of(pods)
         waits = any(finding.why.reason is Reason.CONSUMER_ON_NO_NODE for finding in found)
         weak = Reason.CONSUMER_LEAVING if waits else None  # one that leaves must not hold what another is coming for
@@ -89,11 +89,13 @@ class _Search(Struct, frozen=True):
             vm = _VM(f"{claim.namespace}/{claim.name}", pod)
             if not kubevirt.is_finished(pod):
                 running.setdefault((vm.claim, vm.name), []).append(vm)
-        return [self._finding(max(vms, key=lambda vm: kubevirt.standing(vm.pod))) for _, vms in sorted(running.items())]
+        return [
+            self._finding(max(vms, key=lambda vm: kubevirt.running_order(vm.pod))) for _, vms in sorted(running.items())
+        ]
 
     def _finding(self, vm: _VM) -> Finding:
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
-        mode = asked_mode(pod, self.policy)
+        mode = requested_mode(pod, self.policy)
         if not isinstance(mode, Mode):
             return self._told(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=mode.sentence))
         if pod.spec.node_name:
@@ -113,16 +115,18 @@ class _Search(Struct, frozen=True):
         With no such VM only the API server can say whether the ticket is a VM's at all.
         """
         attachment = self.view.volume_attachment(self.volume)
-        ref = Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
-        if attachment is Gap.NOT_CACHED:
+        ref = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
+        if attachment is NoObject.NOT_CACHED:
             return NeedObjects((ref,))
-        if attachment is Gap.UNAVAILABLE:
+        if attachment is NoObject.UNAVAILABLE:
             return [*found, _lost(self.volume, ref, self.view)]
-        tickets = None if isinstance(attachment, Gap) or not attachment.spec else attachment.spec.attachment_tickets
+        tickets = (
+            None if isinstance(attachment, NoObject) or not attachment.spec else attachment.spec.attachment_tickets
+        )
         named = {ticket.node_id or "" for ticket in (tickets or {}).values() if ticket.type == _CSI_ATTACHER}
         gone = {pod.spec.node_name for _, pod in pods if _is_leaving(pod)}
         staying = (pod for _, pod in pods if not _is_leaving(pod))
-        others = {pod.spec.node_name for pod in staying if not isinstance(asked_mode(pod, self.policy), Mode)}
+        others = {pod.spec.node_name for pod in staying if not isinstance(requested_mode(pod, self.policy), Mode)}
         nodes = [node for node in sorted(named) if node not in others and is_node_name(node)]
         waiting = [finding for finding in found if finding.why.reason is Reason.CONSUMER_ON_NO_NODE]
         if not waiting:
@@ -138,12 +142,12 @@ class _Search(Struct, frozen=True):
         """The VMs' pods that are on these nodes, as the API server has them."""
         places = [(claim, _on_node(claim.namespace, node)) for claim in self.claims for node in nodes]
         read = [(claim, ref, self.view.virt_launchers_on(*ref.key)) for claim, ref in places]
-        unread = dict.fromkeys(ref for _, ref, pods in read if pods is Gap.NOT_CACHED)
+        unread = dict.fromkeys(ref for _, ref, pods in read if pods is NoObject.NOT_CACHED)
         if unread:
             return NeedObjects(tuple(unread))
-        answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, Gap)]
+        answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
         there = self._of((claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name))
-        lost = [_lost(self.volume, ref, self.view) for _, ref, pods in read if pods is Gap.UNAVAILABLE]
+        lost = [_lost(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
         return [*found, *there, *lost] or [self._unused()]
 
     def _unused(self) -> Finding:
@@ -159,9 +163,9 @@ def _is_leaving(pod: Pod) -> bool:
 
 
 def _on_node(namespace: str, node: str) -> Ref:
-    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+    return VirtLaunchersOnNode(namespace, node)
 
 
 def _lost(volume: str, ref: Ref, view: ClusterView) -> Finding:
-    why = Reason.VOLUME_LOOKUP_FAILED.why(volume=volume, kind=ref.kind, problem=view.problem(ref))
+    why = Reason.VOLUME_LOOKUP_FAILED.why(volume=volume, kind=ref.kind, problem=view.read_error(ref))
     return Finding(claim="", why=why, volume_handle=volume)

@@ -26,7 +26,7 @@ from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref, unread
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, unread
 
 # longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -92,22 +92,22 @@ def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObje
     """The claim to its PersistentVolume, which feasibility needs whatever the claim's kind."""
     key = NamespacedName(namespace, claim)
     pvc = view.persistent_volume_claim(key)
-    if pvc is Gap.NOT_CACHED:
-        return NeedObjects((Ref(Kind.PERSISTENT_VOLUME_CLAIM, key),))
-    if pvc is Gap.UNAVAILABLE:
-        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
-    if isinstance(pvc, Gap):
+    if pvc is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key),))
+    if pvc is NoObject.UNAVAILABLE:
+        return _lost(claim, ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
+    if isinstance(pvc, NoObject):
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
     name = pvc.spec.volume_name if pvc.spec else None
     phase = pvc.status.phase if pvc.status else None
     if not name or (phase or "Bound") != "Bound":
         return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
     volume = view.persistent_volume(name)
-    if volume is Gap.NOT_CACHED:
-        return NeedObjects((Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
-    if volume is Gap.UNAVAILABLE:
-        return _lost(claim, Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
-    if isinstance(volume, Gap):
+    if volume is NoObject.NOT_CACHED:
+        return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
+    if volume is NoObject.UNAVAILABLE:
+        return _lost(claim, ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
+    if isinstance(volume, NoObject):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
     return _share_manager(claim, pvc, volume, view)
 
@@ -132,7 +132,7 @@ def _share_manager(
         why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
     else:
         manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
-        if manager is Gap.NOT_CACHED or pod is Gap.NOT_CACHED:
+        if manager is NoObject.NOT_CACHED or pod is NoObject.NOT_CACHED:
             return unread((_manager_ref(handle), manager), (_pod_ref(handle), pod))
         why, node, firm = _evidence(claim, handle, manager, pod, view)
         if node is not None and not is_node_name(node):
@@ -142,37 +142,37 @@ def _share_manager(
 
 
 def _manager_ref(handle: str) -> Ref:
-    return Ref(Kind.SHARE_MANAGER, NamespacedName("", handle))
+    return ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", handle))
 
 
 def _pod_ref(handle: str) -> Ref:
-    return Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
+    return ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
 
 
 def _evidence(
-    claim: str, handle: str, manager: ShareManager | Gap, pod: Pod | Gap, view: ClusterView
+    claim: str, handle: str, manager: ShareManager | NoObject, pod: Pod | NoObject, view: ClusterView
 ) -> tuple[Why, str | None, bool]:
     """(reason, node, whether it is firm): the share-manager's live pod, else ShareManager.status.ownerID.
 
     ownerID is the node whose Longhorn manager reconciles the object. It follows the pod, but flips away from a
     cordoned node while the pod stays (longhorn-manager share_manager_controller.go, isResponsibleFor), so the pod wins.
     """
-    if manager is Gap.ABSENT:
+    if manager is NoObject.NOT_FOUND:
         return Reason.SHARE_MANAGER_NOT_FOUND.why(claim=claim, volume=handle), None, False
-    live = None if isinstance(pod, Gap) or not _is_live(pod) else pod
-    status = None if isinstance(manager, Gap) else manager.status
+    live = None if isinstance(pod, NoObject) or not _is_live(pod) else pod
+    status = None if isinstance(manager, NoObject) else manager.status
     owner = (status and status.owner_id) or None
     state = (status and status.state) or "absent"
     if live and live.spec.node_name:
         node = live.spec.node_name
         besides = f", which outweighs ShareManager ownerID {owner}" if owner and owner != node else ""
         return Reason.SHARE_MANAGER_POD.why(claim=claim, volume=handle, node=node, besides=besides), node, True
-    if isinstance(manager, Gap):
+    if isinstance(manager, NoObject):
         return _lost_why(claim, _manager_ref(handle), view), None, False
     if owner is None or state not in ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
-    if pod is Gap.UNAVAILABLE:
-        problem = view.problem(_pod_ref(handle))
+    if pod is NoObject.UNAVAILABLE:
+        problem = view.read_error(_pod_ref(handle))
         why = Reason.SHARE_MANAGER_POD_UNREAD.why(claim=claim, volume=handle, node=owner, problem=problem)
         return why, owner, False
     if live:
@@ -195,7 +195,7 @@ def _lost(claim: str, ref: Ref, view: ClusterView) -> Finding:
 
 
 def _lost_why(claim: str, ref: Ref, view: ClusterView) -> Why:
-    return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.problem(ref))
+    return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.read_error(ref))
 
 
 def _block_kind(pvc: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource) -> str | None:

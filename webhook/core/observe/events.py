@@ -15,7 +15,7 @@ from msgspec import Struct
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
 from webhook.core.api.names import is_node_name
-from webhook.core.decision import Leave, tell
+from webhook.core.decision import Leave
 from webhook.core.evidence.finding import Finding
 from webhook.core.observe import vm_status
 from webhook.core.opt_in import Mode

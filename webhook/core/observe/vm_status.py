@@ -18,9 +18,9 @@ from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, asked_mode
+from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView, Gap, NeedObjects
+from webhook.core.view import ClusterView, NeedObjects, NoObject
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's words, which count nodes by each of its filters
 _LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
@@ -51,7 +51,7 @@ class Decided(StrEnum):
 _WRITTEN: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
 
 
-class VolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
+class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     """One claim of a VM.
 
     `node` is the share-manager's, where it is on one; `state` is its ShareManager's. `together` is None where there is
@@ -89,7 +89,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     pinned: bool
     only: str | None
     migrating: bool
-    volumes: tuple[VolumeStatus, ...]
+    volumes: tuple[VMVolumeStatus, ...]
     state: State
     why: Why
     since: str | None
@@ -105,8 +105,8 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | No
     there = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not there:
         return None
-    pod = max(there, key=kubevirt.standing)
-    mode = asked_mode(pod, policy)
+    pod = max(there, key=kubevirt.running_order)
+    mode = requested_mode(pod, policy)
     if not isinstance(mode, Mode):
         return None
     volumes = _volumes(pod, view)
@@ -116,7 +116,7 @@ def row(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | No
     state, why, since = _state(pod, volumes, pinned=pinned)
     return VMStatus(
         namespace=pod.metadata.namespace or "",
-        name=kubevirt.name(pod),
+        name=kubevirt.vm_name(pod),
         pod=pod.metadata.name or "",
         node=pod.spec.node_name,
         asked=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) or "",
@@ -148,19 +148,19 @@ def _decided(pod: Pod) -> Decided:
     return Decided(told) if told in _WRITTEN else Decided.NOTHING
 
 
-def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
+def _volumes(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
     """Each claim, and where its share-manager is.
 
     What KubeVirt keeps of the VM itself is compared with nothing where a disk's share-manager is on a node: placement
     does not count it then.
     """
-    findings = share_managers.resolve(pod, pod.metadata.namespace or "", view)
+    findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
     if isinstance(findings, NeedObjects):
         why = Reason.CLAIM_LOOKUP_FAILED.why(
             claim=findings.refs[0].key.name, kind=findings.refs[0].kind, problem="not read yet"
         )
         return (
-            VolumeStatus(
+            VMVolumeStatus(
                 claim=findings.refs[0].key.name, volume=None, node=None, state=None, together=None, since=None, why=why
             ),
         )
@@ -170,15 +170,15 @@ def _volumes(pod: Pod, view: ClusterView) -> tuple[VolumeStatus, ...]:
     )
 
 
-def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeStatus:
+def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
     handle = finding.volume_handle
-    manager = Gap.ABSENT if handle is None else view.share_manager(handle)
-    status = None if isinstance(manager, Gap) else manager.status
+    manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
+    status = None if isinstance(manager, NoObject) else manager.status
     state = status.state if status else None
     # An ownerID alone is interim while the share-manager starts: it may be moved before its pod is made.
     settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == _STARTING)
     node = finding.node if settled else None
-    return VolumeStatus(
+    return VMVolumeStatus(
         claim=finding.claim,
         volume=handle,
         node=node,
@@ -192,7 +192,7 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VolumeS
 def _serving_since(handle: str, view: ClusterView) -> str | None:
     """When the share-manager's pod came to its node; not known where its ownerID is all there is."""
     pod = view.share_manager_pod(handle)
-    return None if isinstance(pod, Gap) else _came(pod)
+    return None if isinstance(pod, NoObject) else _came(pod)
 
 
 def _came(pod: Pod) -> str | None:
@@ -201,7 +201,7 @@ def _came(pod: Pod) -> str | None:
     return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
 
 
-def _state(pod: Pod, volumes: Sequence[VolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
+def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
     came = _came(pod)
     if not pod.spec.node_name:
         return (*_waiting(pod, pinned=pinned), came)
@@ -233,7 +233,7 @@ def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
     return State.PENDING, Reason.VM_UNSCHEDULABLE.why(pod=name, message=message)
 
 
-def _is_coming(volume: VolumeStatus) -> bool:
+def _is_coming(volume: VMVolumeStatus) -> bool:
     """Whether a share-manager is being made, and is on no node for certain yet."""
     return volume.node is None and (volume.state == _STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
 

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, tell
+from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode
+from webhook.core.patch.applied_patch import Written, fingerprint
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
-from webhook.core.patch.written import Written, encode, fingerprint
-from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN, Reason, Why
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, Reason, Why
 
 AFFINITY: Final = "/spec/affinity"
 NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
@@ -171,7 +171,7 @@ def _annotate(pod: Pod, decision: Decision, written: Written | None) -> Iterator
     """Our annotations; none where they would make the API server refuse the pod for its size."""
     ours = {ANNOTATION_DECISION: tell(decision)[:_TEXT_MAX_CHARS]}
     if written is not None:
-        ours[ANNOTATION_WRITTEN] = encode(written)
+        ours[ANNOTATION_APPLIED_PATCH] = to_annotation(written)
     annotations = pod.metadata.annotations
     if annotations is None:
         yield add(ANNOTATIONS, ours)

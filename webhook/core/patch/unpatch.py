@@ -3,7 +3,7 @@ webhook.core.patch.decision_patch.
 
 Every call is decided on as if we had never seen the pod. Where others changed the pod after us, their changes stay:
 what they added to a term of ours outlives our requirement in that term.
-Invariants: nothing that the record (webhook.core.patch.written) does not name is removed; nothing here raises.
+Invariants: nothing that the record (webhook.core.patch.applied_patch) does not name is removed; nothing here raises.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTerms, NodeAffinity
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
 from webhook.core.api.pod import Pod
+from webhook.core.patch.applied_patch import Written, fingerprint
 from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS, near
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
-from webhook.core.patch.written import Written, decode, fingerprint
-from webhook.core.reasons import ANNOTATION_DECISION, ANNOTATION_WRITTEN
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
 
 
 def taken_out(pod: Pod) -> tuple[Pod, list[Operation]]:
     """The pod without what we wrote into it, and the operations that lead there; itself, and none, where we did not."""
-    operations = undo(pod)
+    operations = revert_operations(pod)
     if not operations:
         return pod, []
     tree = tree_of(pod)
@@ -52,14 +52,14 @@ def _plain(tree: Any) -> Any:
     return [_plain(each) for each in tree] if isinstance(tree, list) else tree
 
 
-def undo(pod: Pod) -> list[Operation]:
+def revert_operations(pod: Pod) -> list[Operation]:
     """The operations that take out of `pod` what our annotation tells that we wrote, and our annotations."""
     annotations = pod.metadata.annotations or {}
-    if ANNOTATION_WRITTEN not in annotations:
+    if ANNOTATION_APPLIED_PATCH not in annotations:
         return []
-    ours = (key for key in (ANNOTATION_DECISION, ANNOTATION_WRITTEN) if key in annotations)
+    ours = (key for key in (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH) if key in annotations)
     found = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in ours]
-    written, affinity = decode(annotations[ANNOTATION_WRITTEN]), pod.spec.affinity
+    written, affinity = from_annotation(annotations[ANNOTATION_APPLIED_PATCH]), pod.spec.affinity
     if affinity and affinity.node_affinity:
         found += _wishes(affinity.node_affinity, written)
         found += _pins(affinity.node_affinity, written)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement import longhorn_node, node_health, replica_share
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
@@ -31,10 +31,10 @@ from webhook.core.scheduler.plugins import (
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
 from webhook.core.scheduler.status import PASSED, Passed, Status
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref, unread
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, unread
 
 
-def evaluate(name: str, cycle: CycleState, view: ClusterView) -> Verdict | NeedObjects:
+def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
     """Return the verdict on the node `name`, or the references that the view has not read yet.
 
     The webhook does not even prefer a node on which Longhorn can't attach a volume that the pod needs there. If the
@@ -42,29 +42,29 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> Verdict | NeedO
     """
     node = view.node(name)
     longhorn = view.longhorn_node(name) if view.has_longhorn_nodes() else None
-    if node is Gap.NOT_CACHED or longhorn is Gap.NOT_CACHED:
+    if node is NoObject.NOT_CACHED or longhorn is NoObject.NOT_CACHED:
         key = NamespacedName("", name)
-        return unread((Ref(Kind.NODE, key), node), (Ref(Kind.LONGHORN_NODE, key), longhorn))
+        return unread((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn))
     why = longhorn_node.why_not_ready(name, longhorn)
-    if why is None and not isinstance(node, Gap):
+    if why is None and not isinstance(node, NoObject):
         why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)
     if why:
-        return Verdict(name, why, preferable=False)
-    if isinstance(node, Gap):
-        absent = node is not Gap.UNAVAILABLE
-        return Verdict(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(name, Kind.NODE, view))
+        return NodeFit(name, why, preferable=False)
+    if isinstance(node, NoObject):
+        absent = node is not NoObject.UNAVAILABLE
+        return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(name, Kind.NODE, view))
     info = NodeInfo(node)
     why = _why_not_alone(cycle, info)
-    if why is None and longhorn is Gap.UNAVAILABLE:
+    if why is None and longhorn is NoObject.UNAVAILABLE:
         why = _unread(name, Kind.LONGHORN_NODE, view)
     if why is None:
         status = node_affinity.filter_node(cycle, info)
         why = None if isinstance(status, Passed) else status.why
-    return Verdict(name, why) if why else _evaluate_beside_pods(name, cycle)
+    return NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
 
 
 def _unread(name: str, kind: Kind, view: ClusterView) -> Why:
-    problem = view.problem(Ref(kind, NamespacedName("", name)))
+    problem = view.read_error(ObjectRef(kind, NamespacedName("", name)))
     return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=kind, problem=problem)
 
 
@@ -98,13 +98,13 @@ def _filter_volumes(cycle: CycleState, node: NodeInfo) -> Status:
     return PASSED
 
 
-def _evaluate_beside_pods(name: str, cycle: CycleState) -> Verdict:
+def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
     """Return the verdict on a node that nothing about the node itself rejects."""
     snapshot = cycle.snapshot
     if isinstance(snapshot, NotCounted):
-        return Verdict(name, Reason.NODE_FEASIBLE.why(node=name))
+        return NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
     if isinstance(snapshot, SnapshotUnavailable):
-        return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot.problem))
+        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot.problem))
     node = snapshot.node_info(name)
     status = filter_by_requests(cycle, node)
     if not isinstance(status, Passed):
@@ -112,18 +112,18 @@ def _evaluate_beside_pods(name: str, cycle: CycleState) -> Verdict:
     for volume in cycle.incoming.volumes:
         status = node_volume_limits.filter_volume(volume, node)
         if not isinstance(status, Passed):
-            return Verdict(name, status.why)
+            return NodeFit(name, status.why)
     if node.node is UNLISTED:
-        return Verdict(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
+        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
     status = inter_pod_affinity.filter_node(cycle, node)
     if isinstance(status, Passed):
         status = pod_topology_spread.filter_node(cycle, node)
     if not isinstance(status, Passed):
         # A VM that waits for this node alone must not find this pod there first, and be repelled by it.
         preferable = not (node.waited_for and status.cause is Reason.NEIGHBOUR_EXPECTED)
-        return Verdict(name, status.why, preferable=preferable)
+        return NodeFit(name, status.why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
-    return verdict or Verdict(name, Reason.NODE_FEASIBLE.why(node=name))
+    return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
 
 
 def filter_by_requests(cycle: CycleState, node: NodeInfo) -> Status:
@@ -132,9 +132,9 @@ def filter_by_requests(cycle: CycleState, node: NodeInfo) -> Status:
     return node_ports.filter_node(cycle, node) if isinstance(status, Passed) else status
 
 
-def collect(evaluated: Iterable[Verdict | NeedObjects]) -> list[Verdict] | NeedObjects:
+def collect(evaluated: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
     """Return the verdicts, or all references that must be read before every node has one."""
-    verdicts: list[Verdict] = []
+    verdicts: list[NodeFit] = []
     refs: list[Ref] = []
     for each in evaluated:
         if isinstance(each, NeedObjects):

@@ -16,22 +16,22 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.view import Gap
+from webhook.core.view import NoObject
 
 _DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey
 _V2: Final = "v2"
 
 
-def why_not_ready(name: str, node: LonghornNode | Gap | None) -> Why | None:
+def why_not_ready(name: str, node: LonghornNode | NoObject | None) -> Why | None:
     """Return why Longhorn attaches nothing on the node; None if it does, or if that could not be read.
 
     Args:
         name: the node's name.
         node: Longhorn's object for the node; None in a cluster that has no such objects.
     """
-    if node is None or node is Gap.UNAVAILABLE:
+    if node is None or node is NoObject.UNAVAILABLE:
         return None
-    if isinstance(node, Gap):
+    if isinstance(node, NoObject):
         return Reason.LONGHORN_NOT_READY.why(node=name, state="is absent")
     if not (node.status and node.status.ready):
         return Reason.LONGHORN_NOT_READY.why(node=name, state="is not Ready")

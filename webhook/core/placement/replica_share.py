@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
@@ -36,20 +36,20 @@ from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
 
 
-def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> Verdict:
+def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:
     """Return the verdict on a node that has less than the share of each replica, because of `why`.
 
     The webhook does not even prefer the node while other VMs may need what is left.
     """
     if node.queued and not node.known_to_all:
         contested = Reason.NODE_CONTESTED.why(node=name, count=node.queued, because=why)
-        return Verdict(name, contested, preferable=False)
+        return NodeFit(name, contested, preferable=False)
     if node.waited_for:
-        return Verdict(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
-    return Verdict(name, why)
+        return NodeFit(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
+    return NodeFit(name, why)
 
 
-def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapshot) -> Verdict | None:
+def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
     """Return the verdict on a node that has enough for the pod, if other pods on their way there forbid a pin.
 
     Args:
@@ -64,8 +64,8 @@ def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapsho
             why = Reason.NO_SHARE.why(node=name, replicas=snapshot.replicas, **insufficient.names())
             return verdict_if_scarce(name, why, node)
     if node.queued:
-        return Verdict(name, Reason.OTHERS_ON_WAY.why(node=name, count=node.queued))
-    return Verdict(name, Reason.CROWD_BEFORE.why(node=name)) if node.starting_together else None
+        return NodeFit(name, Reason.OTHERS_ON_WAY.why(node=name, count=node.queued))
+    return NodeFit(name, Reason.CROWD_BEFORE.why(node=name)) if node.starting_together else None
 
 
 def why_not_shared(cycle: CycleState) -> Why | None:

@@ -19,7 +19,7 @@ from webhook.core.api.longhorn import (
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, Steer, Verdict, evidence_for, rank, weigh
+from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
 from webhook.core.evidence import consumers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
@@ -40,7 +40,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
         return Leave(why=Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace))
     if pod.spec.node_name:
         return Leave(why=Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name))
-    findings = consumers.resolve(volume, view, policy)
+    findings = consumers.find_vms(volume, view, policy)
     if isinstance(findings, NeedObjects):
         return findings
     ranked = rank(finding.node for finding in findings if finding.node)
@@ -55,7 +55,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
-        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
+        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, node_fits=verdicts)
     fitting = [verdict.node for verdict in verdicts if verdict.fits]
     names, toward = _among(cycle, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
     return Steer(
@@ -65,7 +65,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
         toward=toward,
         usage=incoming.usage,
         findings=findings,
-        verdicts=verdicts,
+        node_fits=verdicts,
     )
 
 
@@ -98,7 +98,7 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def evaluate_preference(node: str, cycle: CycleState, view: ClusterView) -> Verdict | NeedObjects:
+def evaluate_preference(node: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
     """The verdict on a node. As for a VM, but what may not run there is not even preferred: the pod would be no nearer.
 
     Where the node could not be read, or what is on it is not known, it is: a wish that is not granted changes nothing.
@@ -107,5 +107,5 @@ def evaluate_preference(node: str, cycle: CycleState, view: ClusterView) -> Verd
     if isinstance(verdict, NeedObjects) or verdict.why.reason in _NOT_KNOWN:
         return verdict
     if verdict.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
-        return Verdict(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
-    return Verdict(node, verdict.why, preferable=verdict.fits)
+        return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
+    return NodeFit(node, verdict.why, preferable=verdict.fits)

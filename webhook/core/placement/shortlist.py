@@ -20,7 +20,7 @@ from zlib import crc32
 
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nodes
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement.capacity import count_displaced, count_fitting
 from webhook.core.placement.feasibility import evaluate, why_undecidable
 from webhook.core.scheduler.cycle_state import CycleState
@@ -28,7 +28,7 @@ from webhook.core.scheduler.matching.node_selector import prefers_against
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
-from webhook.core.view import ClusterView, Gap
+from webhook.core.view import ClusterView, NoObject
 
 SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: up to this number all are scored
 LEAST_NODES: Final = 16
@@ -65,7 +65,7 @@ def pick(
             break
         if name not in preferred:
             node = view.node(name)
-            if name in chosen or isinstance(node, Gap):
+            if name in chosen or isinstance(node, NoObject):
                 continue
             if least_taints and count_prefer_no_schedule(node, cycle.incoming.tolerations) < least_taints:
                 continue
@@ -113,13 +113,13 @@ def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
 
 def _fits(name: str, cycle: CycleState, view: ClusterView) -> bool:
     verdict = evaluate(name, cycle, view)
-    return isinstance(verdict, Verdict) and verdict.fits and not pod_prefers_against(name, cycle.incoming.pod, view)
+    return isinstance(verdict, NodeFit) and verdict.fits and not pod_prefers_against(name, cycle.incoming.pod, view)
 
 
 def count_taints(name: str, pod: Pod, view: ClusterView) -> int:
     """Return how many taints PreferNoSchedule of the node the pod does not tolerate; 0 if the view lacks the node."""
     node = view.node(name)
-    return 0 if isinstance(node, Gap) else count_prefer_no_schedule(node, pod.spec.tolerations or ())
+    return 0 if isinstance(node, NoObject) else count_prefer_no_schedule(node, pod.spec.tolerations or ())
 
 
 def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:
@@ -129,4 +129,4 @@ def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:
     if not preferred:
         return False
     node = view.node(name)
-    return prefers_against(preferred, None if isinstance(node, Gap) else node.metadata.labels, name)
+    return prefers_against(preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from webhook.core.api import kubevirt
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, Pin, Verdict, evidence_for, rank, weigh
+from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, _our_mode
@@ -32,7 +32,7 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
 
 def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | NeedObjects:
     """Rules 5 to 8 for a pod that opted in with `mode` (REQUIRED or PREFERRED)."""
-    findings = share_managers.resolve(pod, namespace, view)
+    findings = share_managers.find_share_managers(pod, namespace, view)
     if isinstance(findings, NeedObjects):
         return findings
     ranked = _rank(findings)
@@ -46,7 +46,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
         return verdicts
     wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
     if not wished:
-        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, verdicts=verdicts)
+        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, node_fits=verdicts)
     required = _required(cycle, mode, findings, verdicts, view)
     soft = isinstance(required, Why)
     return Pin(
@@ -56,12 +56,12 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
         shortlist=_shortlist(cycle, findings, verdicts, view) if soft else (),
         usage=incoming.usage,
         findings=findings,
-        verdicts=verdicts,
+        node_fits=verdicts,
     )
 
 
 def _shortlist(
-    cycle: CycleState, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+    cycle: CycleState, findings: Sequence[Finding], verdicts: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...]:
     """The nodes among which a preference is heard, where that can't cost the start.
 
@@ -87,7 +87,7 @@ def _rank(findings: Sequence[Finding]) -> dict[str, int]:
 
 
 def _required(
-    cycle: CycleState, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[Verdict], view: ClusterView
+    cycle: CycleState, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...] | Why:
     """The nodes of a hard pin, best first, or why there can't be one."""
     pod = cycle.incoming.pod

@@ -14,7 +14,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap
+from webhook.core.view import ClusterView, NoObject
 
 _LIVE_PHASES: Final = ("Pending", "Running")
 
@@ -59,8 +59,8 @@ class ClaimChain(Struct, rename="camel", frozen=True, kw_only=True):
 def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
     """The objects between a claim and its finding. A generic ephemeral volume's finding has no claim to look up."""
     ephemeral = finding.why.reason is Reason.EPHEMERAL_CLAIM
-    pvc = Gap.ABSENT if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
-    there = None if isinstance(pvc, Gap) else pvc
+    pvc = NoObject.NOT_FOUND if ephemeral else view.persistent_volume_claim(NamespacedName(namespace, finding.claim))
+    there = None if isinstance(pvc, NoObject) else pvc
     handle = finding.volume_handle
     return ClaimChain(
         claim=finding.claim,
@@ -80,7 +80,7 @@ def of(finding: Finding, namespace: str, view: ClusterView) -> ClaimChain:
 def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
     """The ShareManager of a volume, where there is one."""
     manager = view.share_manager(handle)
-    if isinstance(manager, Gap):
+    if isinstance(manager, NoObject):
         return None
     status = manager.status
     return ShareManagerLink(state=status.state if status else None, owner_id=status.owner_id if status else None)
@@ -89,7 +89,7 @@ def share_manager(handle: str, view: ClusterView) -> ShareManagerLink | None:
 def share_manager_pod(handle: str, view: ClusterView) -> PodLink | None:
     """The share-manager pod of a volume, where there is one."""
     pod = view.share_manager_pod(handle)
-    return None if isinstance(pod, Gap) else pod_link(pod)
+    return None if isinstance(pod, NoObject) else pod_link(pod)
 
 
 def pod_link(pod: Pod) -> PodLink:

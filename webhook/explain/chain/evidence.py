@@ -14,13 +14,13 @@ from msgspec import Struct
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
 from webhook.core.placement import feasibility, share_manager
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -67,7 +67,7 @@ def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: P
         return Evidence()
     if entry is Entry.SHARE_MANAGER:
         return _of_volume(pod, namespace, cluster, policy)
-    findings = settled(cluster, lambda view: share_managers.resolve(pod, namespace, view))
+    findings = settled(cluster, lambda view: share_managers.find_share_managers(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
     incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
     cycle = CycleState(incoming, cluster.view.snapshot())
@@ -82,21 +82,21 @@ def of(answer: Answer, entry: Entry, namespace: str, cluster: Cluster, policy: P
 def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Evidence:
     """The evidence for a share-manager pod: it has no claim, and verdicts of its own."""
     volume = share_manager.volume_of(pod)
-    findings = settled(cluster, lambda view: consumers.resolve(volume, view, policy))
+    findings = settled(cluster, lambda view: consumers.find_vms(volume, view, policy))
     chain = settled(cluster, lambda view: volume_chain.of(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
     cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
     evaluate = share_manager.evaluate_preference
     nodes, problem = _nodes(lambda name, view: evaluate(name, cycle, view), candidates, cluster)
     notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
-    view, tickets = cluster.view, Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
-    if view.volume_attachment(volume) is Gap.UNAVAILABLE:
-        notes.append(f"its attachment tickets are not known: {view.problem(tickets)}")
+    view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
+    if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
+        notes.append(f"its attachment tickets are not known: {view.read_error(tickets)}")
     return Evidence(volume=chain, nodes=nodes, problem=notes)
 
 
 def _nodes(
-    evaluate: Callable[[str, ClusterView], Verdict | NeedObjects], candidates: set[str], cluster: Cluster
+    evaluate: Callable[[str, ClusterView], NodeFit | NeedObjects], candidates: set[str], cluster: Cluster
 ) -> tuple[list[NodeVerdict], str]:
     """Every candidate and every node of the cluster, the candidates first; and what kept the others from us."""
     listed = cluster.node_names()
@@ -105,7 +105,7 @@ def _nodes(
     return [_verdict(verdict, candidates) for verdict in verdicts], listed.problem
 
 
-def _verdict(verdict: Verdict, candidates: Container[str]) -> NodeVerdict:
+def _verdict(verdict: NodeFit, candidates: Container[str]) -> NodeVerdict:
     return NodeVerdict(
         name=verdict.node,
         candidate=verdict.node in candidates,

@@ -15,9 +15,9 @@ from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, asked_mode
+from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.explain.chain import claim_chain
 from webhook.explain.chain.claim_chain import PodLink, ShareManagerLink
 
@@ -72,16 +72,16 @@ class VolumeChain(Struct, rename="camel", frozen=True, kw_only=True):
 def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Policy) -> VolumeChain | NeedObjects:
     """The objects between a volume and its findings, or what must be read to show them."""
     keys = view.volume_claims(volume)
-    claims = () if isinstance(keys, Gap) else tuple(keys)
+    claims = () if isinstance(keys, NoObject) else tuple(keys)
     asked = {
-        Ref(Kind.SHARE_MANAGER, NamespacedName("", volume)): view.share_manager(volume),
-        Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)): view.share_manager_pod(
-            volume
-        ),
-        Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)): view.volume_attachment(volume),
-        **{Ref(Kind.PERSISTENT_VOLUME_CLAIM, key): view.persistent_volume_claim(key) for key in claims},
+        ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", volume)): view.share_manager(volume),
+        ObjectRef(
+            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
+        ): view.share_manager_pod(volume),
+        ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume)): view.volume_attachment(volume),
+        **{ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key): view.persistent_volume_claim(key) for key in claims},
     }
-    unread = tuple(ref for ref, answer in asked.items() if answer is Gap.NOT_CACHED)
+    unread = tuple(ref for ref, answer in asked.items() if answer is NoObject.NOT_CACHED)
     if unread:
         return NeedObjects(unread)
     return VolumeChain(
@@ -99,20 +99,20 @@ def of(volume: str, findings: Sequence[Finding], view: ClusterView, policy: Poli
 
 def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
     pvc, pods = view.persistent_volume_claim(key), view.virt_launchers(key)
-    there = None if isinstance(pvc, Gap) else pvc
+    there = None if isinstance(pvc, NoObject) else pvc
     return ClaimLink(
         claim=f"{key.namespace}/{key.name}",
         persistent_volume=there.spec.volume_name if there and there.spec else None,
         phase=there.status.phase if there and there.status else None,
         access_modes=list((there.spec.access_modes if there and there.spec else None) or ()),
-        vms=None if isinstance(pods, Gap) else [_vm(pod, policy) for pod in pods if not kubevirt.is_finished(pod)],
+        vms=None if isinstance(pods, NoObject) else [_vm(pod, policy) for pod in pods if not kubevirt.is_finished(pod)],
     )
 
 
 def _vm(pod: Pod, policy: Policy) -> VMLink:
-    mode = asked_mode(pod, policy)
+    mode = requested_mode(pod, policy)
     return VMLink(
-        vm=kubevirt.name(pod),
+        vm=kubevirt.vm_name(pod),
         pod=claim_chain.pod_link(pod),
         annotation=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE),
         mode=mode.value if isinstance(mode, Mode) else None,
@@ -121,6 +121,6 @@ def _vm(pod: Pod, policy: Policy) -> VMLink:
 
 def _tickets(volume: str, view: ClusterView) -> Iterator[Ticket]:
     attachment = view.volume_attachment(volume)
-    spec = None if isinstance(attachment, Gap) else attachment.spec
+    spec = None if isinstance(attachment, NoObject) else attachment.spec
     for name, ticket in sorted(((spec and spec.attachment_tickets) or {}).items()):
         yield Ticket(id=name, type=ticket.type, node=ticket.node_id)

@@ -25,7 +25,7 @@ class Described:
 
     def read(self, refs: Sequence[Ref]) -> None:
         """Nothing is left to read: the files were read whole before anything was asked."""
-        asked = ", ".join(f"{ref.kind} {ref.key.name}" for ref in refs)
+        asked = ", ".join(f"{ref.kind} {ref.name}" for ref in refs)
         raise AssertionError(f"core asked to read {asked}, which manifests never leave unread; please report this")
 
     def node_names(self) -> Listed[str]:

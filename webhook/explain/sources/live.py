@@ -23,7 +23,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
-from webhook.core.view import ClusterView, Gap, Kind, Ref
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
@@ -110,17 +110,17 @@ class Live:
             nodes, longhorn_nodes = await self._all_nodes(), await self._all_of(Kind.LONGHORN_NODE)
         except ApiError as problem:
             return Listed(problem=str(problem))
-        absent = {Ref(Kind.LONGHORN_NODE, ref.key): LiveRead(Gap.ABSENT) for ref in nodes}
+        absent = {ObjectRef(Kind.LONGHORN_NODE, ref.key): LiveRead(NoObject.NOT_FOUND) for ref in nodes}
         # What was read one by one was decided upon, and stays.
         self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
-        all_names = sorted(ref.key.name for ref in nodes)
+        all_names = sorted(ref.name for ref in nodes)
         self._listings = replace(self._listings, nodes=all_names, longhorn_nodes=bool(longhorn_nodes))
         return Listed(all_names)
 
     async def _all_nodes(self) -> dict[Ref, LiveRead]:
         """Every node, with what it has: of that a cache keeps a sum."""
         items = await reader.get_all(self._api, self._store.caches[Kind.NODE].resource.collection, Decoders(Node))
-        return {Ref(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
+        return {ObjectRef(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
 
     async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
         resource = self._store.caches[kind].resource
@@ -128,7 +128,7 @@ class Live:
         found = {}
         for item in items:
             key = resource.key_of(item.metadata)
-            found[Ref(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
+            found[ObjectRef(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
         return found
 
     def know_room(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
@@ -146,20 +146,20 @@ class Live:
             drivers = await reader.get_all(self._api, _CSI_NODES, Decoders(CSINode))
         except ApiError as problem:
             return SnapshotUnavailable(str(problem))
-        nodes = {ref.key.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
+        nodes = {ref.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
         limits_of = {each.metadata.name or "": volume_limits_of(each.spec) for each in drivers}
         replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
         return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
 
     def know_volume(self, volume: str) -> Sequence[str]:
         """Look for its PersistentVolume by two names, and list the VMs' pods of the namespace that its claim is in."""
-        self.read([Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
+        self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
         claims = self.view.volume_claims(volume)
         notes: list[str] = []
-        if isinstance(claims, Gap) or not claims:
+        if isinstance(claims, NoObject) or not claims:
             notes += self._find_other(volume)
             claims = self.view.volume_claims(volume)
-        if not isinstance(claims, Gap):
+        if not isinstance(claims, NoObject):
             for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.launchers)):
                 notes += self._run(self._list_launchers(namespace))
         return notes
@@ -171,7 +171,7 @@ class Live:
             return [f"a PersistentVolume that is not called {volume} is not looked for: {listed.problem}"]
         other = listed.items[0].read(Volume).persistent_volume if listed.items else ""
         if other:
-            self.read([Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", other))])
+            self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", other))])
             self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
         return []
 

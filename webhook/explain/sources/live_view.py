@@ -14,7 +14,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
-from webhook.core.view import Gap, Ref
+from webhook.core.view import NoObject, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
 
@@ -56,23 +56,23 @@ class LiveView(CallView):
     def usable_nodes(self) -> int:
         """How many of them are Ready and not cordoned."""
         nodes = (self.node(name) for name in self.node_names())
-        return sum(not isinstance(node, Gap) and node.usable for node in nodes)
+        return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
 
     def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """What the pods leave of the nodes, where they were listed."""
         return self._listings.snapshot
 
-    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """The claim of the PersistentVolume that is called as the volume, and of the one that Longhorn names."""
         named = super().volume_claims(volume)
         other = self._listings.volumes.get(volume)
-        found = Gap.ABSENT if other is None else self.persistent_volume(other)
-        claim = None if isinstance(found, Gap) else claim_of(found, volume)
+        found = NoObject.NOT_FOUND if other is None else self.persistent_volume(other)
+        claim = None if isinstance(found, NoObject) else claim_of(found, volume)
         if claim is None:
             return named
-        return [claim] if isinstance(named, Gap) else [*named, claim]
+        return [claim] if isinstance(named, NoObject) else [*named, claim]
 
-    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
         """The pods that use this claim, where those of its namespace were listed."""
         pods = self._listings.launchers.get(claim.namespace)
-        return Gap.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]
+        return NoObject.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]

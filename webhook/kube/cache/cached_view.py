@@ -12,8 +12,8 @@ from typing import Any, Final
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import opts_in
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.opt_in import opts_in
+from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
@@ -38,14 +38,16 @@ class CachedView(CallView):
         self._caches = store.caches
         self._latest: dict[Kind, tuple[str, object, Any]] = {}  # key, record, object: a row asks for some twice
 
-    def problem(self, ref: Ref) -> str:
+    def read_error(self, ref: Ref) -> str:
         """What keeps the cache."""
         cache = self._caches.get(ref.kind)
         return cache.problem if cache else "it is never listed"
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """The pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume))
+        found: Pod | NoObject = self._find(
+            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
+        )
         return found
 
     def has_longhorn_nodes(self) -> bool:
@@ -56,11 +58,11 @@ class CachedView(CallView):
     def _find(self, kind: Kind, key: NamespacedName) -> Any:
         cache = self._caches.get(kind)
         if cache is None:
-            return Gap.UNAVAILABLE
+            return NoObject.UNAVAILABLE
         cache_key = cache.resource.key(key)
         record = cache.objects.get(cache_key, _ABSENT)
         if record is _ABSENT:
-            return Gap.ABSENT if cache.synced else Gap.UNAVAILABLE
+            return NoObject.NOT_FOUND if cache.synced else NoObject.UNAVAILABLE
         latest = self._latest.get(kind)
         if latest is None or latest[0] != cache_key or latest[1] is not record:
             latest = self._latest[kind] = cache_key, record, cache.resource.build(cache_key, record)

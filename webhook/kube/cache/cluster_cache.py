@@ -31,7 +31,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState, _state
 from webhook.kube.cache.view import CallView, LiveRead, _held
@@ -159,7 +159,7 @@ class ClusterCache:
         on_node = ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE
         in_namespace = on_node or self._resources[ref.kind].namespaced
         if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
-            return LiveRead(Gap.ABSENT)  # no object can be called so (and the path would lead elsewhere)
+            return LiveRead(NoObject.NOT_FOUND)  # no object can be called so (and the path would lead elsewhere)
         counts = self.lookups[ref.kind]
         try:
             async with self._list_slots if on_node else self._slots:
@@ -169,8 +169,8 @@ class ClusterCache:
         except ApiError as problem:
             counts.failed += 1
             return self._unread(ref, problem)
-        counts.absent += read.value is Gap.ABSENT
-        counts.found += read.value is not Gap.ABSENT
+        counts.absent += read.value is NoObject.NOT_FOUND
+        counts.found += read.value is not NoObject.NOT_FOUND
         return read
 
     async def _get(self, ref: Ref, resource: Resource) -> LiveRead:
@@ -182,7 +182,7 @@ class ClusterCache:
                 raise ApiError(failure.sentence)
             if ref.kind is Kind.LONGHORN_NODE:
                 await self._look_for_longhorn_nodes(resource)
-            return LiveRead(Gap.ABSENT)
+            return LiveRead(NoObject.NOT_FOUND)
         wire = decoders.object(reply.body)
         if isinstance(wire, NotJSON):
             raise ApiError(f"an object that can't be read: {wire.why}")
@@ -224,8 +224,8 @@ class ClusterCache:
         cache = self.caches.get(ref.kind)
         held = _held(cache, ref.key) if cache else None
         if cache is None or held is None:
-            return LiveRead(Gap.UNAVAILABLE, problem=str(problem))
-        staleness = f"{ref.kind} {ref.key.name} was as told {cache.age(_now()):.0f} s ago ({problem})"
+            return LiveRead(NoObject.UNAVAILABLE, problem=str(problem))
+        staleness = f"{ref.kind} {ref.name} was as told {cache.age(_now()):.0f} s ago ({problem})"
         return LiveRead(held, staleness=staleness)
 
 

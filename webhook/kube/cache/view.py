@@ -20,7 +20,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import namespaced_key
@@ -53,7 +53,7 @@ class CallView:
         self._snapshot: AnySnapshot | None = None
         self.reads = reads
 
-    def problem(self, ref: Ref) -> str:
+    def read_error(self, ref: Ref) -> str:
         """Why it could not be read."""
         return self.reads[ref].problem
 
@@ -61,38 +61,40 @@ class CallView:
         """The first answer that could not be confirmed."""
         return next((read.staleness for read in self.reads.values() if read.staleness), None)
 
-    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """The claim of that namespace and name."""
-        found: PersistentVolumeClaim | Gap = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
+        found: PersistentVolumeClaim | NoObject = self._find(Kind.PERSISTENT_VOLUME_CLAIM, key)
         return found
 
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
+    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
         """The volume of that name."""
-        found: PersistentVolume | Gap = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
+        found: PersistentVolume | NoObject = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", name))
         return found
 
-    def share_manager(self, volume: str) -> ShareManager | Gap:
+    def share_manager(self, volume: str) -> ShareManager | NoObject:
         """The ShareManager of a Longhorn volume."""
-        found: ShareManager | Gap = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
+        found: ShareManager | NoObject = self._find(Kind.SHARE_MANAGER, NamespacedName("", volume))
         return found
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """The pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | Gap = self._find(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume))
-        return Gap.ABSENT if found is Gap.NOT_CACHED and self._has_no_pod(volume) else found
+        found: Pod | NoObject = self._find(
+            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
+        )
+        return NoObject.NOT_FOUND if found is NoObject.NOT_CACHED and self._has_no_pod(volume) else found
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """The Kubernetes node of that name."""
-        found: Node | Gap = self._find(Kind.NODE, NamespacedName("", name))
+        found: Node | NoObject = self._find(Kind.NODE, NamespacedName("", name))
         return found
 
     def has_longhorn_nodes(self) -> bool:
         """Whether the cluster shows any nodes.longhorn.io, or ever has, or can't be said to have none."""
         return self._store.may_have_longhorn_nodes(self._now)
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """Longhorn's object for the Kubernetes node of that name."""
-        found: LonghornNode | Gap = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
+        found: LonghornNode | NoObject = self._find(Kind.LONGHORN_NODE, NamespacedName("", name))
         return found
 
     def node_names(self) -> Sequence[str]:
@@ -111,56 +113,56 @@ class CallView:
             self._snapshot = self._store.snapshot(self._now)
         return self._snapshot
 
-    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | Gap:
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """The claims of the PersistentVolumes that have this CSI volume handle."""
         named = self._find(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
         cache = self._store.caches[Kind.PERSISTENT_VOLUME]
         others = cache.index.of(volume) if isinstance(cache.index, Indexer) else ()
         claims = [claim for name in others if (claim := claim_of(_held(cache, NamespacedName("", name)), volume))]
-        if named is Gap.NOT_CACHED and not cache.fresh(self._now):
+        if named is NoObject.NOT_CACHED and not cache.fresh(self._now):
             return named
-        if isinstance(named, Gap):
+        if isinstance(named, NoObject):
             return claims or named
         claim = claim_of(named, volume)
         return [claim, *claims] if claim else claims
 
-    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | Gap:
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
         """Every virt-launcher pod that uses this claim; UNAVAILABLE while their cache is not fresh."""
         cache = self._store.caches.get(Kind.VIRT_LAUNCHER_POD)
         if not (cache and cache.fresh(self._now) and isinstance(cache.index, Pods)):
-            return Gap.UNAVAILABLE
+            return NoObject.UNAVAILABLE
         known = cache.index.launchers
         return [build(key, known[key]) for key in cache.index.by_claim.of(namespaced_key(*claim))]
 
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""
-        found: Sequence[Pod] | Gap = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+        found: Sequence[Pod] | NoObject = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
         return found
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
+    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Longhorn's VolumeAttachment of a volume, as it was read for this view."""
-        found: VolumeAttachment | Gap = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
+        found: VolumeAttachment | NoObject = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
         return found
 
     def _find(self, kind: Kind, key: NamespacedName) -> Any:
         if self.reads:
-            read = self.reads.get(Ref(kind, key))
+            read = self.reads.get(ObjectRef(kind, key))
             if read is not None:
                 return read.value
         cache = self._store.caches.get(kind)
         if cache is None:
-            return Gap.NOT_CACHED
+            return NoObject.NOT_CACHED
         counts = self._store.lookups[kind]
         fresh = self._fresh.get(kind)
         if fresh is None:
             fresh = self._fresh[kind] = cache.fresh(self._now)
         if not fresh:
             counts.stale += 1
-            return Gap.NOT_CACHED
+            return NoObject.NOT_CACHED
         held = _held(cache, key)
         if held is None:
             counts.miss += 1
-            return Gap.NOT_CACHED
+            return NoObject.NOT_CACHED
         counts.hit += 1
         return held
 

@@ -97,7 +97,7 @@ class EventRecorder:
 
     def hear(self, answer: Answer, entry: Entry) -> None:
         """An admission was answered. Nothing is waited for, and nothing goes wrong here."""
-        if not events.is_worth_telling(answer):
+        if not events.may_have_events(answer):
             return
         if self._queue.full():
             self.counts[Outcome.OVERFLOWED] += 1
@@ -128,7 +128,7 @@ class EventRecorder:
             LOGGER.warning("events dropped", extra={"fields": {"because": "shutting down", "dropped": left}})
 
     async def _tell(self, heard: _Heard) -> None:
-        for notice in events.of(heard.answer, heard.entry):
+        for notice in events.events_for(heard.answer, heard.entry):
             outcome = await self._told(notice, heard.at)
             self.counts[outcome] += 1
             told = {"uid": heard.answer.request.uid, "outcome": outcome.value, "reason": notice.reason}

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import INSTANCE, LABEL_MIGRATION_JOB_UID
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID, VMI_KIND
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
@@ -105,7 +105,7 @@ def keep(wire: Any) -> Launcher:
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
-    owner = next((each for each in meta.owner_references or () if each.kind == INSTANCE), OwnerReference())
+    owner = next((each for each in meta.owner_references or () if each.kind == VMI_KIND), OwnerReference())
     asked = meta.annotations.co_schedule if meta.annotations else None
     told = meta.annotations.decision if meta.annotations else None
     decided = told.partition(" ")[0][:_WORD_CHARS] if told else None
@@ -152,7 +152,7 @@ def _annotations(state: _State) -> dict[str, str]:
 
 
 def _owner(instance: str, uid: str | None) -> OwnerReference:
-    return OwnerReference(kind=INSTANCE, name=instance, uid=uid)
+    return OwnerReference(kind=VMI_KIND, name=instance, uid=uid)
 
 
 def _pinned(nodes: Sequence[str]) -> Affinity:

@@ -13,7 +13,7 @@ from support.objects import builders
 from webhook.core.admit import Answer
 from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Pin
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
@@ -90,7 +90,7 @@ async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
 async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServer) -> None:
     """A 404 is an answer: nothing is in doubt."""
     view = await store.read(store.view(), [ref(Kind.NODE, "nowhere")], now() + SOON)
-    assert view.node("nowhere") is Gap.ABSENT
+    assert view.node("nowhere") is NoObject.NOT_FOUND
     assert view.staleness() is None
     assert len(server.asked) == 1
 
@@ -100,9 +100,9 @@ async def test_what_was_read_for_a_view_stays(store: ClusterCache, cluster: Clus
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     gone(cluster, CLAIM)
     view = await store.read(view, [ref(Kind.NODE, "node-a")], now() + SOON)
-    assert not isinstance(view.persistent_volume_claim(CLAIM.key), Gap)
+    assert not isinstance(view.persistent_volume_claim(CLAIM.key), NoObject)
     view = await store.read(store.view(), [CLAIM], now() + SOON)
-    assert view.persistent_volume_claim(CLAIM.key) is Gap.ABSENT
+    assert view.persistent_volume_claim(CLAIM.key) is NoObject.NOT_FOUND
 
 
 # Shared, and in time.
@@ -142,7 +142,7 @@ async def test_calls_that_need_the_same_share_one_request(
     gate.open()
     views = await asyncio.gather(*calls)
     assert gets(server) == [CLAIM_PATH]
-    assert not any(isinstance(view.persistent_volume_claim(CLAIM.key), Gap) for view in views)
+    assert not any(isinstance(view.persistent_volume_claim(CLAIM.key), NoObject) for view in views)
     await store.read(store.view(), [CLAIM], now() + SOON)
     assert gets(server) == [CLAIM_PATH] * 2
 
@@ -155,15 +155,15 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
     server.handler = gate
     patient = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
     hasty = await store.read(store.view(), [CLAIM], now() + 0.05)
-    assert hasty.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
-    assert hasty.problem(CLAIM) == "no answer in 0.05 s"
+    assert hasty.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    assert hasty.read_error(CLAIM) == "no answer in 0.05 s"
     leaving = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
     await asyncio.sleep(0)
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await leaving
     gate.open()
-    assert not isinstance((await patient).persistent_volume_claim(CLAIM.key), Gap)
+    assert not isinstance((await patient).persistent_volume_claim(CLAIM.key), NoObject)
     assert gets(server) == [CLAIM_PATH]
 
 
@@ -174,7 +174,7 @@ async def test_a_call_without_any_time_left_is_not_held_up(
     """Nothing is NOT_CACHED any more all the same: core never asks for it again."""
     server.handler = gate = Gate(cluster)
     view = await store.read(store.view(), [CLAIM], now() + seconds)
-    assert view.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
+    assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
     gate.open()
     await until(lambda: not store._reading)
 
@@ -199,8 +199,8 @@ async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
     refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
     view = await store.read(store.view(), refs, now() + SOON)
     assert len(server.asked) == 256
-    assert [view.node(each.key.name) for each in refs] == [Gap.ABSENT] * 256 + [Gap.UNAVAILABLE] * 44
-    assert view.problem(refs[-1]) == "this pod needs more than 256 objects to be read"
+    assert [view.node(each.key.name) for each in refs] == [NoObject.NOT_FOUND] * 256 + [NoObject.UNAVAILABLE] * 44
+    assert view.read_error(refs[-1]) == "this pod needs more than 256 objects to be read"
 
 
 # What can't be.
@@ -215,9 +215,9 @@ async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
     name: str, store: ClusterCache, server: ApiServer
 ) -> None:
     """It is absent, of each kind; in a path it might lead elsewhere."""
-    refs = [Ref(kind, NamespacedName("", name)) for kind in Kind if kind not in IN_ANY_NAMESPACE]
+    refs = [ObjectRef(kind, NamespacedName("", name)) for kind in Kind if kind not in IN_ANY_NAMESPACE]
     refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
     refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]
     view = await store.read(store.view(), refs, now() + SOON)
-    assert [view.reads[each].value for each in refs] == [Gap.ABSENT] * len(refs)
+    assert [view.reads[each].value for each in refs] == [NoObject.NOT_FOUND] * len(refs)
     assert server.asked == []

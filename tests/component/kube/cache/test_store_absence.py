@@ -11,7 +11,7 @@ from support.fakes.live import PATHS, listed, now, ref, running
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.view import Gap, Kind
+from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.backoff import Cause
 
@@ -58,7 +58,7 @@ async def test_a_pod_is_absent_where_its_manager_agrees(
     for kind, objects, age in zip((Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD), (managers, []), ages, strict=True):
         if age is not None:
             listed(store.caches[kind], *objects, at=now() - age)
-    assert store.view().share_manager_pod("v") is (Gap.ABSENT if absent else Gap.NOT_CACHED)
+    assert store.view().share_manager_pod("v") is (NoObject.NOT_FOUND if absent else NoObject.NOT_CACHED)
     assert server.asked == []
 
 
@@ -156,7 +156,7 @@ async def test_one_that_is_missing_without_a_cache_leads_to_a_look_at_all(
 
     with cluster.fault(there if callable(there) else cluster.reply, when=is_list):
         view = await store.read(store.view(), [missing], now() + 5)
-    assert view.longhorn_node("nowhere") is Gap.ABSENT
+    assert view.longhorn_node("nowhere") is NoObject.NOT_FOUND
     assert view.has_longhorn_nodes() is may_be
 
 

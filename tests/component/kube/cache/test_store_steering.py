@@ -14,7 +14,7 @@ from webhook.core.admit import Entry
 from webhook.core.api.longhorn import VolumeAttachment
 from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Steer
-from webhook.core.view import Gap, Kind
+from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 VOLUME: Final = "pvc-disk"
@@ -61,7 +61,7 @@ CLAIMS: Final[dict[str, tuple[list[dict[str, Any]], Any]]] = {
         [FOREIGN, volume("restored", claim="copy")],
         [NamespacedName("vms", "copy")],
     ),
-    "none": ([volume("pvc-other", handle="pvc-other")], Gap.NOT_CACHED),
+    "none": ([volume("pvc-other", handle="pvc-other")], NoObject.NOT_CACHED),
 }
 
 
@@ -76,7 +76,7 @@ async def test_claims_that_are_known_from_long_ago_are_confirmed(store: ClusterC
     """By the one GET that there can be; a volume of another name is then what was last known."""
     listed(store.caches[Kind.PERSISTENT_VOLUME], volume("restored", claim="copy"), at=now() - LONG_AGO)
     named = ref(Kind.PERSISTENT_VOLUME, VOLUME)
-    assert store.view().volume_claims(VOLUME) is Gap.NOT_CACHED
+    assert store.view().volume_claims(VOLUME) is NoObject.NOT_CACHED
     view = await store.read(store.view(), [named], now() + SOON)
     assert view.volume_claims(VOLUME) == [CLAIM, NamespacedName("vms", "copy")]
     assert gets(server) == [f"/api/v1/persistentvolumes/{VOLUME}"]
@@ -87,7 +87,7 @@ async def test_the_pods_of_a_claim(store: ClusterCache) -> None:
     pods = [vm(), vm("db02", node=None), vm("db03", claims=["other"]), vm("db04", namespace="others")]
     listed(store.caches[Kind.VIRT_LAUNCHER_POD], *pods, at=now())
     found = store.view().virt_launchers(CLAIM)
-    assert not isinstance(found, Gap)
+    assert not isinstance(found, NoObject)
     assert {(pod.metadata.name, pod.spec.node_name) for pod in found} == {
         ("virt-launcher-db01", "node-a"),
         ("virt-launcher-db02", None),
@@ -100,7 +100,7 @@ async def test_pods_that_no_fresh_cache_knows_are_unavailable(age: float | None,
     """Not one of them is believed: who goes by them must ask where the volume is wanted."""
     if age is not None:
         listed(store.caches[Kind.VIRT_LAUNCHER_POD], vm(), at=now() - age)
-    assert store.view().virt_launchers(CLAIM) is Gap.UNAVAILABLE
+    assert store.view().virt_launchers(CLAIM) is NoObject.UNAVAILABLE
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_memory(
     """Each call reads them: one GET, and one list that is no longer than what is on the node."""
     async with running(store):
         before = len(server.asked)
-        assert store.view().volume_attachment(VOLUME) is Gap.NOT_CACHED
-        assert store.view().virt_launchers_on("vms", "node-a") is Gap.NOT_CACHED
+        assert store.view().volume_attachment(VOLUME) is NoObject.NOT_CACHED
+        assert store.view().virt_launchers_on("vms", "node-a") is NoObject.NOT_CACHED
         for _ in range(2):
             view = await store.read(store.view(), [ATTACHMENT, ON_NODE], now() + SOON)
             assert isinstance(view.volume_attachment(VOLUME), VolumeAttachment)
@@ -144,7 +144,7 @@ async def test_the_pods_of_a_node(store: ClusterCache, cluster: Cluster) -> None
         pods.put(other)
     view = await store.read(store.view(), [ON_NODE], now() + SOON)
     found = view.virt_launchers_on("vms", "node-a")
-    assert not isinstance(found, Gap)
+    assert not isinstance(found, NoObject)
     assert [(pod.metadata.namespace, pod.metadata.name) for pod in found] == [("vms", "virt-launcher-db01")]
 
 
@@ -162,8 +162,8 @@ async def test_a_list_that_fails_is_no_list_of_none(
     """It is unavailable, and says why."""
     server.handler = handler
     view = await store.read(store.view(), [ON_NODE], now() + SOON)
-    assert view.virt_launchers_on("vms", "node-a") is Gap.UNAVAILABLE
-    assert view.problem(ON_NODE).startswith(problem)
+    assert view.virt_launchers_on("vms", "node-a") is NoObject.UNAVAILABLE
+    assert view.read_error(ON_NODE).startswith(problem)
 
 
 async def test_no_call_is_answered_from_before_it_asked(
@@ -180,7 +180,7 @@ async def test_no_call_is_answered_from_before_it_asked(
     async def names() -> list[str | None]:
         view = await store.read(store.view(), [ON_NODE], now() + SOON)
         found = view.virt_launchers_on("vms", "node-a")
-        assert not isinstance(found, Gap)
+        assert not isinstance(found, NoObject)
         return [pod.metadata.name for pod in found]
 
     server.handler = hold

@@ -13,7 +13,7 @@ from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, p
 from support.objects import builders
 
 from webhook.core.decision import Pin
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
 
@@ -85,8 +85,8 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     """The trouble says what the server said, on one line; nothing is raised."""
     server.handler = handler
     view = await store.read(store.view(), [CLAIM], now() + (0.1 if handler is silent else SOON))
-    assert view.persistent_volume_claim(CLAIM.key) is Gap.UNAVAILABLE
-    told = view.problem(CLAIM)
+    assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    told = view.read_error(CLAIM)
     assert told.startswith(problem)
     assert told
     assert told.isprintable()
@@ -99,7 +99,7 @@ async def test_a_server_that_is_down_is_told(store: ClusterCache, server: ApiSer
     """With its address."""
     await server.stop()
     view = await store.read(store.view(), [CLAIM], now() + SOON)
-    assert view.problem(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
+    assert view.read_error(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
 
 
 # Stale.
@@ -113,7 +113,7 @@ def disk_claim() -> dict[str, Any]:
 def volume_of(view: CallView) -> str | None:
     """The volume of claim `disk`."""
     claim = view.persistent_volume_claim(CLAIM.key)
-    assert not isinstance(claim, Gap), claim
+    assert not isinstance(claim, NoObject), claim
     assert claim.spec
     return claim.spec.volume_name
 
@@ -127,7 +127,7 @@ async def test_what_a_cache_without_its_watch_says_is_believed_for(
     """After that everything it has is NOT_CACHED: a GET must confirm it."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - age)
     found = store.view().persistent_volume_claim(CLAIM.key)
-    assert (found is not Gap.NOT_CACHED) is believed
+    assert (found is not NoObject.NOT_CACHED) is believed
 
 
 async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server: ApiServer) -> None:
@@ -150,7 +150,7 @@ async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: Cluste
     assert re.sub(r"\d+ s", "60 s", staleness) == (
         "PersistentVolumeClaim disk was as told 60 s ago (503 ServiceUnavailable: for a test)"
     )
-    assert view.node("node-a") is Gap.UNAVAILABLE
+    assert view.node("node-a") is NoObject.UNAVAILABLE
 
 
 async def test_a_doubt_makes_a_requirement_a_preference(store: ClusterCache, server: ApiServer) -> None:

@@ -17,7 +17,7 @@ from support.models.model_api import refusal
 
 from webhook.component_base import api_client
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
-from webhook.core.view import Gap, Kind
+from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client import api as client
 from webhook.kube.client.api import Api
@@ -166,8 +166,10 @@ async def test_reads_that_all_fail_of_an_untrusted_certificate_are_all_told(clus
         for round_ in range(5):
             refs = [ref(Kind.NODE, f"n{round_}-{i}") for i in range(10)]
             view = await store.read(store.view(), refs, loop.time() + 10)
-            assert [view.reads[each].value for each in refs] == [Gap.UNAVAILABLE] * 10
-            assert all("certificate" in view.problem(each) for each in refs), [view.problem(each) for each in refs]
+            assert [view.reads[each].value for each in refs] == [NoObject.UNAVAILABLE] * 10
+            assert all("certificate" in view.read_error(each) for each in refs), [
+                view.read_error(each) for each in refs
+            ]
 
 
 async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path: Path) -> None:

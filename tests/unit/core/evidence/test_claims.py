@@ -16,12 +16,12 @@ from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
 from webhook.core.evidence.share_managers import bound_volumes, resolve
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
-CLAIM = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
-VOLUME = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
-MANAGER = Ref(Kind.SHARE_MANAGER, NamespacedName("", "h"))
-MANAGER_POD = Ref(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
+CLAIM = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+VOLUME = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
+MANAGER = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "h"))
+MANAGER_POD = ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
 
 PVC = persistent_volume_claim("disk", volume_name="pv")
 PV = persistent_volume("pv", claim="disk", handle="h")
@@ -35,7 +35,7 @@ def pod(*claims: str, **parts: Any) -> Pod:
     return convert(virt_launcher_pod(claims=claims, **parts), Pod)
 
 
-def finding(*objects: dict[str, Any], gaps: dict[Ref, Gap] | None = None) -> Finding:
+def finding(*objects: dict[str, Any], gaps: dict[Ref, NoObject] | None = None) -> Finding:
     """What the claim `disk` leads to in a cluster of these objects."""
     found = resolve(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
     assert isinstance(found, list)
@@ -265,7 +265,7 @@ def test_what_could_not_be_read_weakens_the_evidence(
     lost: list[Ref], reason: Reason, node: str | None, *, firm: bool, is_open: bool
 ) -> None:
     """An answer that did not come is never taken for an absence."""
-    found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, Gap.UNAVAILABLE))
+    found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, NoObject.UNAVAILABLE))
     assert (found.why.reason, found.node, found.firm, found.open) == (reason, node, firm, is_open)
     assert ("503 for a test" in found.why.sentence) == (reason is not Reason.SHARE_MANAGER_POD)
 
@@ -282,21 +282,21 @@ def test_what_could_not_be_read_weakens_the_evidence(
 )
 def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
     """What lacks is asked for as soon as its name is known, and together where it can be."""
-    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, Gap.NOT_CACHED))
+    view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, NoObject.NOT_CACHED))
     assert resolve(pod("disk"), "vms", view) == NeedObjects(refs)
 
 
 def test_all_claims_are_asked_for_at_once() -> None:
     """One round of reading serves every claim; a claim that is answered waits for the others."""
-    other = Ref(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
-    view = Patchy(cluster(*BOUND), {CLAIM: Gap.NOT_CACHED, other: Gap.NOT_CACHED})
+    other = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
+    view = Patchy(cluster(*BOUND), {CLAIM: NoObject.NOT_CACHED, other: NoObject.NOT_CACHED})
     assert resolve(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
 
 
 def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
     """Needs never names an object twice."""
     twin = {**PVC, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], Gap.NOT_CACHED))
+    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], NoObject.NOT_CACHED))
     assert resolve(pod("disk", "twin"), "vms", view) == NeedObjects((MANAGER, MANAGER_POD))
 
 

@@ -13,20 +13,20 @@ from webhook.core.evidence.consumers import resolve
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 Object = dict[str, Any]
 VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]
-PV = Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
-TICKETS = Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
-CACHE = Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
-NOT_CACHED = {PV: Gap.NOT_CACHED, TICKETS: Gap.NOT_CACHED}
+PV = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
+TICKETS = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
+CACHE = ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
+NOT_CACHED = {PV: NoObject.NOT_CACHED, TICKETS: NoObject.NOT_CACHED}
 PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
 
 
 def pods_on(node: str, namespace: str = "vms") -> Ref:
     """The virt-launcher pods of a namespace on a node."""
-    return Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+    return VirtLaunchersOnNode(namespace, node)
 
 
 def vm(name: str, **parts: Any) -> Object:
@@ -39,13 +39,13 @@ def tickets(*nodes: str) -> Object:
     return volume_attachment("h", [("csi-attacher", node) for node in nodes])
 
 
-def resolved(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[Finding] | NeedObjects:
+def resolved(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[Finding] | NeedObjects:
     """What uses the volume in a cluster that has it, as far as `gaps` let us see."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {})
     return resolve("h", view, Policy())
 
 
-def found(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[tuple[Reason, str | None]]:
+def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tuple[Reason, str | None]]:
     """The reason and node of each finding."""
     findings = resolved(*objects, gaps=gaps)
     assert isinstance(findings, list)
@@ -55,45 +55,49 @@ def found(*objects: Object, gaps: dict[Ref, Gap] | None = None) -> list[tuple[Re
 @pytest.mark.parametrize(
     ("objects", "gaps", "refs"),
     [
-        pytest.param([], {PV: Gap.NOT_CACHED}, [PV], id="which claim the volume has"),
-        pytest.param([], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="nobody uses the volume, as far as is known"),
-        pytest.param([vm("a")], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="a VM that is on no node"),
-        pytest.param([vm("a", node="n1", opt_in=None)], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="only another VM"),
-        pytest.param([vm("a", node="n1", phase="Failed")], {TICKETS: Gap.NOT_CACHED}, [TICKETS], id="a VM that ended"),
-        pytest.param([], {CACHE: Gap.UNAVAILABLE, TICKETS: Gap.NOT_CACHED}, [TICKETS], id="no cache of VMs"),
+        pytest.param([], {PV: NoObject.NOT_CACHED}, [PV], id="which claim the volume has"),
+        pytest.param([], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="nobody uses the volume, as far as is known"),
+        pytest.param([vm("a")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that is on no node"),
+        pytest.param(
+            [vm("a", node="n1", opt_in=None)], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="only another VM"
+        ),
+        pytest.param(
+            [vm("a", node="n1", phase="Failed")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that ended"
+        ),
+        pytest.param([], {CACHE: NoObject.UNAVAILABLE, TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="no cache of VMs"),
         pytest.param(
             [tickets("n2", "n1")],
-            {pods_on("n1"): Gap.NOT_CACHED, pods_on("n2"): Gap.NOT_CACHED},
+            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED},
             [pods_on("n1"), pods_on("n2")],
             id="who a ticket is for, of all tickets at once",
         ),
         pytest.param(
             [tickets("n2", "n1"), vm("a", node="n1", opt_in=None)],
-            {pods_on("n1"): Gap.NOT_CACHED, pods_on("n2"): Gap.NOT_CACHED},
+            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED},
             [pods_on("n2")],
             id="who a ticket is for, unless that is known",
         ),
         pytest.param(
             [tickets("n1"), persistent_volume("again", claim="again", handle="h")],
-            {pods_on("n1"): Gap.NOT_CACHED},
+            {pods_on("n1"): NoObject.NOT_CACHED},
             [pods_on("n1")],
             id="once for two claims of one namespace",
         ),
         pytest.param(
             [tickets("n1"), persistent_volume("again", claim="disk", handle="h", namespace="other")],
-            {pods_on("n1"): Gap.NOT_CACHED, pods_on("n1", "other"): Gap.NOT_CACHED},
+            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n1", "other"): NoObject.NOT_CACHED},
             [pods_on("n1"), pods_on("n1", "other")],
             id="in each namespace that has a claim",
         ),
         pytest.param(
             [tickets("n6", "n5", "n4", "n3", "n2", "n1")],
-            {pods_on(f"n{i}"): Gap.NOT_CACHED for i in range(1, 7)},
+            {pods_on(f"n{i}"): NoObject.NOT_CACHED for i in range(1, 7)},
             [pods_on(f"n{i}") for i in range(1, 5)],
             id="of four tickets at most",
         ),
     ],
 )
-def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: list[Ref]) -> None:
+def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, NoObject], refs: list[Ref]) -> None:
     """Only what can change the answer is asked for, and each reference once."""
     assert resolved(*objects, gaps=gaps) == NeedObjects(tuple(refs))
 
@@ -109,36 +113,43 @@ def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, Gap], refs: li
 )
 def test_no_ticket_is_read_where_a_node_is_known(objects: list[Object]) -> None:
     """The cache of VMs is enough: an admission in the steady state costs no read."""
-    assert found(*objects, tickets("n2"), gaps={TICKETS: Gap.NOT_CACHED, pods_on("n2"): Gap.NOT_CACHED})[0][1] == "n1"
+    assert (
+        found(*objects, tickets("n2"), gaps={TICKETS: NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED})[0][1]
+        == "n1"
+    )
 
 
 @pytest.mark.parametrize(
     ("objects", "gaps", "reasons"),
     [
-        pytest.param([vm("a", node="n1")], {PV: Gap.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"),
-        pytest.param([], {TICKETS: Gap.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the tickets"),
+        pytest.param([vm("a", node="n1")], {PV: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"),
+        pytest.param([], {TICKETS: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the tickets"),
         pytest.param(
             [vm("a")],
-            {TICKETS: Gap.UNAVAILABLE},
+            {TICKETS: NoObject.UNAVAILABLE},
             [Reason.CONSUMER_ON_NO_NODE, Reason.VOLUME_LOOKUP_FAILED],
             id="the tickets of a VM that is on no node",
         ),
         pytest.param(
             [tickets("n1")],
-            {pods_on("n1"): Gap.UNAVAILABLE},
+            {pods_on("n1"): NoObject.UNAVAILABLE},
             [Reason.VOLUME_LOOKUP_FAILED],
             id="the pods on a ticket's node",
         ),
     ],
 )
-def test_what_could_not_be_read_is_told(objects: list[Object], gaps: dict[Ref, Gap], reasons: list[Reason]) -> None:
+def test_what_could_not_be_read_is_told(
+    objects: list[Object], gaps: dict[Ref, NoObject], reasons: list[Reason]
+) -> None:
     """No node is made up where an answer is missing: the reason says what could not be read."""
     assert found(*objects, gaps=gaps) == [(reason, None) for reason in reasons]
 
 
 def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
     """Of two tickets' nodes the one that could be asked about has the VM."""
-    told = found(tickets("n1", "n2"), vm("a", node="n2"), gaps={CACHE: Gap.UNAVAILABLE, pods_on("n1"): Gap.UNAVAILABLE})
+    told = found(
+        tickets("n1", "n2"), vm("a", node="n2"), gaps={CACHE: NoObject.UNAVAILABLE, pods_on("n1"): NoObject.UNAVAILABLE}
+    )
     assert told == [(Reason.CONSUMER_ON_NODE, "n2"), (Reason.VOLUME_LOOKUP_FAILED, None)]
 
 
@@ -168,7 +179,7 @@ def test_the_pods_on_a_tickets_node_tell_whose_it_is(
     objects: list[Object], told: list[tuple[Reason, str | None]]
 ) -> None:
     """While no cache knows the VMs, the API server's answer for the ticket's node is taken as the cache's would be."""
-    assert found(tickets("n1"), *objects, gaps={CACHE: Gap.UNAVAILABLE}) == told
+    assert found(tickets("n1"), *objects, gaps={CACHE: NoObject.UNAVAILABLE}) == told
 
 
 def test_a_ticket_that_names_no_possible_node_is_passed_over() -> None:

@@ -7,7 +7,7 @@ from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, served, th
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import State, counts
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef
 
 Object = dict[str, Any]
 
@@ -120,29 +120,37 @@ def test_kubevirts_state_of_a_vm_is_compared_only_where_no_disk_is(
 
 UNKNOWNS = [
     pytest.param(
-        Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"), Gap.UNAVAILABLE, "ClaimLookupFailed", id="claim"
+        Kind.PERSISTENT_VOLUME_CLAIM,
+        NamespacedName("vms", "root"),
+        NoObject.UNAVAILABLE,
+        "ClaimLookupFailed",
+        id="claim",
     ),
     pytest.param(
-        Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root"), Gap.UNAVAILABLE, "ClaimLookupFailed", id="volume"
+        Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root"), NoObject.UNAVAILABLE, "ClaimLookupFailed", id="volume"
     ),
     pytest.param(
         Kind.SHARE_MANAGER_POD,
         NamespacedName("", "share-manager-root"),
-        Gap.UNAVAILABLE,
+        NoObject.UNAVAILABLE,
         "ShareManagerPodUnread",
         id="pod",
     ),
     pytest.param(
-        Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"), Gap.NOT_CACHED, "ClaimLookupFailed", id="not read"
+        Kind.PERSISTENT_VOLUME_CLAIM,
+        NamespacedName("vms", "root"),
+        NoObject.NOT_CACHED,
+        "ClaimLookupFailed",
+        id="not read",
     ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "key", "gap", "reason"), UNKNOWNS)
-def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap: Gap, reason: str) -> None:
+def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap: NoObject, reason: str) -> None:
     """It is neither together nor free; the reason says what could not be read."""
     objects = [*disk("root"), *served("root", "node-a")]
-    found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps={Ref(kind, key): gap})
+    found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps={ObjectRef(kind, key): gap})
     assert (found.state, found.why.reason.code) == (State.UNKNOWN, reason)
     assert found.volumes[0].claim == "root"
 
@@ -150,7 +158,7 @@ def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap:
 def test_a_volume_known_to_be_apart_outweighs_one_that_is_unknown() -> None:
     """Whatever the other one is, the VM is not with all of its share-managers."""
     objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
-    gaps = {Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root")): Gap.UNAVAILABLE}
+    gaps = {ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root")): NoObject.UNAVAILABLE}
     assert the_row(launcher("root", "data", nodeName="node-a"), objects=objects, gaps=gaps).state is State.APART
 
 

@@ -21,7 +21,6 @@ from support.objects.builders import (
 
 from webhook.core.admit import Answer, Entry, admit, unchanged
 from webhook.core.api.admission_review import decode
-from webhook.core.decision import tell
 from webhook.core.observe import events
 from webhook.core.observe.events import Event
 from webhook.core.opt_in import Mode, Policy
@@ -50,8 +49,8 @@ def answer(pod: Object, *objects: Object, entry: Entry = Entry.VIRT_LAUNCHER, **
 def told(pod: Object, *objects: Object, **parts: Any) -> list[Event]:
     """What is told of a pod."""
     found = answer(pod, *objects, **parts)
-    said = events.of(found, parts.get("entry", Entry.VIRT_LAUNCHER))
-    assert events.is_worth_telling(found) or not said
+    said = events.events_for(found, parts.get("entry", Entry.VIRT_LAUNCHER))
+    assert events.may_have_events(found) or not said
     return said
 
 
@@ -151,14 +150,14 @@ def test_an_owner_that_no_event_can_be_about_gets_none(owner: Object) -> None:
 def test_a_failure_of_ours_is_told_to_whoever_asked(opt_in: str | None, why: Why, count: int) -> None:
     """As a warning: it is the VM that goes without."""
     request = decode(json.dumps(review(virt_launcher_pod(claims=["disk"], opt_in=opt_in))).encode())
-    found = events.of(unchanged(request, why), Entry.VIRT_LAUNCHER)
+    found = events.events_for(unchanged(request, why), Entry.VIRT_LAUNCHER)
     assert [(each.reason, each.message, each.warning) for each in found] == [("NotCoScheduled", str(why), True)] * count
 
 
 def test_a_failure_before_there_was_a_pod_is_told_to_nobody() -> None:
     """There is no VirtualMachineInstance in it."""
     request = decode(json.dumps(review(None)).encode())
-    assert events.of(unchanged(request, Reason.INTERNAL_ERROR.why(problem="x")), Entry.VIRT_LAUNCHER) == []
+    assert events.events_for(unchanged(request, Reason.INTERNAL_ERROR.why(problem="x")), Entry.VIRT_LAUNCHER) == []
 
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\U0001f600"], ids=["one byte", "two", "four"])

@@ -6,7 +6,7 @@ from msgspec import convert
 from support.objects.builders import DECISION, on_node, virt_launcher_pod
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode, tell
+from webhook.core.decision import Leave, Pin, WeightedNode
 from webhook.core.evidence.finding import Finding
 from webhook.core.patch.decision_patch import for_decision
 from webhook.core.patch.json_patch import apply, tree_of

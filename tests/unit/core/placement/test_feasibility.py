@@ -10,16 +10,19 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate, why_not_evaluated
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.toleration import tolerates
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
 
-N1, LONGHORN_N1 = Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1"))
+N1, LONGHORN_N1 = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")),
+)
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 
 
@@ -38,15 +41,15 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
 
-def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> Verdict | NeedObjects:
+def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit | NeedObjects:
     """What comes out for n1 if pods are not counted."""
     return evaluate("n1", CycleState(IncomingPod.of(candidate, "vms", volumes), NOT_COUNTED), view)
 
 
-def verdict(candidate: Pod, *objects: dict[str, Any], volumes: tuple[ClaimVolume, ...] = ()) -> Verdict:
+def verdict(candidate: Pod, *objects: dict[str, Any], volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
     """The verdict on n1 in a cluster of these objects."""
     found = evaluated(candidate, cluster(*objects), volumes)
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NodeFit)
     return found
 
 
@@ -170,13 +173,15 @@ def test_a_reason_that_forbids_a_preference_comes_first() -> None:
 @pytest.mark.parametrize(
     ("gaps", "refs"),
     [
-        pytest.param({N1: Gap.NOT_CACHED}, (N1,), id="the node"),
-        pytest.param({LONGHORN_N1: Gap.NOT_CACHED}, (LONGHORN_N1,), id="Longhorn's node"),
-        pytest.param({N1: Gap.NOT_CACHED, LONGHORN_N1: Gap.NOT_CACHED}, (N1, LONGHORN_N1), id="both at once"),
-        pytest.param({N1: Gap.UNAVAILABLE, LONGHORN_N1: Gap.NOT_CACHED}, (LONGHORN_N1,), id="one is given up"),
+        pytest.param({N1: NoObject.NOT_CACHED}, (N1,), id="the node"),
+        pytest.param({LONGHORN_N1: NoObject.NOT_CACHED}, (LONGHORN_N1,), id="Longhorn's node"),
+        pytest.param({N1: NoObject.NOT_CACHED, LONGHORN_N1: NoObject.NOT_CACHED}, (N1, LONGHORN_N1), id="both at once"),
+        pytest.param(
+            {N1: NoObject.UNAVAILABLE, LONGHORN_N1: NoObject.NOT_CACHED}, (LONGHORN_N1,), id="one is given up"
+        ),
     ],
 )
-def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]) -> None:
+def test_an_unread_node_is_asked_for(gaps: dict[Ref, NoObject], refs: tuple[Ref, ...]) -> None:
     """Everything that is lacking is asked for together."""
     assert evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == NeedObjects(refs)
 
@@ -190,8 +195,8 @@ def test_an_unread_node_is_asked_for(gaps: dict[Ref, Gap], refs: tuple[Ref, ...]
 )
 def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, kind: str) -> None:
     """A lookup that failed says nothing of the node: it must not be required, and may be wished for."""
-    found = evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: Gap.UNAVAILABLE}))
-    assert isinstance(found, Verdict)
+    found = evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
+    assert isinstance(found, NodeFit)
     assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
     assert f"its {kind} could not be read (503 for a test)" in found.why.sentence
 

@@ -14,7 +14,7 @@ from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate, why_undecidable
 from webhook.core.placement.replica_share import why_not_shared
 from webhook.core.reasons import Reason
@@ -23,7 +23,7 @@ from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
 HOSTNAME = "kubernetes.io/hostname"
 DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
@@ -54,11 +54,11 @@ def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) 
     return CycleState(IncomingPod.of(pod, "vms", volumes), snapshot)
 
 
-def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> Verdict:
+def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:
     """What is said of n1."""
     view = ViewWithSnapshot(snapshot)
     found = evaluate("n1", cycle(snapshot, pod or asking(), volumes), view)
-    assert isinstance(found, Verdict)
+    assert isinstance(found, NodeFit)
     return found
 
 
@@ -218,9 +218,9 @@ def test_the_node_s_own_rules_come_first() -> None:
 
 def test_what_was_not_read_is_asked_for() -> None:
     """Before any pod is counted."""
-    ref = Ref(Kind.NODE, NamespacedName("", "n1"))
+    ref = ObjectRef(Kind.NODE, NamespacedName("", "n1"))
     snapshot = there()
-    found = evaluate("n1", cycle(snapshot, asking()), ViewWithSnapshot(snapshot, {ref: Gap.NOT_CACHED}))
+    found = evaluate("n1", cycle(snapshot, asking()), ViewWithSnapshot(snapshot, {ref: NoObject.NOT_CACHED}))
     assert found == NeedObjects((ref,))
 
 

@@ -16,11 +16,10 @@ from support.objects.builders import (
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode, tell
+from webhook.core.decision import Leave, Pin, WeightedNode
 from webhook.core.opt_in import Policy
-from webhook.core.placement.virt_launcher import decide
 from webhook.core.reasons import Reason
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 Object = dict[str, Any]
 SPREAD = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
@@ -217,20 +216,23 @@ def test_the_claim_that_came_furthest_gives_the_reason(objects: list[Object], re
     ("gaps", "refs"),
     [
         pytest.param(
-            [Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")), Ref(Kind.NODE, NamespacedName("", "n1"))],
-            (Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),),
+            [
+                ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),
+                ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+            ],
+            (ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-a")),),
             id="the claims first",
         ),
         pytest.param(
-            [Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.NODE, NamespacedName("", "n2"))],
-            (Ref(Kind.NODE, NamespacedName("", "n1")), Ref(Kind.NODE, NamespacedName("", "n2"))),
+            [ObjectRef(Kind.NODE, NamespacedName("", "n1")), ObjectRef(Kind.NODE, NamespacedName("", "n2"))],
+            (ObjectRef(Kind.NODE, NamespacedName("", "n1")), ObjectRef(Kind.NODE, NamespacedName("", "n2"))),
             id="then all nodes at once",
         ),
     ],
 )
 def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) -> None:
     """No decision is made before everything that it rests on was read."""
-    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, Gap.NOT_CACHED))
+    view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, NoObject.NOT_CACHED))
     pod = convert(virt_launcher_pod(claims=["a", "b"]), Pod)
     assert decide(pod, "vms", view, Policy()) == NeedObjects(refs)
 

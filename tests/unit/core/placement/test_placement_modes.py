@@ -9,7 +9,6 @@ from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
 from webhook.core.opt_in import Mode, Policy, foreign
-from webhook.core.placement.virt_launcher import decide
 from webhook.core.reasons import Reason
 from webhook.core.view import NeedObjects
 

@@ -18,7 +18,7 @@ from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Verdict
+from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
@@ -121,7 +121,7 @@ def _become(state: State, index: int, what: str) -> State:
 
 
 @cache
-def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...], seen: tuple[Event, ...]) -> Verdict:
+def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...], seen: tuple[Event, ...]) -> NodeFit:
     """What a replica says that has given these answers, and has seen these events."""
     scheduler_cache, counted, assumed = SchedulerCache(), {}, {}
     answers = {index: vm.knew for vm, index in own}
@@ -133,7 +133,7 @@ def judged(cluster: Cluster, own: tuple[tuple[VM, int], ...], vms: tuple[VM, ...
     has = {"pods": 100, "cpu": cluster.places * CPU}
     there = OneNodeSnapshot(scheduler_cache=scheduler_cache, replicas=cluster.replicas, has=has)
     verdict = evaluate("n1", CycleState(ASKING, there), ViewWithSnapshot(there))
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, NodeFit)
     return verdict
 
 

@@ -22,7 +22,7 @@ from webhook.core.scheduler.budget import STEPS_MAX
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import ClusterView, Gap, Kind, Ref
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
 from webhook.files.manifests import Manifests
 
 Object = dict[str, Any]
@@ -41,12 +41,12 @@ class Counting(Patchy):
         super().__init__(whole, {})
         self.asked: set[str] = set()
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """As ClusterView says."""
         self.asked.add(name)
         return super().node(name)
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """As ClusterView says."""
         self.asked.add(name)
         return super().longhorn_node(name)
@@ -132,17 +132,17 @@ def test_no_more_nodes_are_looked_at_than_the_list_needs() -> None:
 
 def test_nothing_is_read_for_a_list() -> None:
     """A node that no cache has, or that could not be read, is left out."""
-    lost = {Ref(Kind.NODE, NamespacedName("", name)): Gap.NOT_CACHED for name in NAMES[2::2]}
-    lost |= {Ref(Kind.NODE, NamespacedName("", name)): Gap.UNAVAILABLE for name in NAMES[3::4]}
+    lost = {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in NAMES[2::2]}
+    lost |= {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.UNAVAILABLE for name in NAMES[3::4]}
     found = picked(Patchy(WHOLE, lost))
     assert len(found) == LIST
-    assert not {Ref(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
+    assert not {ObjectRef(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
 
 
 def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
     """Nor is one on the list of which Longhorn's own object was not read."""
     ready = [longhorn_node(name) for name in NAMES]
-    lost = {Ref(Kind.LONGHORN_NODE, NamespacedName("", name)): Gap.NOT_CACHED for name in NAMES[2:900]}
+    lost = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in NAMES[2:900]}
     found = picked(Patchy(cluster(*map(node, NAMES), *ready), lost))
     assert set(found) <= {*NAMES[:2], *NAMES[900:]}
 

@@ -24,12 +24,12 @@ from support.objects.builders import (
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Steer, tell
+from webhook.core.decision import Leave, Steer
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.placement.share_manager import decide, volume_of
+from webhook.core.placement.share_manager import volume_of
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
-from webhook.core.view import ClusterView, Gap, Kind, NeedObjects, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 Object = dict[str, Any]
 LONGHORN = "longhorn-system"
@@ -45,7 +45,10 @@ def vm(name: str, on: str | None, **parts: Any) -> Object:
 
 
 def ask(
-    *objects: Object, pod: Object | None = None, gaps: Mapping[Ref, Gap] | None = None, staleness: str | None = None
+    *objects: Object,
+    pod: Object | None = None,
+    gaps: Mapping[Ref, NoObject] | None = None,
+    staleness: str | None = None,
 ) -> Steer | Leave | NeedObjects:
     """What is decided for the volume's share-manager pod in a cluster of these objects."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {}, staleness=staleness)
@@ -63,7 +66,7 @@ def steered(*objects: Object, **parts: Any) -> Steer:
 
 def refs(*names: str) -> set[Ref]:
     """What is asked of these nodes."""
-    return {Ref(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
+    return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
 
 
 def test_longhorn_may_live_elsewhere() -> None:
@@ -109,7 +112,7 @@ def test_a_wish_is_never_a_pin() -> None:
 
 def test_every_node_is_asked_for_at_once() -> None:
     """Nodes and Longhorn's nodes of every VM are one Needs."""
-    unread = dict.fromkeys(refs("n1", "n2"), Gap.NOT_CACHED)
+    unread = dict.fromkeys(refs("n1", "n2"), NoObject.NOT_CACHED)
     nodes = [node("n1"), node("n2"), longhorn_node("n1"), longhorn_node("n2")]
     needs = ask(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
     assert isinstance(needs, NeedObjects)
@@ -136,11 +139,11 @@ def test_every_node_is_asked_for_at_once() -> None:
 def test_how_often_something_must_be_read(objects: list[Object], caches_know: bool, rounds: int) -> None:  # noqa: FBT001 - a column
     """With caches that follow, two rounds of reads at most, and none in the steady state; nothing is asked twice."""
     live = [
-        Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h")),
-        Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName("vms", "n1")),
+        ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h")),
+        VirtLaunchersOnNode("vms", "n1"),
     ]
-    cached = [Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
-    gaps = dict.fromkeys(live if caches_know else [*live, *cached], Gap.NOT_CACHED)
+    cached = [ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
+    gaps = dict.fromkeys(live if caches_know else [*live, *cached], NoObject.NOT_CACHED)
     asked = 0
     while isinstance(found := ask(*objects, node("n1"), longhorn_node("n1"), gaps=gaps), NeedObjects):
         asked += 1
@@ -151,11 +154,11 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
 
 def test_a_node_that_could_not_be_read_is_preferred_and_no_more() -> None:
     """A wish for a node that is gone changes nothing; a list around one that is unfit would be wrong."""
-    gaps = {Ref(Kind.NODE, NamespacedName("", "m1")): Gap.UNAVAILABLE}
+    gaps = {ObjectRef(Kind.NODE, NamespacedName("", "m1")): NoObject.UNAVAILABLE}
     found = steered(vm("a", "m1"), *MANY, gaps=gaps)
     assert found.nodes == ("m1",)
     assert found.shortlist == ()
-    assert found.verdicts[0].why.reason is Reason.NODE_LOOKUP_FAILED
+    assert found.node_fits[0].why.reason is Reason.NODE_LOOKUP_FAILED
 
 
 def test_a_node_of_which_the_pods_are_not_known_is_preferred_and_no_more() -> None:
@@ -172,7 +175,7 @@ def test_a_node_of_which_the_pods_are_not_known_is_preferred_and_no_more() -> No
     found = decide(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer)
     assert (found.nodes, found.shortlist, found.toward) == (("m1",), (), ())
-    assert found.verdicts[0].why.reason is Reason.PODS_UNKNOWN
+    assert found.node_fits[0].why.reason is Reason.PODS_UNKNOWN
 
 
 def test_a_node_without_room_is_not_preferred() -> None:
@@ -186,7 +189,7 @@ def test_a_node_without_room_is_not_preferred() -> None:
 
 def test_a_longhorn_node_that_could_not_be_read_is_no_reason_against_its_node() -> None:
     """Where Longhorn's own object is out of reach, its node is preferred all the same."""
-    gaps = {Ref(Kind.LONGHORN_NODE, NamespacedName("", "n1")): Gap.UNAVAILABLE}
+    gaps = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")): NoObject.UNAVAILABLE}
     assert steered(vm("a", "n1"), node("n1"), longhorn_node("n1"), gaps=gaps).nodes == ("n1",)
 
 

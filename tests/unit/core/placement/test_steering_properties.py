@@ -28,22 +28,20 @@ from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
 from support.strategies.strategies import NAMESPACE, Scenario
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Gap, Kind, NeedObjects, Ref
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 LEAST_OF_A_LIST = 16
 ROUNDS = 4  # the volume, its tickets, the pods there, the nodes: where no cache knows anything
 _SOME = (*NODES, "ghost", *MANY[:2])
 _REFERENCES = [
-    Ref(Kind.PERSISTENT_VOLUME, NamespacedName("", VOLUME)),
-    Ref(Kind.VOLUME_ATTACHMENT, NamespacedName("", VOLUME)),
-    *(
-        Ref(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(space, node))
-        for space in (NAMESPACE, "other")
-        for node in _SOME
-    ),
-    *(Ref(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in _SOME),
+    ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", VOLUME)),
+    ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", VOLUME)),
+    *(VirtLaunchersOnNode(space, node) for space in (NAMESPACE, "other") for node in _SOME),
+    *(ObjectRef(kind, NamespacedName("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in _SOME),
 ]
-_CACHES = {Ref(Kind.VIRT_LAUNCHER_POD, NamespacedName(NAMESPACE, f"c{i}")): Gap.UNAVAILABLE for i in range(2)}
+_CACHES = {
+    ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName(NAMESPACE, f"c{i}")): NoObject.UNAVAILABLE for i in range(2)
+}
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
 
@@ -155,7 +153,7 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
     """Reading what Needs asks for and asking again comes to an end soon, and asks for nothing twice."""
     caches = {} if caches_know else _CACHES
     whole = cluster(*scenario.objects)
-    gaps = {**dict.fromkeys(unread, Gap.NOT_CACHED), **caches}
+    gaps = {**dict.fromkeys(unread, NoObject.NOT_CACHED), **caches}
     rounds = 0
     while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), NeedObjects):
         rounds += 1
@@ -177,7 +175,7 @@ def test_what_could_not_be_read_never_narrows_to_what_is_not_known(
 ) -> None:
     """With answers missing a node is preferred on evidence all the same, and a list has only nodes that were read."""
     caches = {} if caches_know else _CACHES
-    view = Patchy(cluster(*scenario.objects), {**dict.fromkeys(lost, Gap.UNAVAILABLE), **caches})
+    view = Patchy(cluster(*scenario.objects), {**dict.fromkeys(lost, NoObject.UNAVAILABLE), **caches})
     found = outcome(scenario.pod, scenario, view)
     assert wished(found) <= Model(scenario).homes
     assert all(map(oracle.is_subdomain, wished(found)))
@@ -185,7 +183,7 @@ def test_what_could_not_be_read_never_narrows_to_what_is_not_known(
         for node in places(scenario):
             name = oracle.name_of(node)
             if oracle.affinity_admits(found.pod, node):
-                assert Ref(Kind.NODE, NamespacedName("", name)) not in lost
+                assert ObjectRef(Kind.NODE, NamespacedName("", name)) not in lost
 
 
 def _listed(scenario: Scenario) -> bool:

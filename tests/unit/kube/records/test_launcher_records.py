@@ -50,6 +50,6 @@ def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -
     meta = pod["metadata"]
     record = virt_launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
     built = virt_launchers.build(f"{meta['namespace']}/{meta['name']}", record)
-    expected = vm_status.row([convert(pod, Pod)], cluster(), Policy())
+    expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy())
     assert expected is not None
-    assert vm_status.row([built], cluster(), Policy()) == expected
+    assert vm_status.vm_status_of([built], cluster(), Policy()) == expected

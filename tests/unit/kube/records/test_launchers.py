@@ -90,8 +90,8 @@ def test_a_pod_that_is_its_vms_next_is_told_from_the_one_that_ends() -> None:
         builders.vm_pod("3", vm="db01", created="2026-01-02T00:00:00Z"),
     ]
     known = [pod for pod in map(kept, pods) if pod]
-    assert [kubevirt.standing(pod) for pod in known] == [kubevirt.standing(p) for p in map(read, pods) if p]
-    assert max(known, key=kubevirt.standing).metadata.name == "virt-launcher-2"
+    assert [kubevirt.running_order(pod) for pod in known] == [kubevirt.running_order(p) for p in map(read, pods) if p]
+    assert max(known, key=kubevirt.running_order).metadata.name == "virt-launcher-2"
 
 
 AFFINITIES: Final = {
