@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from webhook.core import admit as core
-from webhook.core.admit import Answer, Entry, Question
+from webhook.core.admit import Answer, Entry, PodCreation
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import BadReview
 from webhook.core.api.pod import Pod
@@ -66,28 +66,28 @@ def admitter(
     unchanged, the reason says so, and the log has the error.
     """
 
-    async def decided(question: Question, spent: _Spent, deadline: float) -> Answer:
+    async def decided(creation: PodCreation, spent: _Spent, deadline: float) -> Answer:
         """The answer, once everything that it takes was read."""
-        counts = entry is Entry.VIRT_LAUNCHER and not question.request.dry_run
+        counts = entry is Entry.VIRT_LAUNCHER and not creation.request.dry_run
         if counts:  # the API server may ask again about the same pod: the first answer is void
-            cluster.forget(question.pod, question.namespace)
+            cluster.forget(creation.pod, creation.namespace)
         view = cluster.view()
-        answer = core.answer(question, view, policy)
+        answer = core.answer(creation, view, policy)
         while not isinstance(answer, Answer):
             spent.reads += len(answer.refs)
             asked = perf_counter_ns()
             view = await cluster.read(view, answer.refs, deadline)
             spent.read_ns += perf_counter_ns() - asked
-            answer = core.answer(question, view, policy)
+            answer = core.answer(creation, view, policy)
         if counts and isinstance(answer.decision, Pin):  # at once, before anybody else is answered
-            cluster.assume(question.before, question.namespace, answer.decision)
+            cluster.assume(creation.before, creation.namespace, answer.decision)
         return answer
 
     async def admit(body: bytes, deadline: float) -> bytes:
         started, spent = perf_counter_ns(), _Spent()
         try:
-            question = core.read(body, entry)
-            answer = question if isinstance(question, Answer) else await decided(question, spent, deadline)
+            creation = core.read(body, entry)
+            answer = creation if isinstance(creation, Answer) else await decided(creation, spent, deadline)
         except BadReview:
             raise
         except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts

@@ -1,4 +1,4 @@
-"""Decision: what is done with one pod, for which nodes, and by which evidence."""
+"""Decision: what the webhook does with one pod, for which nodes, and by which evidence."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
-_NODES_TOLD: Final = 3  # in the annotation; explain and the log have them all
+_NODES_SHOWN: Final = 3  # in the annotation; explain and the log show all nodes
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
 
 class NodeFit(Struct, frozen=True):
-    """What was found of one node for one pod. `preferable` is False where even a preference would be wrong."""
+    """Rule 7 for one pod and one node: can the pod run there?
+
+    Attributes:
+        node: the node's name.
+        why: NODE_FEASIBLE, or the first reason against the node.
+        preferable: False if even a preference for the node would be wrong.
+    """
 
     node: str
     why: Why
@@ -27,45 +33,55 @@ class NodeFit(Struct, frozen=True):
 
     @property
     def feasible(self) -> bool:
-        """Whether a hard pin to this node can't strand the pod, as far as this module sees."""
+        """Whether the pod can start if this is the only node that it may run on."""
         return self.why.reason is Reason.NODE_FEASIBLE
 
     @property
     def fits(self) -> bool:
-        """Whether kube-scheduler would take this node now, whatever may come before the pod is looked at."""
+        """Whether kube-scheduler would take this node now; other pods can still take its resources first."""
         return self.why.reason in _FITS
 
 
 class WeightedNode(Struct, frozen=True):
-    """A node to prefer, and how much (1..100)."""
+    """A preferred node and the weight of the preference (1..100)."""
 
     node: str
     weight: int
 
 
 class Leave(Struct, frozen=True, kw_only=True):
-    """The pod's affinity stays as it is. `opted_in` says that the VM asked for us, and is owed an annotation."""
+    """The pod's affinity stays as it is.
+
+    `opted_in` says that the VM asked for co-scheduling. Then the pod gets an annotation that shows the reason.
+    """
 
     why: Why
     opted_in: bool = False
     findings: Sequence[Finding] = ()
-    verdicts: Sequence[NodeFit] = ()
+    node_fits: Sequence[NodeFit] = ()
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """The pod is drawn to nodes: `required` (any of them, empty for a mere preference) and `preferred`, best first.
+    """The pod must run on certain nodes, or kube-scheduler is asked to prefer them.
 
-    `shortlist` is for a preference in a large cluster: the nodes that the scheduler is to choose from, so that it looks
-    at the preferred ones at all. Empty: any. `usage` is what the pod takes of a node.
+    Attributes:
+        why: for required nodes the evidence of the best one; for preferred nodes why they are not required.
+        required: the nodes, best first, of which the pod may take any. Empty for a mere preference.
+        preferred: the same nodes or more with their weights, best first.
+        shortlist: in a large cluster the nodes among which kube-scheduler chooses, so that it scores the preferred one.
+            Empty: any node.
+        requests: what the pod takes of a node.
+        findings: what each claim led to, or each VM.
+        node_fits: rule 7 for each node that the evidence names.
     """
 
     why: Why
     required: tuple[str, ...] = ()
     preferred: tuple[WeightedNode, ...]
     shortlist: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    requests: Usage = Usage()
     findings: Sequence[Finding] = ()
-    verdicts: Sequence[NodeFit] = ()
+    node_fits: Sequence[NodeFit] = ()
 
     @property
     def strength(self) -> Mode:
@@ -74,32 +90,34 @@ class Pin(Struct, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The nodes that count, best first."""
-        return self.required or tuple(wish.node for wish in self.preferred)
+        """The required nodes, or the preferred ones if none is required; best first."""
+        return self.required or tuple(weighted.node for weighted in self.preferred)
 
 
 class Steer(Pin, frozen=True, kw_only=True):
-    """A share-manager pod is drawn to its VMs: a preference, and never more.
+    """A share-manager pod is steered to its VMs: always a preference.
 
-    `toward`: the VMs, by namespace and uid of the VirtualMachineInstance, whose pods it is drawn to as pods, too.
+    `near_vmis` are VMs whose pods get a preferred pod affinity of the share-manager pod, beside the node affinity.
     """
 
-    toward: tuple[NamespacedName, ...] = ()
+    near_vmis: tuple[VirtualMachineInstanceRef, ...] = ()
 
 
 Decision = Pin | Leave
 
 
 def rank(nodes: Iterable[str]) -> dict[str, int]:
-    """Node -> how often it is among `nodes`, the most first, equals by name."""
-    counted: dict[str, int] = {}
+    """Return node -> how often it occurs among `nodes`; the most frequent first, equal ones by name."""
+    occurrences: dict[str, int] = {}
     for node in nodes:
-        counted[node] = counted.get(node, 0) + 1
-    return dict(sorted(counted.items(), key=lambda item: (-item[1], item[0]))) if len(counted) > 1 else counted
+        occurrences[node] = occurrences.get(node, 0) + 1
+    if len(occurrences) <= 1:
+        return occurrences
+    return dict(sorted(occurrences.items(), key=lambda item: (-item[1], item[0])))
 
 
 def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
-    """100 for the node that counts most, the others in proportion (halves up), never under 1."""
+    """Return weight 100 for the most frequent node, the others in proportion (halves rounded up), at least 1."""
     most = max(ranked.values())
     return tuple(
         WeightedNode(node, max(1, (2 * TOP_WEIGHT * count + most) // (2 * most))) for node, count in ranked.items()
@@ -107,22 +125,22 @@ def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
 
 
 def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
-    """The strongest finding that names this node; any disk's before that of KubeVirt's state."""
+    """Return the strongest finding that names this node. A disk's claim comes before the claim of the VM's state."""
     return max(
         (finding for finding in findings if finding.node == node),
-        key=lambda finding: (not finding.state, CHAIN_ORDER[finding.why.reason]),
+        key=lambda finding: (not finding.vm_state_claim, CHAIN_ORDER[finding.why.reason]),
     )
 
 
-def tell(decision: Decision) -> str:
-    """The decision and its evidence in a short sentence: what `kubectl describe pod` shows."""
+def decision_sentence(decision: Decision) -> str:
+    """Return the decision and its evidence as one sentence, which `kubectl describe pod` shows."""
     if isinstance(decision, Leave):
         return f"unchanged: {decision.why}"
-    shown = decision.nodes[:_NODES_TOLD]
+    shown = decision.nodes[:_NODES_SHOWN]
     names = ", ".join(shown) + (f" and {more} more" if (more := len(decision.nodes) - len(shown)) else "")
     evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in shown)
     if decision.strength is Mode.REQUIRED:
         return f"required on {names}: {evidence}"
     among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
-    told = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}"
-    return told if isinstance(decision, Steer) else f"{told}; not required, because {decision.why}"
+    sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}"
+    return sentence if isinstance(decision, Steer) else f"{sentence}; not required, because {decision.why}"

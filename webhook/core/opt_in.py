@@ -1,4 +1,4 @@
-"""Rules 1 to 4: is the request the creation of a pod that we place, and which mode does the VM ask for?"""
+"""Rules 1 to 4 (webhook.core.admit): does the request create a pod that the webhook places, and in which mode?"""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 
 _ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"
 _ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"
-_VALUE_SHOWN_CHARS: Final = 48  # of an annotation that we do not understand: a warning should stay under 256
+_VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
 
 
 class Mode(StrEnum):
-    """How hard a VM is bound to its share-manager's node. OFF is a cluster's default only, never a VM's choice."""
+    """How strictly a VM must run on its share-manager's node. OFF can only be the cluster's mode, never a VM's."""
 
     REQUIRED = "required"
     PREFERRED = "preferred"
@@ -26,14 +26,14 @@ class Mode(StrEnum):
 
 
 class Policy(Struct, frozen=True):
-    """What the operator decided: the mode that the annotation value `true` stands for, and where Longhorn lives."""
+    """The operator's choices: the mode that the annotation value `true` stands for, and Longhorn's namespace."""
 
     mode: Mode = Mode.REQUIRED
     longhorn_namespace: str = "longhorn-system"
 
 
-def foreign(request: RequestHead) -> Why | None:
-    """Rule 1: why the request is not the creation of a pod, None where it is."""
+def not_a_pod_creation(request: RequestHead) -> Why | None:
+    """Rule 1: return why the request does not create a pod, None if it does."""
     if request.kind != POD_KIND:
         return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
     if request.operation != "CREATE":
@@ -43,8 +43,8 @@ def foreign(request: RequestHead) -> Why | None:
     return None
 
 
-def _our_mode(pod: Pod, policy: Policy) -> Mode | Why:
-    """Rules 2 to 4: the mode this pod asks for, or why it is not ours to place."""
+def co_schedule_mode(pod: Pod, policy: Policy) -> Mode | Why:
+    """Rules 2 to 4: return the mode for this pod (REQUIRED or PREFERRED), or why the webhook does not place it."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
@@ -60,7 +60,7 @@ def _our_mode(pod: Pod, policy: Policy) -> Mode | Why:
 
 
 def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:
-    """Rule 4: the mode that the annotation of a virt-launcher pod asks for, or why it asks for none."""
+    """Rule 4: return the mode that a virt-launcher pod's annotation asks for, or why it asks for none."""
     match pod.metadata.annotation(ANNOTATION_CO_SCHEDULE):
         case None:
             return Reason.NOT_OPTED_IN.why()
@@ -74,3 +74,8 @@ def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:
             return Mode.PREFERRED
         case other:
             return Reason.BAD_CO_SCHEDULE.why(value=ascii(other)[:_VALUE_SHOWN_CHARS])
+
+
+def opts_in(annotation: str | None) -> bool:
+    """Whether this value of the annotation asks for co-scheduling; the cluster's mode can still be off."""
+    return annotation in ("true", "required", "preferred")

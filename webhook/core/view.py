@@ -1,7 +1,7 @@
-"""ClusterView: the questions core asks of a cluster, and the three ways an answer can be missing.
+"""ClusterView: what core asks of a cluster, and the three reasons why a view has no object.
 
-A view answers from memory and never waits. What it does not hold it calls NOT_CACHED; core then returns `NeedObjects`
-with every such reference at once, and the caller reads them and asks again.
+A view answers from memory and never waits. If it does not hold an object, its answer is NOT_CACHED. Core then returns
+`NeedObjects` with all such references at once; the caller reads these objects and asks core again.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from webhook.core.scheduler.state.snapshot import AnySnapshot
 
 
 class Kind(StrEnum):
-    """The kinds core reads. LONGHORN_NODE is longhorn.io's Node, NODE the core one.
-
-    A Ref to VIRT_LAUNCHERS_ON_NODE names a namespace and a node: those pods of the one that are on the other.
-    """
+    """The kinds that core reads. NODE is the Kubernetes Node, LONGHORN_NODE is longhorn.io's Node."""
 
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
     PERSISTENT_VOLUME = "PersistentVolume"
@@ -38,32 +35,58 @@ class Kind(StrEnum):
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
 
 
-class Ref(NamedTuple):
-    """One object that core asked for. For Longhorn's kinds the view knows the namespace: it stays empty."""
+class ObjectRef(NamedTuple):
+    """A reference to one object. The namespace of Longhorn's objects stays empty, because the view knows it."""
 
     kind: Kind
     key: NamespacedName
 
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.key.name
+
+
+class VirtLaunchersOnNode(NamedTuple):
+    """A reference to the virt-launcher pods of one namespace that are on one node."""
+
+    namespace: str
+    node: str
+
+    @property
+    def kind(self) -> Kind:
+        """Always VIRT_LAUNCHERS_ON_NODE."""
+        return Kind.VIRT_LAUNCHERS_ON_NODE
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node
+
+
+Ref = ObjectRef | VirtLaunchersOnNode
+"""What core asks a caller to read: one object, or the pods of a namespace on a node."""
+
 
 class NoObject(Enum):
-    """Why a view gives no object."""
+    """Why a view has no object to return."""
 
-    ABSENT = "the cluster has no such object"
-    NOT_CACHED = "not read yet: a caller that can should read it and ask again"
-    UNAVAILABLE = "it was asked for, and no answer came in time"
+    NOT_FOUND = "the cluster has no such object"
+    NOT_CACHED = "the object was not read yet: the caller can read it and ask core again"
+    UNAVAILABLE = "the API server gave no usable answer in time"
 
 
 class ClusterView(Protocol):
-    """What core may ask. Every method returns at once; none raises."""
+    """What core can ask of a cluster. Every method returns at once; none raises."""
 
     def read_error(self, ref: Ref) -> str:
-        """Why the answer to `ref` was UNAVAILABLE, in a few words."""
+        """Why the answer to `ref` is UNAVAILABLE, in a few words."""
         ...
 
     def staleness(self) -> str | None:
-        """What this view answered, though it may have changed since and nobody could be asked; None for nothing.
+        """Which answers of this view may be out of date because the API server could not confirm them; None for none.
 
-        Such an answer is good for a preference, and not for a hard pin.
+        Such an answer is good enough for a preference. It is not good enough to require a node.
         """
         ...
 
@@ -72,7 +95,7 @@ class ClusterView(Protocol):
         ...
 
     def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
-        """The volume of that name."""
+        """The PersistentVolume of that name."""
         ...
 
     def share_manager(self, volume: str) -> ShareManager | NoObject:
@@ -88,7 +111,7 @@ class ClusterView(Protocol):
         ...
 
     def has_longhorn_nodes(self) -> bool:
-        """Whether the cluster shows any nodes.longhorn.io at all; where not, they are not asked for."""
+        """Whether the cluster has any nodes.longhorn.io. If it has none, core does not ask for them."""
         ...
 
     def longhorn_node(self, name: str) -> LonghornNode | NoObject:
@@ -96,11 +119,11 @@ class ClusterView(Protocol):
         ...
 
     def node_names(self) -> Sequence[str]:
-        """The Kubernetes nodes, in no order that means anything; none where they can't be known without asking."""
+        """The names of the Kubernetes nodes, in any order; empty if only a request could tell them."""
         ...
 
     def usable_nodes(self) -> int:
-        """How many of `node_names` are Ready and not cordoned."""
+        """The number of `node_names` that are Ready and not cordoned."""
         ...
 
     def snapshot(self) -> AnySnapshot:
@@ -110,29 +133,29 @@ class ClusterView(Protocol):
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
         """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
 
-        NOT_CACHED is settled by reading the PersistentVolume that is called as the handle, as provisioned ones are.
+        After NOT_CACHED the caller reads the PersistentVolume that has the handle as its name, as provisioned ones do.
         """
         ...
 
     def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
-        """Every virt-launcher pod that uses this claim; UNAVAILABLE where no cache knows them all."""
+        """Every virt-launcher pod that uses this claim; UNAVAILABLE if no cache has all of them."""
         ...
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
-        """The virt-launcher pods of a namespace that are on a node, as the API server has them; never from a cache."""
+        """The virt-launcher pods of a namespace that are on a node, from the API server and never from a cache."""
         ...
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
-        """Longhorn's VolumeAttachment of a volume, as the API server has it; never from a cache."""
+        """Longhorn's VolumeAttachment of a volume, from the API server and never from a cache."""
         ...
 
 
 class NeedObjects(Struct, frozen=True):
-    """Core can't decide before these were read. Never empty; an answer of UNAVAILABLE counts as read."""
+    """The objects that must be read before core can decide; at least one. UNAVAILABLE counts as read."""
 
     refs: tuple[Ref, ...]
 
 
-def unread(*asked: tuple[Ref, object]) -> NeedObjects:
-    """Those references among `asked` whose answer was NOT_CACHED; at least one must be."""
-    return NeedObjects(tuple(ref for ref, answer in asked if answer is NoObject.NOT_CACHED))
+def need_objects(*answers: tuple[Ref, object]) -> NeedObjects:
+    """Return the references whose answer is NOT_CACHED; at least one must be."""
+    return NeedObjects(tuple(ref for ref, answer in answers if answer is NoObject.NOT_CACHED))

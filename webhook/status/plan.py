@@ -138,7 +138,7 @@ def step(
 
 
 def _cycle(pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
-    """The pod by itself: other pods are not counted here."""
+    """Return the state of the pod by itself: other pods are not counted here."""
     return CycleState(IncomingPod.of(pod, "", volumes), NOT_COUNTED)
 
 

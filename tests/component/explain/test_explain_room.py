@@ -168,7 +168,7 @@ def test_a_pod_that_our_pin_leaves_pending_is_told_with_what_frees_it(
     stuck["runStrategy"] = "Always"
     (told,) = explain(words).found["hints"]
     assert told == (
-        "pod virt-launcher-db01 may run on nodes that its affinity names, and kube-scheduler finds room on none: 0/3 "
+        "pod virt-launcher-db01 may run only on the nodes that its affinity names, and fits none: 0/3 "
         "nodes are available: 1 Insufficient cpu.; a new pod is decided on by what is there then: "
         "virtctl restart db01 -n vms"
     )
@@ -190,7 +190,7 @@ def test_what_frees_it_is_told_without_the_virtual_machine(explain: Explain, api
     api.refuse(MACHINE, 403, "not for you")
     (told,) = explain("pod/virt-launcher-db01").found["hints"]
     assert told.endswith(
-        "virtctl restart db01 -n vms; where the VM's runStrategy is Once: "
+        "virtctl restart db01 -n vms; if the VM's runStrategy is Once: "
         "kubectl delete virtualmachineinstance db01 -n vms"
     )
     api.refuse(MACHINE, 404, "not found")

@@ -41,8 +41,8 @@ def test_each_vm_has_a_line(status: Status) -> None:
         "required",
         "mail (running)",
         (
-            "VmStuck: pod virt-launcher-mail-aaaaa may run on nodes that its affinity names, and kube-scheduler finds "
-            "room on none: 0/3 nodes are available: 3 Insufficient memory."
+            "VmStuck: pod virt-launcher-mail-aaaaa may run only on the nodes that its affinity names, "
+            "and fits none: 0/3 nodes are available: 3 Insufficient memory."
         ),
     ]
     assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"

@@ -138,7 +138,7 @@ def test_a_node_that_is_full_is_no_place_to_go(status: Status, api: StaticApi) -
     ran = status("--plan")
     assert len(migrations(ran)) == 1
     assert told(ran, "web")[0].startswith(
-        "not without downtime: node node-b has no room: cpu 3000m is asked for, 63000m of 64000m"
+        "not without downtime: node node-b has too little of cpu: 3000m is requested, 63000m of 64000m"
     )
     put(api, full("others", cpu="62"))
     assert migrations(status("--plan")) == []
@@ -211,7 +211,7 @@ def test_a_vm_that_nothing_owns_is_its_makers(status: Status, api: StaticApi) ->
     """Virtctl restarts VirtualMachines."""
     put(api, instance("web", owner=None))
     assert told(status("web --plan"), "web")[0] == (
-        "with its next start: no VirtualMachine owns web, so it is for whoever made it to stop and start it"
+        "with its next start: no VirtualMachine owns web, so its creator must stop and start it"
     )
 
 
@@ -241,7 +241,7 @@ def test_what_is_offered_is_what_kubevirt_takes(spec: Any, start: str, status: S
 def test_where_the_virtual_machine_may_not_be_read_both_ways_are_told(status: Status, api: StaticApi) -> None:
     """Each with what it is for."""
     api.refuse(f"{KUBEVIRT}/virtualmachines", 403, "not for you")
-    both = f"virtctl restart web -n vms; where the VM's runStrategy is Once: {DELETE.format('web')}"
+    both = f"virtctl restart web -n vms; if the VM's runStrategy is Once: {DELETE.format('web')}"
     assert told(status("web --plan"), "web")[0] == f"with its next start: {both}"
 
 

@@ -19,7 +19,7 @@ from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.opt_in import Policy
-from webhook.core.view import Kind, ObjectRef, Ref
+from webhook.core.view import Kind, ObjectRef
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
 from webhook.kube.client.api import Api
@@ -148,7 +148,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def ref(kind: Kind, name: str, namespace: str = "") -> Ref:
+def ref(kind: Kind, name: str, namespace: str = "") -> ObjectRef:
     """A reference."""
     return ObjectRef(kind, NamespacedName(namespace, name))
 

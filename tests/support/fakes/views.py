@@ -13,7 +13,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.files.documents import Document
 from webhook.files.manifests import Manifests
 
@@ -94,7 +94,7 @@ class Patchy:
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """As ClusterView says."""
-        found = self._gap(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+        found = self._gaps.get(VirtLaunchersOnNode(namespace, node))
         return found or self._whole.virt_launchers_on(namespace, node)
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:

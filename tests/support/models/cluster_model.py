@@ -1,7 +1,7 @@
 """An independent model of what the cluster shows: which nodes have firm evidence, and where a pod can really start.
 
-Over plain dicts, from Longhorn's and Kubernetes' behaviour and not from `webhook`: the properties hold the webhook's
-answers against it.
+It works on plain dicts and follows Longhorn's and Kubernetes' behavior, not `webhook`. The property tests compare the
+webhook's answers with it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ class ClusterModel:
         }
 
     def get(self, kind: str, name: str, namespace: str = "", api_version: str = "v1") -> Json | None:
-        """The object, None where there is none."""
+        """Return the object, None if the cluster has none."""
         return self._objects.get((api_version, kind, namespace, name))
 
     def longhorn(self, kind: str, name: str) -> Json | None:
-        """An object of Longhorn's."""
+        """Return an object of Longhorn, None if the cluster has none."""
         return self.get(kind, name, LONGHORN_NAMESPACE, "longhorn.io/v1beta2")
 
     @property
     def nodes(self) -> list[Json]:
-        """Every Kubernetes node."""
+        """Return every Kubernetes node."""
         return [o for (version, kind, _, _), o in self._objects.items() if (version, kind) == ("v1", "Node")]
 
     def bound_volumes(self, pod: Json, namespace: str) -> Iterator[tuple[Json, Json]]:
-        """(claim, PersistentVolume) for each claim of the pod that is bound."""
+        """Return (claim, PersistentVolume) for each bound claim of the pod."""
         for volume in pod["spec"].get("volumes") or []:
             source = volume.get("persistentVolumeClaim")
             claim = source and self.get("PersistentVolumeClaim", source["claimName"], namespace)
@@ -50,7 +50,10 @@ class ClusterModel:
                 yield claim, pv
 
     def firm_nodes(self, pod: Json, namespace: str) -> set[str]:
-        """The nodes that some disk's share-manager is known to be on; KubeVirt's state of the VM is no disk."""
+        """Return the nodes on which a disk's share-manager is known to be.
+
+        The claim of the VM's state is not a disk.
+        """
         state = {
             volume["persistentVolumeClaim"]["claimName"]
             for volume in pod["spec"].get("volumes") or []
@@ -80,7 +83,7 @@ class ClusterModel:
         return bound == _claim_names(pod)
 
     def can_start(self, pod: Json, namespace: str, name: str) -> bool:
-        """Whether the pod is certain to be let onto this node, and Longhorn would attach its volumes there."""
+        """Whether the pod is certain to be bound to this node, and Longhorn would attach its volumes there."""
         node = self.get("Node", name)
         if not self._all_bound(pod, namespace) or _depends_on_others(pod):
             return False
@@ -113,7 +116,7 @@ def _claim_names(pod: Json) -> set[str]:
 
 
 def _depends_on_others(pod: Json) -> bool:
-    """Whether other pods, free devices or a claim that is made later may refuse a node: then no node is certain."""
+    """Whether other pods, free devices or a claim that is bound later can reject a node: then no node is certain."""
     spec = pod["spec"]
     affinity = spec.get("affinity") or {}
     return (
@@ -125,7 +128,7 @@ def _depends_on_others(pod: Json) -> bool:
 
 
 def _on_one_unknown_node(claim: Json, pv: Json) -> bool:
-    """Longhorn attaches a strict-local volume where its replica is; no share-manager serves one."""
+    """Longhorn attaches a strict-local volume on the node of its replica, without a share-manager."""
     csi = (pv.get("spec") or {}).get("csi") or {}
     attributes: dict[str, Any] = csi.get("volumeAttributes") or {}
     is_longhorns = csi.get("driver") == "driver.longhorn.io" and bool(csi.get("volumeHandle"))
@@ -133,7 +136,7 @@ def _on_one_unknown_node(claim: Json, pv: Json) -> bool:
 
 
 def _has_share_manager(claim: Json, pv: Json) -> bool:
-    """Longhorn serves a volume over NFS where it is ReadWriteMany or ReadOnlyMany, and neither migratable nor Block."""
+    """Longhorn serves a volume over NFS if it is ReadWriteMany or ReadOnlyMany, and neither migratable nor Block."""
     claim_spec, pv_spec = claim.get("spec") or {}, pv.get("spec") or {}
     csi = pv_spec.get("csi") or {}
     attributes: dict[str, Any] = csi.get("volumeAttributes") or {}

@@ -1,6 +1,6 @@
-"""An independent model of a volume's VMs: who uses it, where they may be, and which node can take its share-manager.
+"""An independent model of a volume's VMs: which VMs use it, on which nodes, and which node can run its share-manager.
 
-Over plain dicts, as `cluster_model`: the properties hold what is answered for a share-manager pod against it.
+It works on plain dicts, as `cluster_model`. The property tests compare the answers for share-manager pods with it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.models.cluster_model import ClusterModel
 from support.models.outcomes import PREFERRED, node_affinity, terms_of
+from support.strategies.quirks import Object
 from support.strategies.steering_scenarios import VOLUME
-from support.strategies.strategies import Object, Scenario
+from support.strategies.strategies import Scenario
 
 from webhook.core.opt_in import Mode
 
 
 class Model:
-    """What a scenario shows."""
+    """The objects of a scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.cluster = ClusterModel(scenario.objects)
@@ -26,7 +27,7 @@ class Model:
 
     @property
     def vms(self) -> list[Object]:
-        """The pods of VMs that use the volume and have not ended."""
+        """Return the pods of VMs that use the volume and have not ended."""
         claims = set(self._claims())
         pods = [each for each in self._scenario.objects if each["kind"] == "Pod"]
         alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
@@ -34,13 +35,13 @@ class Model:
 
     @property
     def asking(self) -> list[Object]:
-        """Those of them that opted in."""
+        """Return those of these pods that opt in."""
         allowed = {"required", "preferred"} | ({"true"} if self._scenario.mode is not Mode.OFF else set())
         return [vm for vm in self.vms if _opt_in(vm) in allowed]
 
     @property
     def homes(self) -> set[str | None]:
-        """Where those are, or will be by their pin or by a ticket."""
+        """Return the nodes on which those pods are, or will be by their pin or by a ticket."""
         if not self.asking:
             return set()
         spots = {vm["spec"]["nodeName"] for vm in self.asking}
@@ -50,7 +51,7 @@ class Model:
         return spots | pins | {ticket["nodeID"] for ticket in tickets if ticket["type"] == "csi-attacher"}
 
     def takes(self, name: str) -> bool:
-        """Whether the pod may run on the node, and nothing that it prefers is against that."""
+        """Whether the pod can run on the node, and no preference of the pod is against it."""
         spec, affinity = self.pod["spec"], node_affinity(self.pod)
         plain = {key: spec.get(key) for key in ("tolerations", "nodeSelector")} | {
             "affinity": {"nodeAffinity": affinity}

@@ -1,4 +1,4 @@
-"""What became of an admission, as the API server and the scheduler see it: for the properties."""
+"""The result of an admission, as the API server and the scheduler see it. The property tests use it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome:
 
     @property
     def hard_pin(self) -> set[str]:
-        """The nodes that the answer says are required."""
+        """The nodes that the answer requires."""
         told = self.response["auditAnnotations"]
         return set(told["node"].split(",")) if told["decision"] == "required" else set()
 
@@ -49,7 +49,7 @@ def outcome(pod: dict[str, Any], scenario: Scenario, view: ClusterView | None = 
 
 
 def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
-    """The answer, from its bytes alone."""
+    """Return the outcome from the answer's bytes alone."""
     response = json.loads(answer.body)["response"]
     told = response["auditAnnotations"]
     response["auditAnnotations"] = {key.removeprefix(AGAIN): value for key, value in told.items()}
@@ -59,12 +59,12 @@ def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
 
 
 def node_affinity(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod's node affinity, empty where it has none."""
+    """Return the pod's node affinity, empty if it has none."""
     return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
 
 
 def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
-    """Every node of the cluster, and beside each a twin with the same labels under another name."""
+    """Return every node of the cluster, and for each a second node with the same labels and another name."""
     for node in ClusterModel(scenario.objects).nodes:
         yield node
         yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
@@ -73,8 +73,8 @@ def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
 _OURS = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
 
 
-def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod without what may change; an absent, null or empty parent of that is the same thing to Kubernetes."""
+def without_webhook_parts(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod without the parts that can change. Absent, null and empty parents are equal to Kubernetes."""
     metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
     annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k not in _OURS}
     affinity = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
@@ -82,18 +82,18 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def terms_of(affinity: dict[str, Any]) -> list[dict[str, Any]]:
-    """The required terms of a node affinity."""
+    """Return the required terms of a node affinity."""
     return (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
 
 
 def assert_appended(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """The preferences of an affinity of either kind are there as they were, before any others."""
+    """The old preferences of an affinity are unchanged, and come before all new ones."""
     wishes = old.get(PREFERRED) or []
     assert (new.get(PREFERRED) or [])[: len(wishes)] == wishes
 
 
 def assert_terms_kept(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Each required term of a node affinity is as it was, but for fields that were appended to its own."""
+    """Each required term of a node affinity is unchanged, except for fields that were appended."""
     for term, now in zip(terms_of(old), terms_of(new), strict=False):
         fields = term.get("matchFields") or []
         assert {**now, "matchFields": 0} == {**term, "matchFields": 0}

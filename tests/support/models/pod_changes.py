@@ -1,6 +1,6 @@
-"""What other webhooks do to a pod between two calls of ours, as functions from pod to pod; JSON in, JSON out.
+"""What other webhooks do to a pod between two calls of this webhook, as functions from pod to pod; JSON in, JSON out.
 
-Each leaves our parts alone, or drops them, and does to a pod that we never saw what it does to one that we did see.
+Each change keeps the parts of this webhook or drops them. It does the same to a pod without these parts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIDECAR = {"name": "sidecar", "resources": {"requests": {"cpu": "63", "memory":
 
 
 def _node_affinity(pod: Object) -> Object:
-    """The pod's nodeAffinity, made where it is absent."""
+    """Return the pod's nodeAffinity, and create it if it is absent."""
     spec = pod["spec"]
     spec["affinity"] = spec.get("affinity") or {}
     spec["affinity"]["nodeAffinity"] = spec["affinity"].get("nodeAffinity") or {}
@@ -42,46 +42,46 @@ def _terms(pod: Object) -> list[Object]:
 
 
 def select(pod: Object) -> None:
-    """A nodeSelector."""
+    """Add a nodeSelector."""
     pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), "disk": "ssd"}
 
 
 def inject(pod: Object) -> None:
-    """A sidecar that is too large for any node."""
+    """Add a sidecar that is too large for any node."""
     pod["spec"]["containers"] = [*pod["spec"]["containers"], copy.deepcopy(_SIDECAR)]
 
 
 def gate(pod: Object) -> None:
-    """A scheduling gate."""
+    """Add a scheduling gate."""
     pod["spec"]["schedulingGates"] = [{"name": "kubevirt.io/quota"}]
 
 
 def spread(pod: Object) -> None:
-    """A hard topology spread."""
+    """Add a required topology spread."""
     pod["spec"]["topologySpreadConstraints"] = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {}}]
 
 
 def annotate(pod: Object) -> None:
-    """An annotation of its own."""
+    """Add an annotation."""
     pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), "other": "webhook"}
 
 
 def drop_affinity(pod: Object) -> None:
-    """Nothing is left of the affinity."""
+    """Remove the whole affinity."""
     pod["spec"].pop("affinity", None)
 
 
 def drop_node_affinity(pod: Object) -> None:
-    """Nothing is left of the node affinity."""
+    """Remove the whole node affinity."""
     (pod["spec"].get("affinity") or {}).pop("nodeAffinity", None)
 
 
 def nothing(pod: Object) -> None:
-    """Nothing at all."""
+    """Change nothing."""
 
 
 def narrow(pod: Object) -> None:
-    """One more expression in every term, as KubeVirt itself writes one; a term of it where there is none."""
+    """Add an expression to every term, as KubeVirt itself does; without a term add one."""
     terms = _terms(pod)
     for term in terms:
         term["matchExpressions"] = [*(term.get("matchExpressions") or ()), _LATER]
@@ -91,7 +91,7 @@ def narrow(pod: Object) -> None:
 
 @st.composite
 def widen(draw: st.DrawFn, shapes: st.SearchStrategy[Object]) -> Change:
-    """A term of its own, ORed, before or behind all that are there."""
+    """Add a term, ORed, before or after the existing ones."""
     term, first = draw(shapes), draw(st.booleans())
 
     def change(pod: Object) -> None:
@@ -103,7 +103,7 @@ def widen(draw: st.DrawFn, shapes: st.SearchStrategy[Object]) -> Change:
 
 @st.composite
 def prefer(draw: st.DrawFn, shapes: st.SearchStrategy[Object]) -> Change:
-    """A preference of its own."""
+    """Add a preference."""
     wish, first = {"weight": draw(some(1, 50, 100)), "preference": draw(shapes)}, draw(st.booleans())
 
     def change(pod: Object) -> None:
@@ -132,7 +132,7 @@ narrows all terms, and writes one more, does something else to a pod with a term
 
 
 def changed(pod: Object, changes: list[Change]) -> Object:
-    """The pod after these changes, one after the other."""
+    """Return the pod after these changes, one after the other."""
     after: Object = json.loads(json.dumps(pod))  # two terms that are one object here would both be changed
     for change in changes:
         change(after)
@@ -140,7 +140,7 @@ def changed(pod: Object, changes: list[Change]) -> Object:
 
 
 def plain(value: Any) -> Any:
-    """Without what is empty or null, and preferences in one order: to the API server and the scheduler that is one."""
+    """Return the pod without empty and null fields, and with sorted preferences. To Kubernetes it is the same pod."""
     if isinstance(value, dict):
         kept = {key: rest for key, inner in value.items() if (rest := plain(inner)) not in (None, {}, [])}
         if PREFERRED in kept:

@@ -1,8 +1,8 @@
-"""Full Kubernetes objects as plain dicts, from a few keyword arguments.
+"""Pods and AdmissionReviews as plain dicts, from a few keyword arguments. Tests take the other objects from here, too.
 
-Every default is what the component in question really writes, so that a kube-apiserver would store the result.
-Pure: nothing here reads a file or keeps state, and every call returns a fresh object. A keyword argument that ends in
-`**fields` takes Kubernetes' own field names, so that absent, null and empty stay three different things.
+Every default is what the component in question really writes, so that a kube-apiserver would store the result. Every
+call returns a fresh object. A keyword argument that ends in `**fields` takes Kubernetes' own field names, so that
+absent, null and empty stay three different values.
 """
 
 from __future__ import annotations
@@ -11,37 +11,34 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from support.objects.builders_longhorn import (  # noqa: F401 - Longhorn's objects are built by the same names
+from support.objects.builders_cluster import (  # noqa: F401 - tests take all objects from this module
+    LONGHORN_DRIVER,
+    NAMESPACE,
+    node,
+    persistent_volume,
+    persistent_volume_claim,
+    taint,
+)
+from support.objects.builders_longhorn import (  # noqa: F401 - tests take all objects from this module
     LONGHORN_API_VERSION,
     LONGHORN_NAMESPACE,
+    Object,
     being_deleted,
     longhorn_node,
     share_manager,
     share_manager_pod,
     volume_attachment,
 )
-from webhook.core.patch.applied_patch import Written, fingerprint
 
 from webhook.core.api.node_selector import NodeSelectorTerm, pin
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 
-Object = dict[str, Any]
-
-NAMESPACE: Final = "vms"
-LONGHORN_DRIVER: Final = "driver.longhorn.io"
 OPT_IN: Final = "kubevirt-scheduler/co-schedule"
 DECISION: Final = "kubevirt-scheduler/decision"
 WRITTEN: Final = "kubevirt-scheduler/written"
 
 _OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
 _REVIEW_UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
-_READY_TAINTS: Final = {  # kubernetes pkg/controller/nodelifecycle: the taints that follow a node's Ready condition
-    "True": (),
-    "False": ("node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute"),
-    "Unknown": ("node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"),
-    None: ("node.kubernetes.io/not-ready:NoSchedule",),  # as registered: no kubelet has posted a condition yet
-}
-_NOTHING: Final[Mapping[str, str]] = {}
-_CORDON_TAINT: Final = "node.kubernetes.io/unschedulable:NoSchedule"
 
 
 def virt_launcher_pod(
@@ -95,7 +92,7 @@ def vm_pod(
     *,
     vm: str | None = None,
     namespace: str = NAMESPACE,
-    node: str | None = None,
+    node: str | None = None,  # noqa: F811 - the function of this name is for other modules
     pinned_to: Sequence[str] = (),
     phase: str | None = None,
     deleting: bool = False,
@@ -132,23 +129,23 @@ def vm_pod(
 
 
 def claim_volume(name: str, claim: str) -> Object:
-    """A pod's volume that stands for a PersistentVolumeClaim."""
+    """Return a pod's volume for a PersistentVolumeClaim."""
     return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
 
 
 def ephemeral_volume(name: str) -> Object:
-    """A generic ephemeral volume: its claim is made after the pod, and named for it."""
+    """Return a generic ephemeral volume: its claim is created after the pod, and has a name from the pod's."""
     spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
     return {"name": name, "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
 
 
 def on_node(name: str) -> Object:
-    """A NodeSelectorTerm that holds for exactly this node."""
+    """Return a NodeSelectorTerm that only this node matches."""
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
 
 
 def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, int] | None = None) -> Object:
-    """A spec.affinity that requires any of some terms and prefers nodes by name and weight."""
+    """Return a spec.affinity that requires any of some terms, and prefers nodes by name and weight."""
     inner: Object = {}
     if terms := list(required):
         inner["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
@@ -159,133 +156,11 @@ def node_affinity(*, required: Iterable[Object] = (), preferred: Mapping[str, in
     return {"nodeAffinity": inner}
 
 
-def written(node: str) -> Mapping[str, str]:
-    """The annotations that the webhook leaves on a pod that it pins to a node, and that had no affinity."""
-    term = NodeSelectorTerm(match_fields=[pin(node)])
-    record = Written(nodes=(node,), terms=((0, fingerprint(term)),), preferred=((node, 100, 1),))
-    return {DECISION: f"required on {node}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
-
-
-def persistent_volume_claim(
-    name: str,
-    *,
-    namespace: str = NAMESPACE,
-    volume_name: str | None = None,
-    access_modes: Sequence[str] = ("ReadWriteMany",),
-    volume_mode: str = "Filesystem",
-    phase: str | None = None,
-) -> Object:
-    """A claim, bound to the PersistentVolume `volume_name` where there is one; `phase` only where it differs."""
-    metadata: Object = {"name": name, "namespace": namespace}
-    spec: Object = {
-        "accessModes": list(access_modes),
-        "resources": {"requests": {"storage": "10Gi"}},
-        "storageClassName": "longhorn",
-        "volumeMode": volume_mode,
-    }
-    status: Object = {"phase": phase or ("Bound" if volume_name else "Pending")}
-    if volume_name:
-        # kube-scheduler takes a claim as bound by this annotation (component-helpers storage/volume/pv_helpers.go).
-        metadata["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
-        spec["volumeName"] = volume_name
-        status |= {"accessModes": list(access_modes), "capacity": {"storage": "10Gi"}}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": metadata,
-        "spec": spec,
-        "status": status,
-    }
-
-
-def persistent_volume(
-    name: str,
-    *,
-    claim: str,
-    namespace: str = NAMESPACE,
-    handle: str | None = None,
-    driver: str | None = LONGHORN_DRIVER,
-    attributes: Mapping[str, str] | None = None,
-    access_modes: Sequence[str] = ("ReadWriteMany",),
-    volume_mode: str = "Filesystem",
-    terms: Sequence[Object] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> Object:
-    """A bound PersistentVolume; `driver` None makes it an NFS one, `terms` is its required node affinity."""
-    source: Object = {"nfs": {"server": "nas.example.com", "path": "/vms"}}
-    if driver is not None:
-        source = {"csi": {"driver": driver, "volumeHandle": handle or name, "volumeAttributes": dict(attributes or {})}}
-    affinity = {} if terms is None else {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name, "labels": dict(labels or {})},
-        "spec": {
-            "accessModes": list(access_modes),
-            "capacity": {"storage": "10Gi"},
-            "claimRef": {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "namespace": namespace,
-                "name": claim,
-            },
-            "persistentVolumeReclaimPolicy": "Delete",
-            "storageClassName": "longhorn",
-            "volumeMode": volume_mode,
-            **source,
-            **affinity,
-        },
-        "status": {"phase": "Bound"},
-    }
-
-
-def taint(text: str) -> Object:
-    """`key=value:Effect` or `key:Effect`, as kubectl writes a taint."""
-    rest, _, effect = text.rpartition(":")
-    key, equals, value = rest.partition("=")
-    return {"key": key, "effect": effect, **({"value": value} if equals else {})}
-
-
-def node(
-    name: str,
-    *,
-    ready: str | None = "True",
-    cordoned: bool = False,
-    deleting: bool = False,
-    taints: Sequence[str] = (),
-    labels: Mapping[str, str] | None = None,
-    allocatable: Mapping[str, str] | None = _NOTHING,
-) -> Object:
-    """A Kubernetes node that KubeVirt may use, with the taints that the node controllers add to an unhealthy one.
-
-    `ready` is the status of its Ready condition, None where no kubelet has posted one. The hostname label differs
-    from the name, as it may: nothing should match by it. It has plenty of everything; `allocatable` tells what differs,
-    and None that it tells nothing of what it has.
-    """
-    metadata: Object = {
-        "name": name,
-        "labels": {
-            "kubernetes.io/hostname": f"host-{name}",
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-            "kubevirt.io/schedulable": "true",
-            "machine-type.node.kubevirt.io/q35": "true",
-            **(labels or {}),
-        },
-        **(being_deleted() if deleting else {}),
-    }
-    spec: Object = {"unschedulable": True} if cordoned else {}
-    if all_taints := [*taints, *_READY_TAINTS[ready], *([_CORDON_TAINT] if cordoned else [])]:
-        spec["taints"] = [taint(text) for text in all_taints]
-    amounts = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
-    amounts |= {f"devices.kubevirt.io/{device}": "1000" for device in ("kvm", "tun", "vhost-net")}
-    conditions = [{"type": "MemoryPressure", "status": "False"}]
-    if ready is not None:
-        conditions.append({"type": "Ready", "status": ready})
-    status: Object = {"conditions": conditions}
-    if allocatable is not None:  # without it the API server would take the capacity for it
-        status |= {"capacity": amounts, "allocatable": {**amounts, **allocatable}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
+def written(name: str) -> Mapping[str, str]:
+    """Return the annotations that the webhook writes on a pod without an affinity that it pins to a node."""
+    term = NodeSelectorTerm(match_fields=[pin(name)])
+    record = AppliedPatch(nodes=(name,), terms=((0, fingerprint(term)),), preferred=((name, 100, 1),))
+    return {DECISION: f"required on {name}: ShareManagerPod: for a test", WRITTEN: to_annotation(record)}
 
 
 def review(
@@ -297,7 +172,7 @@ def review(
     namespace: str | None = NAMESPACE,
     **request: Any,
 ) -> Object:
-    """The AdmissionReview v1 that kube-apiserver sends about a pod; `request` takes fields of AdmissionRequest."""
+    """Return the AdmissionReview v1 that kube-apiserver sends for a pod; `request` takes fields of AdmissionRequest."""
     kind = {"group": "", "version": "v1", "kind": "Pod"} if kind is None else dict(kind)
     resource = {**kind, "resource": f"{kind.get('kind', '').lower()}s"}
     resource.pop("kind", None)

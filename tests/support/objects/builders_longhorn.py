@@ -1,4 +1,4 @@
-"""Longhorn's objects as plain dicts; `builders` says how they are made, and is where they are taken from."""
+"""Longhorn's objects as plain dicts; `builders` says how they are made, and tests import it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def share_manager_pod(
     data_engine: str = "v1",
     **spec: Any,
 ) -> Object:
-    """The NFS server's pod of a Longhorn volume; `spec` takes fields of PodSpec, above all nodeName.
+    """The NFS server's pod of a Longhorn volume; `spec` takes fields of PodSpec, first of all nodeName.
 
     As longhorn-manager's share_manager_controller.go, createPodManifest, makes it, on a cluster with no taint
     tolerations, node selector or priority class of Longhorn's own; `phase` is None at its CREATE.
@@ -99,7 +99,7 @@ def share_manager_pod(
 
 
 def _nfs_server(volume: str, namespace: str, data_engine: str) -> Object:
-    """The container: it asks for no resources."""
+    """Return the container, which requests no resources."""
     environment = {
         "FAST_FAILOVER": "false",
         "LEASE_LIFETIME": "60",
@@ -152,5 +152,5 @@ def volume_attachment(
 
 
 def being_deleted() -> Object:
-    """Metadata of an object that is being deleted, and that something keeps."""
+    """Return the metadata of an object that is being deleted and still exists because of a finalizer."""
     return {"deletionTimestamp": _LONG_AGO, "deletionGracePeriodSeconds": 0, "finalizers": [_KEEPER]}

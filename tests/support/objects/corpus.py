@@ -1,7 +1,7 @@
 """The corpus `cases/*.yaml`: rows in a short form, read and expanded to full API objects.
 
 `cases/README.md` describes the form. Nothing here knows the program under test: a row is a pod, a cluster and what is
-expected, whoever replays it. Invariant: a row that does not read as described is an error, never skipped.
+expected. Invariant: a row that does not read as described is an error, never skipped.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def creates_pod(self) -> bool:
-        """Whether the review is about the creation of a pod, so that a scheduler could be asked afterwards."""
+        """Whether the review creates a pod, so that a scheduler can be asked afterwards."""
         request = self.review["request"]
         pods = request["kind"] == {"group": "", "version": "v1", "kind": "Pod"}
         return pods and request["operation"] == "CREATE" and not request.get("subResource")
@@ -204,7 +204,7 @@ def _shortlist(told: Any) -> int | frozenset[str]:
 
 
 def _check_scheduling(case: Case) -> None:
-    """`binds`, `pending` or `shortlist` says what a scheduler does with the pod, where there is one to ask about."""
+    """Check that `binds`, `pending` or `shortlist` says what a scheduler does with a pod that is created."""
     told = (case.expect.binds is not None) + case.expect.pending + bool(case.expect.shortlist)
     if told != (1 if case.creates_pod and case.replay else 0) and not (told == 1 and not case.replay):
         raise Trouble(

@@ -9,7 +9,7 @@ from support.fakes.views import Patchy, cluster
 from support.objects import builders
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import VMStatus, row
+from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import NoObject, Ref
 
@@ -56,7 +56,7 @@ def the_row(
     *pods: Pod, objects: list[Object] | None = None, gaps: dict[Ref, NoObject] | None = None, mode: Mode = Mode.REQUIRED
 ) -> VMStatus:
     """The row of a VM's pods in a cluster of these objects."""
-    found = row(pods, Patchy(cluster(*(objects or [])), gaps or {}), Policy(mode))
+    found = vm_status_of(pods, Patchy(cluster(*(objects or [])), gaps or {}), Policy(mode))
     assert found is not None
     return found
 

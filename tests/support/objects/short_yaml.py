@@ -21,10 +21,10 @@ class Trouble(Exception):
 
 
 class Text(yaml.SafeLoader):
-    """Safe YAML where a key that stands twice, or is no string (an unquoted `on`), is an error."""
+    """Safe YAML. A key that occurs twice, or is not a string (an unquoted `on`), is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature
-        """The mapping, its keys checked."""
+        """Return the mapping after a check of its keys."""
         seen: set[str] = set()
         for key, _ in node.value:
             if key.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge") or key.value in seen:
@@ -34,7 +34,7 @@ class Text(yaml.SafeLoader):
 
 
 def only(mapping: Any, known: frozenset[str], where: str) -> Object:
-    """The mapping, which has known keys only."""
+    """Return the mapping, which must have only known keys."""
     if not isinstance(mapping, dict):
         raise Trouble(f"{where}: got {mapping!r}, expected a mapping")
     if unknown := sorted(set(mapping) - known):
@@ -43,14 +43,14 @@ def only(mapping: Any, known: frozenset[str], where: str) -> Object:
 
 
 def names(value: Any, where: str) -> list[str]:
-    """The value, which is a list of strings."""
+    """Return the value, which must be a list of strings."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise Trouble(f"{where}: got {value!r}, expected a list of names")
     return value
 
 
 def deep_merge(base: Any, over: Any) -> Any:
-    """`over` on top of `base`: mappings key by key, anything else (null too) replaces what was there."""
+    """Return `over` merged into `base`: mappings key by key; any other value (null, too) replaces the old one."""
     if not (isinstance(base, dict) and isinstance(over, dict)):
         return copy.deepcopy(over)
     merged = {key: deep_merge(value, over[key]) if key in over else value for key, value in base.items()}
@@ -58,7 +58,7 @@ def deep_merge(base: Any, over: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """The value, with each list item `{from: 1, to: 3, each: x#}` replaced by the items x1, x2, x3."""
+    """Return the value, with each list item `{from: 1, to: 3, each: x#}` replaced by the items x1, x2, x3."""
     if isinstance(value, dict):
         return {key: copied(inner) for key, inner in value.items()}
     if not isinstance(value, list):

@@ -22,17 +22,17 @@ def rarely(draw: st.DrawFn, usual: st.SearchStrategy[Any], odd: st.SearchStrateg
 
 
 def some(*values: Any) -> st.SearchStrategy[Any]:
-    """One of these values; one that stands twice comes twice as often."""
+    """Return one of these values. A value that is given twice comes twice as often."""
     return st.sampled_from(values)
 
 
 def sparse(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Object]:
-    """A mapping that has each field or not."""
+    """Return a mapping in which each field can be absent."""
     return st.fixed_dictionaries({}, optional=fields)
 
 
 def whole(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Object]:
-    """A mapping that has every field, some of them null."""
+    """Return a mapping that has every field, some of them null."""
     return st.fixed_dictionaries(fields)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 from support.objects import builders
 from support.strategies.affinity_shapes import AFFINITIES, NODES, odds, some
-from support.strategies.strategies import GONE, Object, Scenario, bend, node
+from support.strategies.quirks import GONE, Object, bend
+from support.strategies.strategies import Scenario, node
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
@@ -23,7 +24,7 @@ _PREFER_NOT = {
     "weight": 100,
     "preference": {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n2"]}]},
 }
-LAUNCHER_QUIRKS: dict[str, list[Any]] = {
+VIRT_LAUNCHER_QUIRKS: dict[str, list[Any]] = {
     "metadata.annotations": [None, {}, {"kubevirt-scheduler/co-schedule": "yes"}],
     "metadata.annotations.kubevirt-scheduler/decision": ["required on n1: so it is", ""],
     "metadata.labels.kubevirt.io/migrationJobUID": ["x", ""],
@@ -36,15 +37,15 @@ LAUNCHER_QUIRKS: dict[str, list[Any]] = {
     "spec.affinity": [None, {}, {"nodeAffinity": None}, {"nodeAffinity": {}}],
     "status": [None, {}, {"phase": "Succeeded"}, {"phase": "Failed"}],
 }
-_QUIRKS = some(*((path, value) for path, values in LAUNCHER_QUIRKS.items() for value in values))
+_QUIRKS = some(*((path, value) for path, values in VIRT_LAUNCHER_QUIRKS.items() for value in values))
 _TICKETS = st.tuples(
     some(*["csi-attacher"] * 5, "share-manager-controller", "", None), some(*NODES * 3, "ghost", "Bad_Name", "", None)
 )
 
 
 @st.composite
-def launchers(draw: st.DrawFn, index: int) -> Object:
-    """A VM's pod: on a node, pinned to one, or neither."""
+def virt_launchers(draw: st.DrawFn, index: int) -> Object:
+    """Return a VM's pod: on a node, pinned to one, or neither."""
     made = builders.vm_pod(
         f"{index}",
         vm=draw(some(*_VMS)),
@@ -70,7 +71,7 @@ def _bent(thing: Object, path: str, value: Any) -> None:
 
 @st.composite
 def _volumes(draw: st.DrawFn) -> list[Object]:
-    """PersistentVolumes; the one that is called as Longhorn's volume comes first."""
+    """Return PersistentVolumes. The one that has the name of Longhorn's volume comes first."""
     usual = draw(some("h0", "h0", "restored"))
     made = [builders.persistent_volume(usual, claim="c0", handle=VOLUME)]
     for name in [each for each in ("h0", "restored", "other") if each != usual and draw(odds(3))]:
@@ -111,13 +112,13 @@ def _pods(draw: st.DrawFn) -> Object:
 
 @st.composite
 def cold_starts(draw: st.DrawFn) -> Scenario:
-    """A share-manager pod at its creation, on a cluster of four nodes and up to four VM pods."""
+    """Return a share-manager pod at its creation, on a cluster of four nodes and up to four VM pods."""
     nodes = [node(index) for index in range(len(NODES))]
     for each in nodes:
         if draw(odds(6)):
             bend(each, *draw(some(("spec.unschedulable", True), ("status", None))))
     longhorn = [builders.longhorn_node(name, ready=draw(some(*["True"] * 5, "False"))) for name in NODES]
-    pods = [draw(launchers(index)) for index in range(draw(some(1, 1, 1, 2, 2, 3, 4, 0)))]
+    pods = [draw(virt_launchers(index)) for index in range(draw(some(1, 1, 1, 2, 2, 3, 4, 0)))]
     objects = [*nodes, *(longhorn if draw(st.booleans()) else []), *draw(_volumes()), *pods, *draw(_attachments())]
     mode = draw(some(Mode.REQUIRED, Mode.PREFERRED))
     return Scenario(draw(_pods()), tuple(objects), mode, Entry.SHARE_MANAGER, builders.LONGHORN_NAMESPACE)

@@ -43,7 +43,7 @@ class Case:
 
 
 def case(seed: int, index: int) -> Case:
-    """The review of this index."""
+    """Return the review of this index."""
     rng = Random(f"{seed}-{index}")  # noqa: S311 - repeatable is what it must be
     tree = json.loads(rng.choice(bases()))
     if rng.random() < _HTTP_SHARE:
@@ -60,7 +60,7 @@ def case(seed: int, index: int) -> Case:
 
 
 def _pick(rng: Random, tree: Any) -> tuple[Any, Any]:
-    """(container, key) of some place in the tree."""
+    """Return (container, key) of some place in the tree."""
     holder, key = {"": tree}, ""
     while isinstance(inner := holder[key], dict | list) and inner and (holder is tree or rng.random() < 0.85):
         holder, key = inner, rng.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
@@ -84,7 +84,7 @@ def _remove(rng: Random, tree: Any) -> None:
 
 
 def _retype(rng: Random, tree: Any) -> None:
-    """The same content in another type: a list for a value, its text, its only item."""
+    """Replace a value by the same content of another type: a list, a text, its only item."""
     holder, key = _pick(rng, tree)
     value = holder[key]
     only = (
@@ -96,7 +96,7 @@ def _retype(rng: Random, tree: Any) -> None:
 
 
 def _swap(rng: Random, tree: Any) -> None:
-    """Two fields of the envelope, each with the other's value."""
+    """Swap two fields of the envelope."""
     asked = tree.get("request")
     if isinstance(asked, dict) and len(asked) > 1:
         one, other = rng.sample(list(asked), 2)
@@ -110,7 +110,7 @@ def _rename(rng: Random, tree: Any) -> None:
 
 
 def _graft(rng: Random, tree: Any) -> None:
-    """One part of the tree in the place of another."""
+    """Put one part of the tree in the place of another part."""
     source, source_key = _pick(rng, tree)
     part = json.loads(json.dumps(source[source_key]))
     holder, key = _pick(rng, tree)
@@ -140,14 +140,14 @@ def _mark(rng: Random, body: bytes) -> bytes:
 
 
 def _twice(rng: Random, body: bytes) -> bytes:
-    """A key that stands twice, in the object that begins after some brace."""
+    """Write a key twice, in the object that begins after some brace."""
     place = body.find(b"{", rng.randrange(len(body))) + 1
     key = rng.choice(("uid", "request", "object", "metadata", "spec", "affinity", "kind", "annotations", "name"))
     return body[:place] + json.dumps(key).encode() + b":" + json.dumps(any_value(rng, 1)).encode() + b"," + body[place:]
 
 
 def _deep(rng: Random, body: bytes) -> bytes:
-    """A key with a value that is nested so deep."""
+    """Add a key with a deeply nested value."""
     depth, (left, right) = rng.choice(_DEPTHS), rng.choice(((b"[", b"]"), (b'{"a":', b"}")))
     place = body.find(b"{", rng.randrange(len(body))) + 1
     key = rng.choice((b'"x":', b'"object":', b'"annotations":', b'"affinity":', b'"resourceClaims":'))
@@ -155,7 +155,7 @@ def _deep(rng: Random, body: bytes) -> bytes:
 
 
 def _http(rng: Random, body: bytes) -> bytes:
-    """A request that is wrong as HTTP."""
+    """Return a request that is wrong as HTTP."""
     data = request(body)
     head, _, _ = data.partition(b"\r\n\r\n")
     whole: tuple[Callable[[], bytes], ...] = (
@@ -194,7 +194,7 @@ def _http(rng: Random, body: bytes) -> bytes:
 
 
 def cases(seed: int, count: int) -> Iterator[Case]:
-    """The first so many."""
+    """Return the first `count` cases."""
     return (case(seed, index) for index in range(count))
 
 

@@ -10,19 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.strategies.affinity_shapes import AFFINITIES, NODES, odds, some
-from support.strategies.strategies import (
-    GONE,
-    NAMESPACE,
-    OBJECT_QUIRKS,
-    READY,
-    TAINTS,
-    TOLERATIONS,
-    Object,
-    Scenario,
-    bend,
-    chain,
-    node,
-)
+from support.strategies.quirks import GONE, OBJECT_QUIRKS, Object, bend
+from support.strategies.strategies import NAMESPACE, READY, TAINTS, TOLERATIONS, Scenario, chain, node
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode
@@ -119,7 +108,7 @@ _TICKETS = st.lists(
 
 
 def attachment(tickets: list[tuple[str | None, str | None]]) -> Object:
-    """Longhorn's VolumeAttachment with these tickets."""
+    """Return Longhorn's VolumeAttachment with these tickets."""
     made = {f"t{i}": {"type": type_, "nodeID": node_id} for i, (type_, node_id) in enumerate(tickets)}
     return {
         "apiVersion": "longhorn.io/v1beta2",
@@ -130,7 +119,7 @@ def attachment(tickets: list[tuple[str | None, str | None]]) -> Object:
 
 
 def volume(index: int, handle: str) -> Object:
-    """A PersistentVolume, bound to claim `c<index>`."""
+    """Return a PersistentVolume, bound to claim `c<index>`."""
     made = chain(index, "n1")["volume"]
     made["spec"]["csi"]["volumeHandle"] = handle
     made["spec"]["claimRef"] = {"namespace": NAMESPACE, "name": f"c{index}"}
@@ -154,7 +143,7 @@ def _extra_node(index: int, name: str) -> Object:
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
-    """A share-manager pod, on a cluster of four nodes or of more than a hundred."""
+    """Return a share-manager pod, on a cluster of four nodes or of more than a hundred."""
     names = [*NODES, *(MANY if draw(odds(3)) else ())]
     nodes = {name: _extra_node(index, name) for index, name in enumerate(names)}
     longhorn = {name: _longhorn_node(name) for name in names} if draw(st.booleans()) else {}

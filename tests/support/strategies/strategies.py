@@ -1,6 +1,6 @@
-"""Admissions as plain JSON: a healthy cluster and a plain pod, bent by a handful of quirks.
+"""Admissions as plain JSON: a healthy cluster and a plain pod, changed by a few quirks.
 
-Starting from what works keeps the deep cases common and shrinks to the one quirk that matters.
+Each example starts from a working one: deep cases are frequent, and a failure shrinks to the quirk that causes it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 from support.fakes.views import LONGHORN_NAMESPACE
-from support.strategies.affinity_shapes import AFFINITIES, NODES, OPEN_TERM, SELECTORS, odds, some, whole
+from support.strategies.affinity_shapes import AFFINITIES, NODES, SELECTORS, odds, some, whole
+from support.strategies.quirks import OBJECT_QUIRKS, POD_QUIRKS, V2, WITHOUT_V2, Object, bend, disk, evenly
 
 from webhook.core.admit import Entry
 from webhook.core.opt_in import Mode, Policy
 
 NAMESPACE = "vms"
-GONE = object()
 READY = {"conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}]}
 NODE_LABELS = (
     {"zone": "a", "disk": "ssd", "cpu": "16"},
@@ -26,12 +26,11 @@ NODE_LABELS = (
     {"zone": "a", "cpu": "9223372036854775807"},
     {},
 )
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One admission: the pod, the cluster, the operator's mode, and by which entry the API server asks where."""
+    """One admission: the pod, the cluster, the operator's mode, and the entry and namespace of the call."""
 
     pod: Object
     objects: tuple[Object, ...]
@@ -66,14 +65,14 @@ def _longhorn(kind: str, name: str, status: Object) -> Object:
 
 
 def node(index: int) -> Object:
-    """A healthy node."""
+    """Return a healthy node."""
     made = _object("v1", "Node", NODES[index], spec={}, status=copy.deepcopy(READY))
     made["metadata"]["labels"] = dict(NODE_LABELS[index])
     return made
 
 
 def chain(index: int, home: str) -> dict[str, Object]:
-    """What leads from claim `c<index>` to a share-manager whose pod runs on `home`."""
+    """Return the objects from claim `c<index>` to a share-manager whose pod runs on `home`."""
     claim = {"accessModes": ["ReadWriteMany"], "volumeName": f"pv{index}"}
     csi = {"driver": "driver.longhorn.io", "volumeHandle": f"h{index}", "volumeAttributes": {"share": "true"}}
     pod = _object("v1", "Pod", f"share-manager-h{index}", LONGHORN_NAMESPACE, spec={"nodeName": home})
@@ -88,12 +87,8 @@ def chain(index: int, home: str) -> dict[str, Object]:
     }
 
 
-def _disk(index: int) -> Object:
-    return {"name": f"disk{index}", "persistentVolumeClaim": {"claimName": f"c{index}"}}
-
-
-def launcher(claim_count: int) -> Object:
-    """A launcher pod that opted in, with that many claims."""
+def opted_in_pod(claim_count: int) -> Object:
+    """Return a virt-launcher pod that opts in, with that many claims."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -104,75 +99,11 @@ def launcher(claim_count: int) -> Object:
         },
         "spec": {
             "containers": [{"name": "compute"}],
-            "volumes": [_disk(i) for i in range(claim_count)],
+            "volumes": [disk(i) for i in range(claim_count)],
             "unknown": {"kept": [1, None, 0.5]},
         },
     }
 
-
-_DELETED = {"metadata.deletionTimestamp": ["2026-01-01T00:00:00Z"]}
-_READINESS = {"": [GONE], "status": [None, {}, {"conditions": None}, {"conditions": [{"type": "Ready"}]}]}
-_EVIDENCE = [*NODES, "ghost", "Bad_Name", "", None]
-_OPT_IN, _DECISION = (
-    "metadata.annotations.kubevirt-scheduler/co-schedule",
-    "metadata.annotations.kubevirt-scheduler/decision",
-)
-LOCAL, V2 = {"dataLocality": "strict-local"}, {"dataEngine": "v2"}
-WITHOUT_V2 = {"node.longhorn.io/disable-v2-data-engine": "true"}
-OBJECT_QUIRKS: dict[str, dict[str, list[Any]]] = {
-    "node": {
-        **_DELETED,
-        **_READINESS,
-        "spec.unschedulable": [True, True, True, False],
-        "metadata.labels": [None, {}, WITHOUT_V2],
-    },
-    "longhorn_node": _READINESS,
-    "claim": {
-        "": [GONE],
-        "spec": [None],
-        "spec.accessModes": [None, [], ["ReadWriteOnce"], ["ReadOnlyMany", "ReadWriteMany"]],
-        "spec.volumeName": [None, "", "lost", "pv0", "pv0"],
-        "spec.volumeMode": ["Filesystem", "Block"],
-        "status": [None, {}, {"phase": "Pending"}, {"phase": "Lost"}],
-    },
-    "volume": {
-        "": [GONE],
-        "spec.csi": [None, {}],
-        "spec.csi.driver": [None, "nfs.csi.k8s.io"],
-        "spec.csi.volumeHandle": ["", None, "h0", "h0"],
-        "spec.csi.volumeAttributes": [None, *({"migratable": value} for value in ("true", "T", "false")), LOCAL, V2],
-        "spec.volumeMode": ["Filesystem", "Block"],
-        "metadata.labels": [None, {}, {"topology.kubernetes.io/zone": "north__south"}],
-        "spec.nodeAffinity": [None, {}, {"required": None}, {"required": {"nodeSelectorTerms": [OPEN_TERM]}}],
-    },
-    "manager": {
-        "": [GONE],
-        "status": [None, {}],
-        "status.ownerID": _EVIDENCE,
-        "status.state": [None, "", "starting", "stopped", "error"],
-    },
-    "pod": {
-        **_DELETED,
-        "": [GONE, GONE, GONE],
-        "spec": [{}],
-        "spec.nodeName": _EVIDENCE,
-        "status": [None, {}, {"phase": "Pending"}, {"phase": "Failed"}],
-        "metadata.labels": [None, {}],
-    },
-}
-POD_QUIRKS: dict[str, list[Any]] = {
-    _OPT_IN: ["required", "preferred", "false", "True", "", GONE],
-    _DECISION: ["stale"],
-    "metadata.annotations": [None, {}],
-    "metadata.annotations.kubevirt.io/ephemeral-provisioning": ["true", "false"],
-    "metadata.labels": [None, {"kubevirt.io": "hotplug-disk"}],
-    "metadata.labels.kubevirt.io/migrationJobUID": [""],
-    "spec.nodeName": ["n1", "", None],
-    "spec.nodeSelector": [None, {}, {"zone": "a"}, {"disk": ""}],
-    "spec.resourceClaims": [None, [{"name": "gpu"}]],
-    "spec.topologySpreadConstraints": [[], [{"whenUnsatisfiable": "ScheduleAnyway"}], [{"topologyKey": "zone"}]],
-    "spec.volumes": [None, [{"name": "scratch", "ephemeral": {}}], [_disk(0), {"name": "scratch", "ephemeral": {}}]],
-}
 
 TAINTS = whole(
     key=some("dedicated", "load", "load", "node.kubernetes.io/unschedulable"),
@@ -190,33 +121,16 @@ TOLERATIONS = whole(
 _INDEXES = some(0, 0, 0, 1, 1, 2, 3)  # the first ones are there more often
 
 
-def _evenly(quirks: dict[str, list[Any]]) -> list[tuple[str, Any]]:
-    """(path, value) for each value, as many for each path: none is rare for being short of values."""
-    return [(path, value) for path, values in quirks.items() for value in (values * _EACH)[:_EACH]]
-
-
-_EACH = max(len(values) for paths in OBJECT_QUIRKS.values() for values in paths.values())
 _QUIRKS = st.lists(
-    st.tuples(_INDEXES, some(*((part, *quirk) for part, paths in OBJECT_QUIRKS.items() for quirk in _evenly(paths)))),
+    st.tuples(_INDEXES, some(*((part, *quirk) for part, paths in OBJECT_QUIRKS.items() for quirk in evenly(paths)))),
     max_size=6,
 )
-_POD_QUIRKS = some(*_evenly(POD_QUIRKS))
-
-
-def bend(thing: Object, path: str, value: Any) -> None:
-    """Set a field by its dotted path (annotation and label keys keep their dots); GONE removes it."""
-    *parents, last = path.split(".", 2)
-    for key in parents:
-        thing = thing.get(key) or {}  # a parent that an earlier quirk took away: nothing to bend
-    if value is GONE:
-        thing.pop(last, None)
-    else:
-        thing[last] = copy.deepcopy(value)
+_POD_QUIRKS = some(*evenly(POD_QUIRKS))
 
 
 @st.composite
 def scenarios(draw: st.DrawFn) -> Scenario:
-    """A pod with up to four claims, on a cluster of up to four nodes."""
+    """Return a pod with up to four claims, on a cluster of up to four nodes."""
     homes = draw(st.lists(some(*NODES * 4, "ghost", "Bad_Name"), min_size=0 if draw(odds(20)) else 1, max_size=4))
     parts = {("node", i): node(i) for i in range(len(NODES))}
     if draw(st.booleans()):
@@ -242,7 +156,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 @st.composite
 def _pods(draw: st.DrawFn, claim_count: int) -> Object:
-    pod = launcher(claim_count)
+    pod = opted_in_pod(claim_count)
     if not draw(odds(3)):
         pod["spec"]["affinity"] = draw(AFFINITIES)
     if draw(odds(3)):

@@ -1,7 +1,7 @@
 import pytest
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, unread
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
 NODE, CLAIM = (
     ObjectRef(Kind.NODE, NamespacedName("", "n1")),
@@ -18,6 +18,6 @@ NODE, CLAIM = (
         pytest.param(object(), NoObject.NOT_CACHED, (CLAIM,), id="an object is an answer"),
     ],
 )
-def test_what_is_unread_is_needed(node: object, claim: object, refs: tuple[Ref, ...]) -> None:
-    """Only references whose answer was NOT_CACHED are asked for, in order."""
-    assert unread((NODE, node), (CLAIM, claim)) == NeedObjects(refs)
+def test_only_what_is_not_cached_is_needed(node: object, claim: object, refs: tuple[Ref, ...]) -> None:
+    """The references whose answer was NOT_CACHED, in order."""
+    assert need_objects((NODE, node), (CLAIM, claim)) == NeedObjects(refs)

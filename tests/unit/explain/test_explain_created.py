@@ -12,13 +12,17 @@ from msgspec import convert
 from support.fakes.views import cluster
 from support.objects import corpus
 from support.objects.corpus import Case
-from webhook.core.patch.applied_patch import fingerprint
 
 from webhook.core.admit import Answer, Entry, admit
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.opt_in import Mode, Policy
+from webhook.core.patch.applied_patch import fingerprint
 from webhook.core.patch.decision_patch import near
 from webhook.explain.created import as_created
+
+OWN = VirtualMachineInstanceRef("vms", "uid")
+OTHER = VirtualMachineInstanceRef("vms", "other")
 
 DECISION = "kubevirt-scheduler/decision"
 WRITTEN = "kubevirt-scheduler/written"
@@ -133,12 +137,12 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
     ),
     "nearness to a VM goes, and other nearness stays": (
         record(near=[["vms", "uid"]]),
-        {"podAffinity": {PREFERRED: [near("vms", "uid"), near("vms", "other")]}},
-        {"podAffinity": {PREFERRED: [near("vms", "other")]}},
+        {"podAffinity": {PREFERRED: [near(OWN), near(OTHER)]}},
+        {"podAffinity": {PREFERRED: [near(OTHER)]}},
     ),
     "nearness to a VM was all there was": (
         record(near=[["vms", "uid"]]),
-        {"podAffinity": {PREFERRED: [near("vms", "uid")]}},
+        {"podAffinity": {PREFERRED: [near(OWN)]}},
         {},
     ),
     "null stays null": (ONLY_A, None, ...),

@@ -149,7 +149,7 @@ def test_a_volume_that_nobody_uses_says_so() -> None:
     """No VM, no ticket: what there is is shown, and that it leads nowhere; exit code 1."""
     ran = explain(created(), [*cold_start.nodes("node-a"), *cold_start.volume()])
     assert ran.code == 1
-    assert "    =   no node                NoConsumer: claim vms/disk: no virt-launcher pod is known" in ran.out
+    assert "    =   no node                NoConsumer: claim vms/disk: no known virt-launcher pod" in ran.out
     assert "  Outcome:  unchanged\n  Because:  NoConsumer: " in ran.out
 
 

@@ -97,14 +97,14 @@ CHAIN_ROWS: dict[str, tuple[dict[str, Any], list[str]]] = {
         a_pod("new"),
         [
             "    ->  PersistentVolumeClaim  Pending, no access mode\n    ->  PersistentVolume       pv-new\n",
-            "    =   no node                ClaimNotBound: not bound to a PersistentVolume (phase Pending)\n",
+            "    =   no node                ClaimNotBound: it is not bound to a PersistentVolume (phase Pending)\n",
         ],
     ),
     "no share-manager": (
         a_pod("fast"),
         [
             "    ->  Longhorn volume        vol-fast\n",
-            "    =   no node                ClaimNotReadWriteMany: access modes ReadWriteOnce, ",
+            "    =   no node                ClaimNotReadWriteMany: its access modes are ReadWriteOnce, ",
         ],
     ),
     "a claim without anything": (a_pod("bare"), ["  bare\n    =   no node                ClaimNotBound: "]),

@@ -77,7 +77,7 @@ def test_a_claim_and_a_node_have_stable_keys() -> None:
         "candidate": True,
         "feasible": True,
         "reason": "NodeFeasible",
-        "sentence": "the pod may run on node node-b",
+        "sentence": "the pod can run on node node-b",
     }
     assert found["preferred"] == [{"node": "node-b", "weight": 100}]
 

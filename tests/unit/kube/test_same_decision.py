@@ -16,7 +16,7 @@ from support.strategies.consumer_shapes import cold_starts
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.wire import Decoders
@@ -53,8 +53,8 @@ def said(objects: list[dict[str, Any]], how: str) -> Iterator[tuple[int, bytes]]
 
 def read_one(objects: dict[Kind, list[dict[str, Any]]], ref: Ref) -> LiveRead:
     """What a GET comes to, or the list of a node's pods."""
-    if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
-        return LiveRead([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref.key)])
+    if isinstance(ref, VirtLaunchersOnNode):
+        return LiveRead([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref)])
     resource = RESOURCES[ref.kind]
     for each in objects.get(ref.kind, []):
         namespace = "" if resource.namespace else each["metadata"].get("namespace", "")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
 from support.fakes.views import LONGHORN_NAMESPACE
 from support.strategies.consumer_shapes import VOLUME, cold_starts
-from support.strategies.strategies import Object, Scenario, review_of
+from support.strategies.quirks import Object
+from support.strategies.strategies import Scenario, review_of
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName

@@ -1,7 +1,7 @@
 """AdmissionReview v1 <-> bytes.
 
-`decode` raises BadReview with the field and the reason; nothing else in core looks at the envelope's bytes.
-Invariant: `encode` always says allowed, and gives patch and patchType together or neither.
+`decode` raises BadReview with the field and the reason; nothing else in core reads the envelope's bytes.
+Invariant: `encode` always answers allowed, and has patch and patchType together or neither.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UID_CHARS: Final = 128  # the API server's have 36
 
 
 class BadReview(Exception):
-    """The bytes are no AdmissionReview v1 that we can answer; the message says which field, got and expected."""
+    """The bytes are not an AdmissionReview v1. The message has the field, what it is and what is expected."""
 
 
 class GroupVersionKind(Struct, frozen=True):
@@ -39,7 +39,7 @@ POD_KIND: Final = GroupVersionKind(version="v1", kind="Pod")
 
 
 class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
-    """admission/v1 AdmissionRequest without its object: the fields that are read."""
+    """admission/v1 AdmissionRequest without its object, with the fields that core reads."""
 
     uid: str
     kind: GroupVersionKind = GroupVersionKind()
@@ -55,12 +55,12 @@ class RequestHead(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class AdmissionRequest(RequestHead, rename="camel", frozen=True, kw_only=True):
-    """admission/v1 AdmissionRequest. `object` is None where there is none, or none that a Pod can be read from."""
+    """admission/v1 AdmissionRequest. `object` is None if the request has none, or one that is not a Pod."""
 
     object: Pod | None = None
 
     def pod(self) -> Pod:
-        """The pod that is created.
+        """Return the pod that is created.
 
         Raises:
             BadReview: the request has no object.
@@ -109,20 +109,20 @@ _encoder: Final = msgspec.json.Encoder()
 
 
 def decode(body: bytes) -> AdmissionRequest:
-    """The request in an AdmissionReview.
+    """Return the request in an AdmissionReview.
 
     Args:
         body: the HTTP body, JSON.
 
     Raises:
-        BadReview: no JSON, another kind or version, no request, no uid, or a field of the wrong type.
+        BadReview: not JSON, another kind or version, no request, no uid, or a field of the wrong type.
     """
     try:
         review = _decoder.decode(body)
     except msgspec.ValidationError as error:
         review = _foreign(body, error)
     except (ValueError, RecursionError) as error:
-        raise BadReview(f"the body is no AdmissionReview: {_explain(error)}") from None
+        raise BadReview(f"the body is not an AdmissionReview: {_explain(error)}") from None
     if review.kind != KIND:
         raise BadReview(f"kind: got {_quoted(review.kind)}, expected {KIND}")
     if review.api_version != API_VERSION:
@@ -138,13 +138,13 @@ def decode(body: bytes) -> AdmissionRequest:
 
 
 def _foreign(body: bytes, error: msgspec.ValidationError) -> _Review[AdmissionRequest]:
-    """The review of an object that can't be read as a Pod, and need not be: it is another kind, or no CREATE."""
+    """Return the review without its object, if the object is not a Pod or the operation is not CREATE."""
     try:
         review = _head_decoder.decode(body)
     except msgspec.ValidationError:
         raise BadReview(_explain(error)) from None
     except (ValueError, RecursionError) as worse:
-        raise BadReview(f"the body is no AdmissionReview: {_explain(worse)}") from None
+        raise BadReview(f"the body is not an AdmissionReview: {_explain(worse)}") from None
     head = review.request
     if head is None or head.creates_pod:
         raise BadReview(_explain(error))
@@ -152,7 +152,7 @@ def _foreign(body: bytes, error: msgspec.ValidationError) -> _Review[AdmissionRe
 
 
 def uid_of(body: bytes) -> str | None:
-    """The request's uid in a body that can't be answered, as far as it has one: for whoever looks for that call."""
+    """Return the request's uid in a body that can't be answered, None if it has none. It goes to the log."""
     try:
         marked = _mark_decoder.decode(body)
     except (ValueError, RecursionError):
@@ -161,7 +161,7 @@ def uid_of(body: bytes) -> str | None:
 
 
 def _explain(error: Exception) -> str:
-    """A decoder's error as a sentence: the field first where it names one."""
+    """Return a decoder's error as a sentence, with the field first if the error names one."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if isinstance(error, UnicodeDecodeError):
@@ -178,7 +178,7 @@ def encode(
     audit_annotations: Mapping[str, str],
     warnings: Sequence[str] = (),
 ) -> bytes:
-    """The AdmissionReview that answers request `uid`: allowed, with the RFC 6902 operations where there are any."""
+    """Return the AdmissionReview that answers request `uid`: allowed, with the RFC 6902 operations if there are any."""
     return _encoder.encode(
         _Answer(
             response=_Response(

@@ -1,7 +1,6 @@
-"""Rules between pods, as they are on the wire: label selectors, inter-pod terms, topology spread constraints.
+"""v1.Affinity and the rules between pods, as they are on the wire.
 
-The structs alone; `selectors`, `interpod` and `spread` say what they mean. Invariant: every field may be absent or
-null, as in Go's JSON.
+The structs alone; `webhook.core.scheduler` evaluates them. Every field can be absent or null, as in Go's JSON.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from msgspec import Struct, field
 from webhook.core.api.meta import LabelSelector
 from webhook.core.api.node_selector import NodeSelector, PreferredSchedulingTerm
 
-_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """v1.PodAffinityTerm: some pods, and the node label whose equal values make places one."""
+    """v1.PodAffinityTerm: a selection of pods, and the node label whose values are the topology domains."""
 
     label_selector: LabelSelector | None = None
     namespaces: list[str] | None = None
@@ -29,10 +28,10 @@ class PodAffinityTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_de
 
 
 class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """v1.PodAffinity or v1.PodAntiAffinity; what is preferred only as it stands there."""
+    """v1.PodAffinity or v1.PodAntiAffinity; the preferred terms are not decoded."""
 
-    required: list[PodAffinityTerm] | None = field(name=_REQUIRED, default=None)
-    preferred: list[Any] | None = field(name=_PREFERRED, default=None)
+    required: list[PodAffinityTerm] | None = field(name=REQUIRED, default=None)
+    preferred: list[Any] | None = field(name=PREFERRED, default=None)
 
 
 class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -46,10 +45,6 @@ class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None
-
-
-REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -1,8 +1,7 @@
-"""What a pod asks of a node, as it is on the wire: its containers' requests and host ports, and what became of them.
+"""What a pod requests of a node, as it is on the wire: its containers, their requests and host ports, and their status.
 
-The structs alone; `webhook.core.scheduler.state.pod_requests` counts them. PodSpec and PodStatus of any pod inherit
-from `Workload` and
-`WorkloadStatus`. Quantities are read later and one by one, so that an odd one is no reason to lose the pod.
+The structs alone; `webhook.core.scheduler.state.pod_requests` adds the requests up. PodSpec and PodStatus inherit from
+`Workload` and `WorkloadStatus`. Quantities are parsed later and one by one, so that a wrong one does not lose the pod.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 Quantities = dict[str, Any]
-"""A v1.ResourceList: name -> quantity, text as API servers write it, a number where a file has one."""
+"""A v1.ResourceList: name -> quantity; text as API servers write it, or a number from a file."""
 
 
 class ResourceRequirements(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -24,7 +23,7 @@ class ResourceRequirements(Struct, rename="camel", frozen=True, kw_only=True, gc
 
 
 class ContainerPort(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.ContainerPort, as far as it takes a port of the node."""
+    """v1.ContainerPort: the fields that take a port of the node."""
 
     host_port: int | None = None
     host_ip: str | None = field(name="hostIP", default=None)
@@ -41,18 +40,18 @@ class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     restart_policy: str | None = None
 
     def option(self, name: str) -> str | None:
-        """The argument that follows `name`; None where there is none."""
+        """Return the argument that follows `name`, None if there is none."""
         args = self.args or []
         return next((value for flag, value in pairwise(args) if flag == name), None)
 
     @property
     def restarts(self) -> bool:
-        """Whether it goes on beside the containers, if it is an init container."""
+        """Whether an init container keeps running beside the containers: a sidecar."""
         return self.restart_policy == "Always"
 
 
 class Workload(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """The part of v1.PodSpec that takes something of a node."""
+    """The part of v1.PodSpec that takes resources of a node."""
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
@@ -61,13 +60,13 @@ class Workload(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class Actuated(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """The v1.ResourceRequirements of a status: what the kubelet has set."""
+    """The v1.ResourceRequirements of a status: what the kubelet has applied."""
 
     requests: Quantities | None = None
 
 
 class ContainerStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.ContainerStatus, as far as in-place resizes show in it."""
+    """v1.ContainerStatus: the fields that show an in-place resize."""
 
     name: str | None = None
     resources: Actuated | None = None
@@ -75,7 +74,7 @@ class ContainerStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=Fals
 
 
 class PodCondition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodCondition. `last_transition_time` is when `status` became what it is; RFC 3339."""
+    """v1.PodCondition. `last_transition_time` is when `status` last changed, RFC 3339."""
 
     type: str | None = None
     status: str | None = None
@@ -85,13 +84,13 @@ class PodCondition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class DeviceShare(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.NodeAllocatableResourceClaimStatus: CPU or memory that a pod gets by a claim of devices."""
+    """v1.NodeAllocatableResourceClaimStatus: CPU or memory that a pod gets through a ResourceClaim."""
 
     resources: Quantities | None = None
 
 
 class WorkloadStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """The part of v1.PodStatus that changes what a pod takes of its node."""
+    """The part of v1.PodStatus that changes which resources a pod takes of its node."""
 
     phase: str | None = None
     nominated_node_name: str | None = None

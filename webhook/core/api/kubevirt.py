@@ -1,37 +1,47 @@
-"""VirtualMachineInstance <- its pods: whose a virt-launcher pod is, and which of several goes on running the VM."""
+"""The VirtualMachineInstance of a virt-launcher pod, and which of its pods runs the VM."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from webhook.core.api.meta import OwnerReference
 from webhook.core.api.pod import Pod
 
+LABEL_APP: Final = "kubevirt.io"
+LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
+VIRT_LAUNCHER: Final = "virt-launcher"
 VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
 
 
+class VirtualMachineInstanceRef(NamedTuple):
+    """A VirtualMachineInstance, by its namespace and its uid: KubeVirt labels each of its pods with the uid."""
+
+    namespace: str
+    uid: str
+
+
 def owner(pod: Pod) -> OwnerReference | None:
-    """The VirtualMachineInstance that a pod is of."""
+    """Return the VirtualMachineInstance that owns the pod, None if none does."""
     return next((each for each in pod.metadata.owner_references or () if each.kind == VMI_KIND), None)
 
 
-def name(pod: Pod) -> str:
-    """The VirtualMachineInstance's name, which is its VM's too; the pod's where nothing owns it."""
+def vm_name(pod: Pod) -> str:
+    """Return the VirtualMachineInstance's name, which is also the VM's; the pod's name if nothing owns the pod."""
     found = owner(pod)
     return (found.name if found else None) or pod.metadata.name or ""
 
 
 def is_finished(pod: Pod) -> bool:
-    """Whether the pod has ended: a VM that ran in it does not any more."""
+    """Whether the pod has ended, so that no VM runs in it."""
     return pod.status is not None and pod.status.phase in _FINISHED
 
 
-def standing(pod: Pod) -> tuple[bool, bool, str, str]:
-    """The higher, the likelier it is the pod that its VM runs in from now on.
+def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
+    """Return a sort key for the pods of one VM. The VM runs, or will run, in the pod with the highest key.
 
-    A live migration has two pods on two nodes, and the newer one is its target; a restart has an old one that
-    terminates. A pod on no node yet says less than one that is on a node.
+    A live migration has two pods on two nodes, and the newer pod is its target. A restart has an old pod that
+    terminates. A pod on a node comes before a pod that is on no node yet.
     """
     meta = pod.metadata
     return (
@@ -40,8 +50,3 @@ def standing(pod: Pod) -> tuple[bool, bool, str, str]:
         meta.creation_timestamp or "",
         meta.name or "",
     )
-
-
-LABEL_APP: Final = "kubevirt.io"
-LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
-VIRT_LAUNCHER: Final = "virt-launcher"

@@ -1,4 +1,4 @@
-"""Longhorn's objects of longhorn.io/v1beta2, its labels and names, as far as a rule reads them."""
+"""Longhorn's objects of longhorn.io/v1beta2 with the fields that a rule reads, its labels and names."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     status: NodeStatus | None = None
 
 
-ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: so that a minimal object works
+ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: a ShareManager without a state

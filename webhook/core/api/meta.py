@@ -1,4 +1,4 @@
-"""What all objects carry: metav1's metadata, label selectors, conditions and references."""
+"""What all objects share: the metadata, label selectors, conditions and references of metav1."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     deletion_timestamp: str | None = None
 
     def label(self, key: str) -> str | None:
-        """The value of a label, None where it is absent."""
+        """Return the value of a label, None if the label is absent."""
         return self.labels.get(key) if self.labels else None
 
     def annotation(self, key: str) -> str | None:
-        """The value of an annotation, None where it is absent."""
+        """Return the value of an annotation, None if the annotation is absent."""
         return self.annotations.get(key) if self.annotations else None
 
 
 class ObjectReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.ObjectReference, as far as it names an object."""
+    """v1.ObjectReference: the fields that name the object."""
 
     namespace: str | None = None
     name: str | None = None
@@ -66,7 +66,7 @@ class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class NamespacedName(NamedTuple):
-    """Namespace and name of an object; the namespace of a cluster-wide one is empty."""
+    """Namespace and name of an object; the namespace of a cluster-wide object is empty."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""The names that the API server takes (apimachinery pkg/util/validation)."""
+"""The names that the API server accepts (apimachinery pkg/util/validation)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _DNS_SUBDOMAIN_MAX_CHARS: Final = 253
 
 @lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
 def is_node_name(name: str) -> bool:
-    """Whether the API server takes this as a node's name in matchFields (validation.go, ValidateNodeName).
+    """Whether the API server accepts this as a node's name in matchFields (validation.go, ValidateNodeName).
 
-    A term that names anything else makes it reject the whole pod, so we must never write one.
+    The API server rejects the whole pod for a term with any other name, so the webhook must never write such a term.
     """
     return len(name) <= _DNS_SUBDOMAIN_MAX_CHARS and _DNS_SUBDOMAIN.fullmatch(name) is not None

@@ -1,4 +1,4 @@
-"""v1.Node and storage/v1 CSINode, as far as a rule reads them."""
+"""v1.Node and storage/v1 CSINode with the fields that a rule reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
     @property
     def ready(self) -> bool:
-        """Whether the condition Ready is there and True; one that was never posted is not ready."""
+        """Whether the condition Ready is True; a node without the condition is not ready."""
         for condition in self.conditions or ():
             if condition.type == "Ready":
                 return condition.status == "True"
@@ -47,7 +47,7 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
     @property
     def usable(self) -> bool:
-        """Whether it is Ready, and not cordoned."""
+        """Whether the node is Ready and not cordoned."""
         return bool(self.status and self.status.ready) and not (self.spec and self.spec.unschedulable)
 
 

@@ -1,8 +1,8 @@
-"""The partial Kubernetes objects that core reads, decoded straight from JSON.
+"""v1.Pod with the fields that core reads, decoded straight from JSON.
 
-Only fields that some rule reads are declared; everything else is skipped by the decoder and never rebuilt, so an
-object can't lose a field by passing through here. Invariant: every field may be absent or null, as in Go's JSON.
-They are trees, so the cycle collector need not know them (gc=False): a large cluster costs it nothing.
+The decoder skips all other fields and nothing rebuilds the object, so that no object can lose a field here. Invariant:
+every field can be absent or null, as in Go's JSON. The structs are trees, and Python's cycle collector does not track
+them (gc=False): the objects of a large cluster cost it no time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_
 
 
 class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.Volume, as far as it leads to a claim."""
+    """v1.Volume: the fields that lead to a claim."""
 
     name: str | None = None
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
@@ -44,7 +44,7 @@ class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodSchedulingGate: kube-scheduler does not look at the pod while it has one."""
+    """v1.PodSchedulingGate: kube-scheduler ignores a pod that has one."""
 
     name: str | None = None
 
@@ -63,12 +63,12 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
 
     @property
     def node_affinity(self) -> NodeAffinity | None:
-        """The pod's own node affinity, None where it has none."""
+        """The pod's own node affinity, None if it has none."""
         return self.affinity.node_affinity if self.affinity else None
 
     @property
     def required_node_affinity(self) -> NodeSelector | None:
-        """The pod's own required node affinity, None where it has none."""
+        """The pod's own required node affinity, None if it has none."""
         node_affinity = self.affinity.node_affinity if self.affinity else None
         return node_affinity.required if node_affinity else None
 
@@ -78,7 +78,7 @@ class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=Fa
 
     @property
     def scheduled(self) -> PodCondition | None:
-        """The condition PodScheduled, which kube-scheduler posts; None before it has looked at the pod."""
+        """The condition PodScheduled, None before kube-scheduler has written it."""
         for condition in self.conditions or ():
             if condition.type == POD_SCHEDULED:
                 return condition
@@ -94,6 +94,6 @@ class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 def uses(pod: Pod, claim: str) -> bool:
-    """Whether a pod has the claim of this name among its volumes."""
+    """Whether the pod has a volume with the claim of this name."""
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
     return any(source is not None and source.claim_name == claim for source in sources)

@@ -1,4 +1,4 @@
-"""v1.PersistentVolumeClaim and v1.PersistentVolume, as far as a rule reads them."""
+"""v1.PersistentVolumeClaim and v1.PersistentVolume with the fields that a rule reads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, g
 
 
 class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume name; the PV's own name may differ."""
+    """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume; the PersistentVolume's name can differ."""
 
     driver: str | None = None
     volume_handle: str | None = None
@@ -62,7 +62,7 @@ class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=Fal
 
 
 def claim_of(volume: PersistentVolume | None, handle: str) -> NamespacedName | None:
-    """The claim that a PersistentVolume is for, where it is the one of this Longhorn volume."""
+    """Return the claim of a PersistentVolume, None if that is not the PersistentVolume of this Longhorn volume."""
     spec = volume.spec if volume else None
     if not spec or not spec.csi or spec.csi.driver != LONGHORN_CSI_DRIVER or spec.csi.volume_handle != handle:
         return None

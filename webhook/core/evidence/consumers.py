@@ -1,10 +1,10 @@
-"""Longhorn volume -> PersistentVolume -> claim -> the VMs that use it -> evidence of their node.
+"""Longhorn volume -> PersistentVolume -> claim -> the VMs that use it -> evidence of their node (rules 5 and 6).
 
-The way of webhook.core.evidence.share_managers, backwards: for a share-manager pod, which is made after its VM has a
-node. One Finding
-for each VM (`claim` is NAMESPACE/NAME). Its virt-launcher pod is the evidence. Where no such pod is known on a node
-yet, Longhorn's VolumeAttachment tells where the volume is wanted: a csi-attacher ticket is stored before the
-share-manager pod is made (longhorn-manager csi/controller_server.go, share_manager_controller.go).
+The way of webhook.core.evidence.share_managers in the other direction, for a share-manager pod: Longhorn creates it
+after its VM has a node. One Finding for each VM (`claim` is NAMESPACE/NAME), with the VM's virt-launcher pod as the
+evidence. If no such pod is known to be on a node, Longhorn's VolumeAttachment names the node that wants the volume. Its
+csi-attacher ticket is stored before the share-manager pod is created (longhorn-manager csi/controller_server.go,
+share_manager_controller.go).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import only_node
@@ -26,45 +27,46 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 _CSI_ATTACHER: Final = "csi-attacher"
-_TICKETS_MAX: Final = 4  # nodes of tickets that are asked about: two of a migration, and two that are lost
+_TICKETS_MAX: Final = 4  # nodes of tickets whose pods are read: two of a live migration, and two lost nodes
 
 
-def resolve(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | NeedObjects:
-    """One finding for each VM that uses `volume`, or one that says why there is none; or what must be read first.
+def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | NeedObjects:
+    """Return one finding for each VM that uses `volume`, or one with the reason why there is none.
 
-    A finding has a `node` where the VM asks for co-scheduling and something tells its node.
+    Return NeedObjects if objects must be read first. A finding has a `node` if the VM asks for co-scheduling and
+    something shows its node.
     """
     claims = view.volume_claims(volume)
     ref = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
     if claims is NoObject.NOT_CACHED:
         return NeedObjects((ref,))
     if claims is NoObject.UNAVAILABLE:
-        return [_lost(volume, ref, view)]
+        return [_lookup_failed(volume, ref, view)]
     if isinstance(claims, NoObject) or not claims:
         return [Finding(claim="", why=Reason.VOLUME_UNCLAIMED.why(volume=volume), volume_handle=volume)]
     return _Search(volume, claims, view, policy).findings()
 
 
 class _VM(Struct, frozen=True):
-    """A VM that uses the volume, by the pod that will go on running it."""
+    """A VM that uses the volume, by the pod in which it runs or will run."""
 
     claim: str
     pod: Pod
 
     @property
     def name(self) -> str:
-        """The VirtualMachineInstance's name; the pod's where nothing owns it."""
+        """The VirtualMachineInstance's name; the pod's name if nothing owns the pod."""
         return kubevirt.vm_name(self.pod)
 
     @property
-    def instance(self) -> NamespacedName | None:
-        """Namespace and uid of the VirtualMachineInstance, which its pods are labelled with."""
+    def vmi(self) -> VirtualMachineInstanceRef | None:
+        """The VirtualMachineInstance, None if no owner with a uid is known."""
         owner = kubevirt.owner(self.pod)
-        return NamespacedName(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
+        return VirtualMachineInstanceRef(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
 
 
 class _Search(Struct, frozen=True):
-    """The VMs behind one volume, and where each is: first by what is known, then by what the API server says."""
+    """The VMs behind one volume and their nodes: first by what the view holds, then by what the API server answers."""
 
     volume: str
     claims: Sequence[NamespacedName]
@@ -72,18 +74,19 @@ class _Search(Struct, frozen=True):
     policy: Policy
 
     def findings(self) -> list[Finding] | NeedObjects:
-        """One for each VM."""
+        """Return one finding for each VM, or what must be read first."""
         known = [(claim, self.view.virt_launchers(claim)) for claim in self.claims]
         pods = [(claim, pod) for claim, pods in known if not isinstance(pods, NoObject) for pod in pods]
-        found = self._of(pods)
+        found = self._vms_of(pods)
         waits = any(finding.why.reason is Reason.CONSUMER_ON_NO_NODE for finding in found)
-        weak = Reason.CONSUMER_LEAVING if waits else None  # one that leaves must not hold what another is coming for
+        # A terminating VM must not keep the share-manager on its node if another VM waits for a node.
+        weak = Reason.CONSUMER_LEAVING if waits else None
         if any(finding.node and finding.why.reason is not weak for finding in found):
             return found
         return self._by_tickets(found, pods)
 
-    def _of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
-        """A finding for each VM that one of these pods runs, by the pod that goes on running it."""
+    def _vms_of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
+        """Return a finding for each VM that runs in one of these pods, by the pod in which it runs or will run."""
         running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
             vm = _VM(f"{claim.namespace}/{claim.name}", pod)
@@ -97,29 +100,29 @@ class _Search(Struct, frozen=True):
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
         mode = requested_mode(pod, self.policy)
         if not isinstance(mode, Mode):
-            return self._told(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=mode.sentence))
+            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=mode.sentence))
         if pod.spec.node_name:
             reason = Reason.CONSUMER_LEAVING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
-            return self._told(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
+            return self._found(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
         only = only_node(pod.spec.required_node_affinity)
         if only:
-            return self._told(vm, Reason.CONSUMER_PINNED.why(**names, node=only), only)
-        return self._told(vm, Reason.CONSUMER_ON_NO_NODE.why(**names))
+            return self._found(vm, Reason.CONSUMER_PINNED.why(**names, node=only), only)
+        return self._found(vm, Reason.CONSUMER_ON_NO_NODE.why(**names))
 
     def _by_tickets(
         self, found: list[Finding], pods: Iterable[tuple[NamespacedName, Pod]]
     ) -> list[Finding] | NeedObjects:
-        """The findings, completed by where Longhorn's tickets say that the volume is wanted.
+        """Return the findings, completed by the nodes of Longhorn's csi-attacher tickets.
 
-        A VM that asks for us and is on no node, as far as is known, has one by its ticket: that news is on its way.
-        With no such VM only the API server can say whether the ticket is a VM's at all.
+        A VM that asks for co-scheduling and is on no known node gets the ticket's node: the watch has not shown the
+        binding yet. If no VM waits, only the API server knows whether the ticket belongs to a VM.
         """
         attachment = self.view.volume_attachment(self.volume)
         ref = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
         if attachment is NoObject.NOT_CACHED:
             return NeedObjects((ref,))
         if attachment is NoObject.UNAVAILABLE:
-            return [*found, _lost(self.volume, ref, self.view)]
+            return [*found, _lookup_failed(self.volume, ref, self.view)]
         tickets = (
             None if isinstance(attachment, NoObject) or not attachment.spec else attachment.spec.attachment_tickets
         )
@@ -139,33 +142,29 @@ class _Search(Struct, frozen=True):
         return msgspec.structs.replace(finding, why=why, node=node)
 
     def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding] | NeedObjects:
-        """The VMs' pods that are on these nodes, as the API server has them."""
-        places = [(claim, _on_node(claim.namespace, node)) for claim in self.claims for node in nodes]
-        read = [(claim, ref, self.view.virt_launchers_on(*ref.key)) for claim, ref in places]
+        """Return the findings of the VMs whose pods are on these nodes, as the API server has them."""
+        refs = [(claim, VirtLaunchersOnNode(claim.namespace, node)) for claim in self.claims for node in nodes]
+        read = [(claim, ref, self.view.virt_launchers_on(ref.namespace, ref.node)) for claim, ref in refs]
         unread = dict.fromkeys(ref for _, ref, pods in read if pods is NoObject.NOT_CACHED)
         if unread:
             return NeedObjects(tuple(unread))
         answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
-        there = self._of((claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name))
-        lost = [_lost(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
-        return [*found, *there, *lost] or [self._unused()]
+        existing = self._vms_of((claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name))
+        lost = [_lookup_failed(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
+        return [*found, *existing, *lost] or [self._unused()]
 
     def _unused(self) -> Finding:
         claim = f"{self.claims[0].namespace}/{self.claims[0].name}"
         return Finding(claim=claim, why=Reason.NO_CONSUMER.why(claim=claim), volume_handle=self.volume)
 
-    def _told(self, vm: _VM, why: Why, node: str | None = None) -> Finding:
-        return Finding(claim=vm.claim, why=why, volume_handle=self.volume, instance=vm.instance, node=node)
+    def _found(self, vm: _VM, why: Why, node: str | None = None) -> Finding:
+        return Finding(claim=vm.claim, why=why, volume_handle=self.volume, vmi=vm.vmi, node=node)
 
 
 def _is_leaving(pod: Pod) -> bool:
     return kubevirt.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
 
 
-def _on_node(namespace: str, node: str) -> Ref:
-    return VirtLaunchersOnNode(namespace, node)
-
-
-def _lost(volume: str, ref: Ref, view: ClusterView) -> Finding:
+def _lookup_failed(volume: str, ref: Ref, view: ClusterView) -> Finding:
     why = Reason.VOLUME_LOOKUP_FAILED.why(volume=volume, kind=ref.kind, problem=view.read_error(ref))
     return Finding(claim="", why=why, volume_handle=volume)

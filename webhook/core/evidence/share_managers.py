@@ -1,7 +1,7 @@
-"""Pod -> PersistentVolumeClaim -> PersistentVolume -> ShareManager -> evidence of a node.
+"""Pod -> PersistentVolumeClaim -> PersistentVolume -> ShareManager -> evidence of a node (rules 5 and 6).
 
-One Finding per claim, each with its reason; which node wins is placement's business. The volume is followed by its
-CSI handle, never by the PersistentVolume's name: they differ for restored and hand-made volumes.
+One Finding for each claim, each with its reason. `webhook.core.placement` chooses among the nodes. The volume's CSI
+handle names the ShareManager. The PersistentVolume's own name does not: it differs for restored and hand-made volumes.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume
 from webhook.core.evidence.finding import Finding
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, unread
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
-# longhorn-manager csi/util.go, requiresSharedAccess: an attach for either of these makes the volume a shared one.
+# longhorn-manager csi/util.go, requiresSharedAccess: the volume is shared if it is attached with either mode.
 _SHARED_MODES: Final = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 _STATE_VOLUME: Final = "vm-state"  # kubevirt pkg/virt-controller/services/rendervolumes.go, withBackendStorage
 _STATE_CLAIM_PREFIX: Final = "persistent-state-for-"  # kubevirt pkg/storage/backend-storage/backend-storage.go, basePVC
-# Attached on the node of its one replica only (longhorn-manager webhook/resources/volumeattachment/validator.go), and
-# never one of a share-manager (types/types.go, ValidateDataLocalityAndAccessMode).
+# Longhorn attaches such a volume only on the node of its one replica (longhorn-manager
+# webhook/resources/volumeattachment/validator.go), without a share-manager (types/types.go,
+# ValidateDataLocalityAndAccessMode).
 _STRICT_LOCAL: Final = "strict-local"
 _NAME_SHOWN_CHARS: Final = 80
 _LIVE_PHASES: Final = ("Pending", "Running")
-_ATTACHED_TO_THE_POD: Final = frozenset(  # to its node, that is: no share-manager serves such a volume
+_WITHOUT_SHARE_MANAGER: Final = frozenset(  # the volume is attached on the pod's own node
     {
         Reason.CLAIM_NOT_READ_WRITE_MANY,
         Reason.VOLUME_NOT_LONGHORN,
@@ -48,40 +49,43 @@ _ATTACHED_TO_THE_POD: Final = frozenset(  # to its node, that is: no share-manag
 _GO_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool, as longhorn's csi plugin uses
 
 
-def resolve(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | NeedObjects:
-    """One finding for each claim of the pod, its ephemeral volumes last, or what the view has not read yet.
+def find_share_managers(pod: Pod, namespace: str, view: ClusterView) -> list[Finding] | NeedObjects:
+    """Return one finding for each claim of the pod, its ephemeral volumes last; or what the view has not read yet.
 
     Args:
-        pod: the pod under admission; claims are looked up in `namespace`, the request's.
+        pod: the pod under admission.
+        namespace: the request's namespace, in which the claims are.
+        view: the cluster.
     """
     followed: dict[str, Finding | NeedObjects] = {}
     ephemeral: list[Finding] = []
-    state: set[str] = set()
+    vm_state_claims: set[str] = set()
     for volume in pod.spec.volumes or ():
         if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim.claim_name or ""
             if claim not in followed:
                 followed[claim] = _follow(claim, namespace, view)
             if volume.name == _STATE_VOLUME or claim.startswith(_STATE_CLAIM_PREFIX):
-                state.add(claim)
+                vm_state_claims.add(claim)
         elif volume.ephemeral is not None:
-            # Its claim will be <pod>-<volume>, and the pod has only a generateName yet.
+            # The name of its claim will be <pod>-<volume>, and the pod has no name yet.
             why = Reason.EPHEMERAL_CLAIM.why(volume=volume.name)
             ephemeral.append(Finding(claim=volume.name or "", why=why))
     findings = [found for found in followed.values() if isinstance(found, Finding)]
     if len(findings) < len(followed):
         needs = (found for found in followed.values() if isinstance(found, NeedObjects))
         return NeedObjects(tuple(dict.fromkeys(ref for need in needs for ref in need.refs)))
-    return [replace(found, state=True) if found.claim in state else found for found in findings] + ephemeral
+    marked = (replace(found, vm_state_claim=True) if found.claim in vm_state_claims else found for found in findings)
+    return [*marked, *ephemeral]
 
 
 def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
-    """Every bound claim with its PersistentVolume, which all must be usable on the pod's node."""
+    """Return every bound claim with its PersistentVolume. All of them must be usable on the pod's node."""
     return [
         ClaimVolume(
             found.claim,
             found.persistent_volume,
-            None if found.why.reason in _ATTACHED_TO_THE_POD else found.node or "",
+            None if found.why.reason in _WITHOUT_SHARE_MANAGER else found.node or "",
         )
         for found in findings
         if found.persistent_volume
@@ -89,37 +93,37 @@ def bound_volumes(findings: Iterable[Finding]) -> list[ClaimVolume]:
 
 
 def _follow(claim: str, namespace: str, view: ClusterView) -> Finding | NeedObjects:
-    """The claim to its PersistentVolume, which feasibility needs whatever the claim's kind."""
+    """Follow the claim to its PersistentVolume. Rule 7 needs the volume also if no share-manager serves it."""
     key = NamespacedName(namespace, claim)
-    pvc = view.persistent_volume_claim(key)
-    if pvc is NoObject.NOT_CACHED:
+    persistent_volume_claim = view.persistent_volume_claim(key)
+    if persistent_volume_claim is NoObject.NOT_CACHED:
         return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key),))
-    if pvc is NoObject.UNAVAILABLE:
-        return _lost(claim, ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
-    if isinstance(pvc, NoObject):
+    if persistent_volume_claim is NoObject.UNAVAILABLE:
+        return _lookup_failed(claim, ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, key), view)
+    if isinstance(persistent_volume_claim, NoObject):
         return Finding(claim=claim, why=Reason.CLAIM_NOT_FOUND.why(claim=claim, namespace=namespace))
-    name = pvc.spec.volume_name if pvc.spec else None
-    phase = pvc.status.phase if pvc.status else None
+    name = persistent_volume_claim.spec.volume_name if persistent_volume_claim.spec else None
+    phase = persistent_volume_claim.status.phase if persistent_volume_claim.status else None
     if not name or (phase or "Bound") != "Bound":
         return Finding(claim=claim, why=Reason.CLAIM_NOT_BOUND.why(claim=claim, phase=phase or "not stated"))
     volume = view.persistent_volume(name)
     if volume is NoObject.NOT_CACHED:
         return NeedObjects((ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)),))
     if volume is NoObject.UNAVAILABLE:
-        return _lost(claim, ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
+        return _lookup_failed(claim, ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)), view)
     if isinstance(volume, NoObject):
         return Finding(claim=claim, why=Reason.VOLUME_NOT_FOUND.why(claim=claim, volume=name))
-    return _share_manager(claim, pvc, volume, view)
+    return _share_manager(claim, persistent_volume_claim, volume, view)
 
 
 def _share_manager(
-    claim: str, pvc: PersistentVolumeClaim, volume: PersistentVolume, view: ClusterView
+    claim: str, persistent_volume_claim: PersistentVolumeClaim, volume: PersistentVolume, view: ClusterView
 ) -> Finding | NeedObjects:
-    """The bound claim to its share-manager, where it can have one, and on to the evidence."""
+    """Follow the bound claim to its share-manager, if it can have one, and to the evidence."""
     csi = volume.spec.csi if volume.spec else None
-    modes = (pvc.spec.access_modes if pvc.spec else None) or ()
+    modes = (persistent_volume_claim.spec.access_modes if persistent_volume_claim.spec else None) or ()
     handle = csi.volume_handle if csi and csi.driver == LONGHORN_CSI_DRIVER else None
-    block = _block_kind(pvc, volume, csi) if csi else None
+    block = _block_kind(persistent_volume_claim, volume, csi) if csi else None
     shared = not _SHARED_MODES.isdisjoint(modes)
     node, firm = None, False
     if handle and csi and (block or not shared) and _attribute(csi, "dataLocality") == _STRICT_LOCAL:
@@ -131,48 +135,49 @@ def _share_manager(
     elif block:
         why = Reason.VOLUME_IS_BLOCK.why(claim=claim, volume=handle, what=block)
     else:
-        manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
-        if manager is NoObject.NOT_CACHED or pod is NoObject.NOT_CACHED:
-            return unread((_manager_ref(handle), manager), (_pod_ref(handle), pod))
-        why, node, firm = _evidence(claim, handle, manager, pod, view)
+        share_manager, pod = view.share_manager(handle), view.share_manager_pod(handle)
+        if share_manager is NoObject.NOT_CACHED or pod is NoObject.NOT_CACHED:
+            return need_objects((_share_manager_ref(handle), share_manager), (_share_manager_pod_ref(handle), pod))
+        why, node, firm = _evidence(claim, handle, share_manager, pod, view)
         if node is not None and not is_node_name(node):
             shown = ascii(node[:_NAME_SHOWN_CHARS])
             why, node, firm = Reason.NODE_NAME_INVALID.why(claim=claim, volume=handle, node=shown), None, False
     return Finding(claim=claim, why=why, persistent_volume=volume, volume_handle=handle, node=node, firm=firm)
 
 
-def _manager_ref(handle: str) -> Ref:
+def _share_manager_ref(handle: str) -> Ref:
     return ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", handle))
 
 
-def _pod_ref(handle: str) -> Ref:
+def _share_manager_pod_ref(handle: str) -> Ref:
     return ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + handle))
 
 
 def _evidence(
-    claim: str, handle: str, manager: ShareManager | NoObject, pod: Pod | NoObject, view: ClusterView
+    claim: str, handle: str, share_manager: ShareManager | NoObject, pod: Pod | NoObject, view: ClusterView
 ) -> tuple[Why, str | None, bool]:
-    """(reason, node, whether it is firm): the share-manager's live pod, else ShareManager.status.ownerID.
+    """Return (reason, node, firm) from the share-manager's live pod, or from ShareManager.status.ownerID without one.
 
-    ownerID is the node whose Longhorn manager reconciles the object. It follows the pod, but flips away from a
-    cordoned node while the pod stays (longhorn-manager share_manager_controller.go, isResponsibleFor), so the pod wins.
+    ownerID is the node whose longhorn-manager reconciles the object. It follows the pod. If that node is cordoned,
+    ownerID moves to another node while the pod stays (longhorn-manager share_manager_controller.go, isResponsibleFor).
+    Therefore the pod outweighs ownerID.
     """
-    if manager is NoObject.NOT_FOUND:
+    if share_manager is NoObject.NOT_FOUND:
         return Reason.SHARE_MANAGER_NOT_FOUND.why(claim=claim, volume=handle), None, False
     live = None if isinstance(pod, NoObject) or not _is_live(pod) else pod
-    status = None if isinstance(manager, NoObject) else manager.status
+    status = None if isinstance(share_manager, NoObject) else share_manager.status
     owner = (status and status.owner_id) or None
     state = (status and status.state) or "absent"
     if live and live.spec.node_name:
         node = live.spec.node_name
         besides = f", which outweighs ShareManager ownerID {owner}" if owner and owner != node else ""
         return Reason.SHARE_MANAGER_POD.why(claim=claim, volume=handle, node=node, besides=besides), node, True
-    if isinstance(manager, NoObject):
-        return _lost_why(claim, _manager_ref(handle), view), None, False
+    if isinstance(share_manager, NoObject):
+        return _lookup_failed_why(claim, _share_manager_ref(handle), view), None, False
     if owner is None or state not in ASSIGNED_STATES:
         return Reason.SHARE_MANAGER_NO_NODE.why(claim=claim, volume=handle, state=state), None, False
     if pod is NoObject.UNAVAILABLE:
-        problem = view.read_error(_pod_ref(handle))
+        problem = view.read_error(_share_manager_pod_ref(handle))
         why = Reason.SHARE_MANAGER_POD_UNREAD.why(claim=claim, volume=handle, node=owner, problem=problem)
         return why, owner, False
     if live:
@@ -181,7 +186,7 @@ def _evidence(
 
 
 def _is_live(pod: Pod) -> bool:
-    """Whether this is a share-manager's pod that serves or will serve: not terminating, Pending or Running."""
+    """Whether this share-manager pod serves its volume, or will: it is Pending or Running, and not terminating."""
     phase = pod.status.phase if pod.status else None
     return (
         pod.metadata.label(LABEL_LONGHORN_COMPONENT) == SHARE_MANAGER
@@ -190,21 +195,26 @@ def _is_live(pod: Pod) -> bool:
     )
 
 
-def _lost(claim: str, ref: Ref, view: ClusterView) -> Finding:
-    return Finding(claim=claim, why=_lost_why(claim, ref, view))
+def _lookup_failed(claim: str, ref: Ref, view: ClusterView) -> Finding:
+    return Finding(claim=claim, why=_lookup_failed_why(claim, ref, view))
 
 
-def _lost_why(claim: str, ref: Ref, view: ClusterView) -> Why:
+def _lookup_failed_why(claim: str, ref: Ref, view: ClusterView) -> Why:
     return Reason.CLAIM_LOOKUP_FAILED.why(claim=claim, kind=ref.kind, problem=view.read_error(ref))
 
 
-def _block_kind(pvc: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource) -> str | None:
+def _block_kind(
+    persistent_volume_claim: PersistentVolumeClaim, volume: PersistentVolume, csi: CSIPersistentVolumeSource
+) -> str | None:
     if _attribute(csi, "migratable") in _GO_TRUE:
         return "migratable"
-    modes = (pvc.spec and pvc.spec.volume_mode, volume.spec and volume.spec.volume_mode)
+    modes = (
+        persistent_volume_claim.spec and persistent_volume_claim.spec.volume_mode,
+        volume.spec and volume.spec.volume_mode,
+    )
     return "volumeMode Block" if "Block" in modes else None
 
 
 def _attribute(csi: CSIPersistentVolumeSource, name: str) -> str | None:
-    """A parameter of the StorageClass, which Longhorn hands on (longhorn-manager csi/controller_server.go)."""
+    """A StorageClass parameter, which Longhorn copies to the volume (longhorn-manager csi/controller_server.go)."""
     return (csi.volume_attributes or {}).get(name)

@@ -1,9 +1,9 @@
-"""A decision as RFC 6902 operations on a pod that carries nothing of ours.
+"""A decision as RFC 6902 operations on a pod that carries nothing of the webhook yet.
 
-Only spec.affinity and our own annotations are ever touched, by `add` and `copy` alone: what a pod carries is appended
-to, never rewritten, so no field that we don't know can be lost. What was written is recorded in an annotation, by which
-`webhook.core.patch.unpatch` takes it out again.
-Invariant: without the record nothing is written into the affinity.
+The operations touch only spec.affinity and the webhook's annotations, by `add` and `copy` alone. They append and never
+rewrite, so that the pod can't lose a field that the webhook does not know. An annotation records what they write;
+`webhook.core.patch.unpatch` removes it again by that record.
+Invariant: no operation touches the affinity without the record.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode
-from webhook.core.patch.applied_patch import Written, fingerprint
+from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, Reason, Why
 
@@ -27,78 +28,78 @@ NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
 TERMS: Final = f"{NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
 POD_AFFINITY: Final = f"{AFFINITY}/podAffinity"
 ANNOTATIONS: Final = "/metadata/annotations"
-_INSISTENCE: Final = 10  # of 11 parts then 10 are the wish's: more adds next to nothing
-_ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is refused
+_COPIES: Final = 10  # of a preference: beside one term of others it has 10 of 11 parts; more copies add little
+_ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is rejected
 _UTF8_MAX_BYTES: Final = 4  # of one character
-_TEXT_MAX_CHARS: Final = 1024  # of our annotation; names are at most 253 characters each
+_TEXT_MAX_CHARS: Final = 1024  # of the decision's annotation; names are at most 253 characters each
 
 
 def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
-    """The operations that carry out `decision` on `pod`; or why they can't be written into it.
+    """Return the operations that carry out `decision` on `pod`; or why they can't be written into the pod.
 
-    A pod that did not opt in gets none. One that did has the decision in its annotation, whatever was decided.
+    A pod that did not opt in gets none. A pod that opted in gets the decision as an annotation, also if it is Leave.
     """
     if isinstance(decision, Leave):
         return list(_annotate(pod, decision, None)) if decision.opted_in else []
-    drawing = _Drawing(pod, decision)
-    if not drawing.operations:
+    affinity_patch = _AffinityPatch(pod, decision)
+    if not affinity_patch.operations:
         return list(_annotate(pod, decision, None))
-    annotated = list(_annotate(pod, decision, drawing.written()))
-    return [*drawing.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
+    annotated = list(_annotate(pod, decision, affinity_patch.record()))
+    return [*affinity_patch.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
 
 
-class _Drawing:
-    """A pod is drawn to nodes: the operations, and what of them is recorded.
+class _AffinityPatch:
+    """The operations that write a Pin into the pod's affinity, and their record.
 
-    Affinity and nodeAffinity are absent or null in real pods: `add` goes to the deepest parent that is there.
+    Affinity and nodeAffinity are absent or null in real pods: `add` goes to the deepest parent that exists.
     """
 
-    def __init__(self, pod: Pod, drawn: Pin) -> None:
+    def __init__(self, pod: Pod, decision: Pin) -> None:
         self.operations: list[Operation] = []
-        self._nodes = drawn.required or drawn.shortlist
+        self._nodes = decision.required or decision.shortlist
         self._terms: list[tuple[int, str]] = []
-        self._copies: list[tuple[str, int, int]] = []
-        affinity, steers = pod.spec.affinity, isinstance(drawn, Steer)
-        self._toward = drawn.toward if isinstance(drawn, Steer) else ()
+        self._preferred: list[tuple[str, int, int]] = []
+        self._near_vmis = decision.near_vmis if isinstance(decision, Steer) else ()
+        affinity = pod.spec.affinity
         node_affinity = affinity.node_affinity if affinity else None
         if node_affinity is None:
-            made = self._node_affinity(drawn.preferred)
-            self._add(*((NODE_AFFINITY, made) if affinity else (AFFINITY, {"nodeAffinity": made})))
+            new = self._node_affinity(decision.preferred)
+            self._add(*((NODE_AFFINITY, new) if affinity else (AFFINITY, {"nodeAffinity": new})))
         else:
             if self._nodes:
-                self._narrow(node_affinity, keep_pinned=not drawn.required)
-            self._prefer(node_affinity, drawn.preferred, insist=steers)
-        if self._toward:
-            self._draw_to_pods(affinity.pod_affinity if affinity else None)
+                self._narrow(node_affinity, keep_pinned=not decision.required)
+            self._prefer(node_affinity, decision.preferred, copies=_COPIES if isinstance(decision, Steer) else 1)
+        if self._near_vmis:
+            self._prefer_near_pods(affinity.pod_affinity if affinity else None)
 
-    def written(self) -> Written:
-        """The record. Without a term of ours there is nothing that the nodes would tell."""
-        return Written(
+    def record(self) -> AppliedPatch:
+        """Return the record. It names nodes only if a required term was written."""
+        return AppliedPatch(
             nodes=self._nodes if self._terms else (),
             terms=tuple(self._terms),
-            preferred=tuple(self._copies),
-            near=tuple(self._toward),
+            preferred=tuple(self._preferred),
+            near=self._near_vmis,
         )
 
     def _add(self, path: str, value: object) -> None:
         self.operations.append(add(path, value))
 
-    def _node_affinity(self, wishes: Sequence[WeightedNode]) -> dict[str, Any]:
-        self._copies += [(wish.node, wish.weight, 1) for wish in wishes]
+    def _node_affinity(self, preferred: Sequence[WeightedNode]) -> dict[str, Any]:
+        self._preferred += [(weighted.node, weighted.weight, 1) for weighted in preferred]
         required = {REQUIRED: self._selector()} if self._nodes else {}
-        return {**required, PREFERRED: [_wish(wish) for wish in wishes]}
+        return {**required, PREFERRED: [_preferred_term(weighted) for weighted in preferred]}
 
     def _selector(self) -> dict[str, Any]:
-        marks = (fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes)
-        self._terms += enumerate(marks)
+        fingerprints = (fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes)
+        self._terms += enumerate(fingerprints)
         return {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]} for node in self._nodes]}
 
     def _narrow(self, own: NodeAffinity, *, keep_pinned: bool) -> None:
-        """AND the nodes (any of them) into every term that could match; an empty one matches nothing, and must stay so.
+        """AND the nodes (any of them) into every term that can match. An empty term matches nothing and stays empty.
 
-        The terms are ORed, and a requirement names one node: with several nodes each term is copied once per further
-        node. A term that names one of the nodes already is narrow enough. One that names only others can't match any
-        of them, and is made to match nothing at all, unless `keep_pinned`.
+        The terms are ORed, and a requirement names one node: with several nodes each term is copied once for each
+        further node. A term that already names one of the nodes stays as it is. A term that names only other nodes
+        can't match any of them. It gets a requirement that makes it match nothing, unless `keep_pinned`.
         """
         if own.required is None:
             self._add(f"{NODE_AFFINITY}/{REQUIRED}", self._selector())
@@ -121,67 +122,67 @@ class _Drawing:
         narrowed = replace(term, match_fields=[*(term.match_fields or ()), pin(node)])
         self._terms.append((index, fingerprint(narrowed)))
 
-    def _prefer(self, own: NodeAffinity, wishes: Sequence[WeightedNode], *, insist: bool) -> None:
-        """Append the wishes that are not there yet.
+    def _prefer(self, own: NodeAffinity, preferred: Sequence[WeightedNode], *, copies: int) -> None:
+        """Append the preferences that the pod does not have yet; `copies` of each if the pod has terms of others.
 
-        The scheduler adds the weights of all terms that match a node, and scales the sum to the best node's: beside a
-        term that matches every node but one, as Longhorn's against a delinquent node does, a wish has half its weight.
-        To `insist` it is written several times there.
+        The scheduler adds the weights of all terms that match a node, and scales the sum to the best node's. Longhorn
+        writes a term against a delinquent node, which matches every node except that one. Beside such a term a single
+        preference has only half its weight.
         """
-        path, there = f"{NODE_AFFINITY}/{PREFERRED}", own.preferred or []
-        present = [sum(prefers_only(term, wish.node, wish.weight) for term in there) for wish in wishes]
-        most = _INSISTENCE if insist and sum(present) < len(there) else 1
-        copies = [max(0, most - had) for had in present]
-        lacking = [_wish(wish) for wish, many in zip(wishes, copies, strict=True) for _ in range(many)]
-        self._copies += [(wish.node, wish.weight, many) for wish, many in zip(wishes, copies, strict=True) if many]
-        if there:
-            for wish in lacking:
-                self._add(f"{path}/-", wish)
-        elif lacking:
-            self._add(path, lacking)
+        path, existing = f"{NODE_AFFINITY}/{PREFERRED}", own.preferred or []
+        present = [sum(prefers_only(term, each.node, each.weight) for term in existing) for each in preferred]
+        wanted = copies if sum(present) < len(existing) else 1
+        missing = [(each, wanted - had) for each, had in zip(preferred, present, strict=True) if had < wanted]
+        self._preferred += [(each.node, each.weight, count) for each, count in missing]
+        self._append(path, [_preferred_term(each) for each, count in missing for _ in range(count)], existing)
 
-    def _draw_to_pods(self, own: InterPodTerms | None) -> None:
-        """Preferences for where the pods of these VMs are, appended; nodeAffinity is there by now."""
-        path, there = f"{POD_AFFINITY}/{PREFERRED}", (own.preferred if own else None) or []
-        self._toward = tuple(key for key in self._toward if near(*key) not in there)
-        terms = [near(*key) for key in self._toward]
+    def _prefer_near_pods(self, own: InterPodTerms | None) -> None:
+        """Append a preferred pod affinity to the pods of each VM. By now the pod has an affinity."""
+        existing = (own.preferred if own else None) or []
+        self._near_vmis = tuple(vmi for vmi in self._near_vmis if near(vmi) not in existing)
+        terms = [near(vmi) for vmi in self._near_vmis]
         if own is None:
             self._add(POD_AFFINITY, {PREFERRED: terms})
-        elif there:
+        else:
+            self._append(f"{POD_AFFINITY}/{PREFERRED}", terms, existing)
+
+    def _append(self, path: str, terms: Sequence[object], existing: Sequence[object]) -> None:
+        """Append `terms` to the list at `path`, which can be absent if nothing is `existing`."""
+        if existing:
             for term in terms:
                 self._add(f"{path}/-", term)
-        else:
+        elif terms:
             self._add(path, terms)
 
 
-def near(namespace: str, uid: str) -> dict[str, Any]:
-    """The preference for where the pods of a VirtualMachineInstance are.
+def near(vmi: VirtualMachineInstanceRef) -> dict[str, Any]:
+    """Return the preferred pod affinity term for the nodes on which the pods of a VirtualMachineInstance are.
 
-    KubeVirt labels them with its uid (pkg/virt-controller/services/template.go, CreatedByLabel).
+    KubeVirt labels these pods with its uid (pkg/virt-controller/services/template.go, CreatedByLabel).
     """
     term = {
-        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": uid}},
-        "namespaces": [namespace],
+        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": vmi.uid}},
+        "namespaces": [vmi.namespace],
         "topologyKey": "kubernetes.io/hostname",
     }
     return {"weight": TOP_WEIGHT, "podAffinityTerm": term}
 
 
-def _annotate(pod: Pod, decision: Decision, written: Written | None) -> Iterator[Operation]:
-    """Our annotations; none where they would make the API server refuse the pod for its size."""
-    ours = {ANNOTATION_DECISION: tell(decision)[:_TEXT_MAX_CHARS]}
-    if written is not None:
-        ours[ANNOTATION_APPLIED_PATCH] = to_annotation(written)
+def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Iterator[Operation]:
+    """Yield the annotations; none if they are too large for the API server together with the pod's own."""
+    new = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
+    if applied is not None:
+        new[ANNOTATION_APPLIED_PATCH] = to_annotation(applied)
     annotations = pod.metadata.annotations
     if annotations is None:
-        yield add(ANNOTATIONS, ours)
-    elif _fits({**annotations, **ours}):
-        lacking = ((key, value) for key, value in ours.items() if annotations.get(key) != value)
-        yield from (add(f"{ANNOTATIONS}/{escaped(key)}", value) for key, value in lacking)
+        yield add(ANNOTATIONS, new)
+    elif _fits({**annotations, **new}):
+        changed = ((key, value) for key, value in new.items() if annotations.get(key) != value)
+        yield from (add(f"{ANNOTATIONS}/{escaped(key)}", value) for key, value in changed)
 
 
 def _fits(annotations: Mapping[str, str]) -> bool:
-    """Whether the API server takes as many bytes of annotations. Few characters need no counting of their bytes."""
+    """Whether the API server accepts annotations of this size. Bytes are counted only if the characters are many."""
     chars = sum(map(len, annotations)) + sum(map(len, annotations.values()))
     if chars * _UTF8_MAX_BYTES <= _ANNOTATIONS_MAX_BYTES:
         return True
@@ -192,5 +193,5 @@ def _requirement(node: str) -> Any:
     return msgspec.to_builtins(pin(node))
 
 
-def _wish(wish: WeightedNode) -> dict[str, Any]:
-    return {"weight": wish.weight, "preference": {"matchFields": [_requirement(wish.node)]}}
+def _preferred_term(weighted: WeightedNode) -> dict[str, Any]:
+    return {"weight": weighted.weight, "preference": {"matchFields": [_requirement(weighted.node)]}}

@@ -1,7 +1,7 @@
-"""RFC 6902 operations, and what comes of them: add, remove and copy, all that this webhook writes.
+"""RFC 6902 operations and their result: add, remove and copy, which are all that this webhook writes.
 
 The API server rejects a pod whose patch does not apply, whatever failurePolicy says (apiserver mutating/dispatcher.go).
-So every operation is carried out here on a copy of the two places that a patch may touch, before the patch is sent.
+Therefore every operation is first applied here to a copy of the two places that a patch touches.
 Invariant: what applies here applies at the API server (evanphx/json-patch v4), and has the same result.
 """
 
@@ -19,13 +19,13 @@ Operation = Mapping[str, Any]
 
 
 class NotApplicable(Exception):
-    """An operation that does not apply. Its text is the operation and its path."""
+    """An operation that does not apply. The message is the operation and its path."""
 
 
 def tree_of(pod: Pod) -> dict[str, Any]:
-    """The two places of `pod` that a patch may touch, as JSON: metadata.annotations and spec.affinity.
+    """Return the two places of `pod` that a patch touches, as JSON: metadata.annotations and spec.affinity.
 
-    An absent field and one that is null are the same here: neither can be the parent of anything.
+    An absent field and a null field are the same here: an operation can't add below either of them.
     """
     annotations = pod.metadata.annotations
     return {
@@ -35,10 +35,10 @@ def tree_of(pod: Pod) -> dict[str, Any]:
 
 
 def apply(tree: Any, operations: Iterable[Operation]) -> None:
-    """Carry the operations out on `tree`, in place.
+    """Apply the operations to `tree`, in place.
 
     Raises:
-        NotApplicable: one of them does not apply; those before it are carried out.
+        NotApplicable: an operation does not apply; those before it were applied.
     """
     for operation in operations:
         try:
@@ -48,22 +48,22 @@ def apply(tree: Any, operations: Iterable[Operation]) -> None:
 
 
 def add(path: str, value: object) -> Operation:
-    """Add `value` at `path`; `-` as the last part of the path appends to a list."""
+    """Return the operation that adds `value` at `path`; `-` as the last part of the path appends to a list."""
     return {"op": "add", "path": path, "value": value}
 
 
 def remove(path: str) -> Operation:
-    """Remove what is at `path`."""
+    """Return the operation that removes what is at `path`."""
     return {"op": "remove", "path": path}
 
 
 def copied(source: str, path: str) -> Operation:
-    """Add at `path` what is at `source`."""
+    """Return the operation that copies what is at `source` to `path`."""
     return {"op": "copy", "from": source, "path": path}
 
 
 def escaped(key: str) -> str:
-    """A key as a part of a path (RFC 6901)."""
+    """Return a key as a part of a path (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -89,7 +89,7 @@ def _apply(tree: Any, operation: Operation) -> None:
 
 
 def _locate(tree: Any, pointer: str) -> tuple[Any, str]:
-    """(the container, the last key) of a JSON Pointer, RFC 6901."""
+    """Return (the container, the last key) of a JSON Pointer, RFC 6901."""
     keys = pointer.split("/")
     if "~" in pointer:
         keys = [key.replace("~1", "/").replace("~0", "~") for key in keys]

@@ -31,7 +31,7 @@ from webhook.core.scheduler.plugins import (
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
 from webhook.core.scheduler.status import PASSED, Passed, Status
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, unread
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
 
 def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
@@ -44,7 +44,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
     longhorn = view.longhorn_node(name) if view.has_longhorn_nodes() else None
     if node is NoObject.NOT_CACHED or longhorn is NoObject.NOT_CACHED:
         key = NamespacedName("", name)
-        return unread((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn))
+        return need_objects((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn))
     why = longhorn_node.why_not_ready(name, longhorn)
     if why is None and not isinstance(node, NoObject):
         why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)

@@ -1,8 +1,8 @@
-"""decide(): Steer | Leave | Needs, for one share-manager pod at its CREATE and one view of the cluster.
+"""steer_share_manager(): Steer | Leave | NeedObjects for a share-manager pod at its CREATE and one view of the cluster.
 
-When a VM was stopped, its share-manager is made after it has a node again: then it is the share-manager pod that has
-to follow. Invariants: one node is never required, for Longhorn never makes a Pending share-manager pod anew; a pod
-whose volume no VM of ours uses is not touched; nothing here raises.
+Longhorn creates the share-manager pod of a stopped VM after the VM has a node again. The webhook then steers this pod
+to the VM. Rules 2, 3 and 5 to 8 of webhook.core.admit. Invariants: no node is required, because Longhorn never
+recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts in uses its volume; nothing here raises.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_SHARE_MANAGER,
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
@@ -29,12 +29,12 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
-_NOT_KNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
-_TOWARD_MAX: Final = 8  # VMs on one volume; each is a term that the scheduler looks for on every node
+_UNKNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
+_NEAR_VMIS_MAX: Final = 8  # of one volume; the scheduler evaluates a pod affinity term for each, on every node
 
 
-def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
-    """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
+def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
+    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
     volume = volume_of(pod)
     if namespace != policy.longhorn_namespace or not volume:
         return Leave(why=Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace))
@@ -46,51 +46,53 @@ def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decis
     ranked = rank(finding.node for finding in findings if finding.node)
     if not ranked:
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason])
-        ours = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
-        return Leave(why=furthest.why, opted_in=ours, findings=findings)
+        opted_in = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
+        return Leave(why=furthest.why, opted_in=opted_in, findings=findings)
     incoming = IncomingPod.of(pod, namespace)
     cycle = CycleState(incoming, view.snapshot())
-    verdicts = feasibility.collect(evaluate_preference(node, cycle, view) for node in ranked)
-    if isinstance(verdicts, NeedObjects):
-        return verdicts
-    wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
-    if not wished:
-        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, node_fits=verdicts)
-    fitting = [verdict.node for verdict in verdicts if verdict.fits]
-    names, toward = _among(cycle, volume, fitting, findings, view) if len(fitting) == len(wished) else ((), ())
+    node_fits = feasibility.collect(share_manager_fit(node, cycle, view) for node in ranked)
+    if isinstance(node_fits, NeedObjects):
+        return node_fits
+    preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
+    if not preferable:
+        return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
+    fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
+    names, near_vmis = (
+        _shortlist(cycle, volume, fitting, findings, view) if len(fitting) == len(preferable) else ((), ())
+    )
     return Steer(
-        why=evidence_for(next(iter(wished)), findings).why,
-        preferred=weigh(wished)[:MAX_TERMS],
+        why=evidence_for(next(iter(preferable)), findings).why,
+        preferred=weigh(preferable)[:MAX_TERMS],
         shortlist=names,
-        toward=toward,
-        usage=incoming.usage,
+        near_vmis=near_vmis,
+        requests=incoming.usage,
         findings=findings,
-        node_fits=verdicts,
+        node_fits=node_fits,
     )
 
 
-def _among(
+def _shortlist(
     cycle: CycleState, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
-) -> tuple[tuple[str, ...], tuple[NamespacedName, ...]]:
-    """The short list, and the VMs that the pod is drawn to as pods, too.
+) -> tuple[tuple[str, ...], tuple[VirtualMachineInstanceRef, ...]]:
+    """Return the short list, and the VMs to whose pods the share-manager pod gets a preferred pod affinity.
 
-    PreferNoSchedule taints of the wished node count for more than nodeAffinity can give (TaintToleration has weight 3,
-    NodeAffinity 2). Among nodes with as many they decide nothing; where there are too few of those the pods' affinity
-    makes up for them. It costs the scheduler a look at every node, so it is not for every pod.
+    PreferNoSchedule taints of the preferred node outweigh a preferred node affinity (TaintToleration has weight 3,
+    NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few such
+    nodes, the pod affinity outweighs the taints. The scheduler evaluates it on every node, so not every pod gets it.
     """
     taints = shortlist.count_taints(fitting[0], cycle.incoming.pod, view)
     names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints)
     if names or not taints:
         return names, ()
-    there = (finding.instance for finding in findings if finding.node in fitting and finding.instance)
-    return shortlist.pick(cycle, fitting, view, seed=volume), tuple(dict.fromkeys(there))[:_TOWARD_MAX]
+    vmis = (finding.vmi for finding in findings if finding.node in fitting and finding.vmi)
+    return shortlist.pick(cycle, fitting, view, seed=volume), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
 
 
 def volume_of(pod: Pod) -> str:
-    """The Longhorn volume that a pod is the share-manager of; empty where it is none.
+    """Return the Longhorn volume that the pod is the share-manager of; empty if it is not a share-manager pod.
 
-    Both the label and the name say it (longhorn-manager types.go, GetShareManagerLabels and
-    GetShareManagerPodNameFromShareManagerName); the label is what the API server asks us by.
+    Both the label and the name contain the volume (longhorn-manager types.go, GetShareManagerLabels and
+    GetShareManagerPodNameFromShareManagerName). The webhook configuration selects the pods by the label.
     """
     if pod.metadata.label(LABEL_LONGHORN_COMPONENT) != SHARE_MANAGER:
         return ""
@@ -98,14 +100,14 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def evaluate_preference(node: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
-    """The verdict on a node. As for a VM, but what may not run there is not even preferred: the pod would be no nearer.
+def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
+    """Rule 7 for a share-manager pod. Unlike a VM's pod it does not even prefer a node that it can't run on.
 
-    Where the node could not be read, or what is on it is not known, it is: a wish that is not granted changes nothing.
+    A node that could not be read, or whose pods are not known, is still preferred: such a preference does no harm.
     """
-    verdict = feasibility.evaluate(node, cycle, view)
-    if isinstance(verdict, NeedObjects) or verdict.why.reason in _NOT_KNOWN:
-        return verdict
-    if verdict.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
+    node_fit = feasibility.evaluate(node, cycle, view)
+    if isinstance(node_fit, NeedObjects) or node_fit.why.reason in _UNKNOWN:
+        return node_fit
+    if node_fit.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
         return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
-    return NodeFit(node, verdict.why, preferable=verdict.fits)
+    return NodeFit(node, node_fit.why, preferable=node_fit.fits)

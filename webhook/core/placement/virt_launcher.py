@@ -1,7 +1,7 @@
-"""decide(): Pin | Leave | Needs, for one pod at its CREATE and one view of the cluster.
+"""place_virt_launcher(): Pin | Leave | NeedObjects for one virt-launcher pod at its CREATE and one view of the cluster.
 
-The rules of the house in their order, cheapest first. Every outcome carries its Why. Invariants: a hard pin names
-only nodes with firm evidence that were judged feasible; nothing here raises.
+The rules 2 to 8 of webhook.core.admit in their order, cheapest first. Every decision carries its Why. Invariants: a
+required node has firm evidence and is feasible; nothing here raises.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, _our_mode
+from webhook.core.opt_in import Mode, Policy, co_schedule_mode
 from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
@@ -22,16 +22,16 @@ from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
 
-def decide(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
-    """What to do with a pod that is being created in `namespace`, or what must be read first. Never raises."""
-    mode = _our_mode(pod, policy)
+def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
+    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+    mode = co_schedule_mode(pod, policy)
     if isinstance(mode, Why):
         return Leave(why=mode)
     return _place(pod, namespace, mode, view)
 
 
 def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | NeedObjects:
-    """Rules 5 to 8 for a pod that opted in with `mode` (REQUIRED or PREFERRED)."""
+    """Rules 5 to 8 for a pod that opts in with `mode` (REQUIRED or PREFERRED)."""
     findings = share_managers.find_share_managers(pod, namespace, view)
     if isinstance(findings, NeedObjects):
         return findings
@@ -41,34 +41,37 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
         return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
     incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
     cycle = CycleState(incoming, view.snapshot())
-    verdicts = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in ranked)
-    if isinstance(verdicts, NeedObjects):
-        return verdicts
-    wished = {verdict.node: ranked[verdict.node] for verdict in verdicts if verdict.preferable}
-    if not wished:
-        return Leave(why=verdicts[0].why, opted_in=True, findings=findings, node_fits=verdicts)
-    required = _required(cycle, mode, findings, verdicts, view)
-    soft = isinstance(required, Why)
+    node_fits = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in ranked)
+    if isinstance(node_fits, NeedObjects):
+        return node_fits
+    preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
+    if not preferable:
+        return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
+    required = _required(cycle, mode, findings, node_fits, view)
+    if isinstance(required, Why):
+        why, required, shortlist = required, (), _shortlist(cycle, findings, node_fits, view)
+    else:
+        why, shortlist = evidence_for(required[0], findings).why, ()
     return Pin(
-        why=required if isinstance(required, Why) else evidence_for(required[0], findings).why,
-        required=() if isinstance(required, Why) else required,
-        preferred=weigh(wished)[:MAX_TERMS],
-        shortlist=_shortlist(cycle, findings, verdicts, view) if soft else (),
-        usage=incoming.usage,
+        why=why,
+        required=required,
+        preferred=weigh(preferable)[:MAX_TERMS],
+        shortlist=shortlist,
+        requests=incoming.usage,
         findings=findings,
-        node_fits=verdicts,
+        node_fits=node_fits,
     )
 
 
 def _shortlist(
-    cycle: CycleState, findings: Sequence[Finding], verdicts: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...]:
-    """The nodes among which a preference is heard, where that can't cost the start.
+    """Return the short list for a preference; empty if a short list could keep the pod from starting.
 
-    Not while a claim is open: its volume may come to be where none of them is.
+    That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is.
     """
-    fitting = [verdict.node for verdict in verdicts if verdict.fits]
-    if not fitting or any(finding.open for finding in findings):
+    fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
+    if not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()
     pod = cycle.incoming.pod
     owner = kubevirt.owner(pod)
@@ -77,31 +80,31 @@ def _shortlist(
 
 
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:
-    """Node -> number of volumes whose share-manager it has, the most first, equals by name.
+    """Return node -> number of volumes whose share-manager is there; the most first, equal ones by name.
 
-    What KubeVirt keeps of the VM itself counts only where no disk's share-manager is on a node: it is a few KB.
+    The claim with the VM's state (TPM, EFI) counts only if no disk's share-manager is on a node: it is a few KB.
     """
-    disks = {finding.volume_handle: finding.node for finding in findings if finding.node and not finding.state}
-    state = {finding.volume_handle: finding.node for finding in findings if finding.node and finding.state}
-    return rank((disks or state).values())
+    disks = {finding.volume_handle: finding.node for finding in findings if finding.node and not finding.vm_state_claim}
+    vm_state = {finding.volume_handle: finding.node for finding in findings if finding.node and finding.vm_state_claim}
+    return rank((disks or vm_state).values())
 
 
 def _required(
-    cycle: CycleState, mode: Mode, findings: Sequence[Finding], verdicts: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, mode: Mode, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...] | Why:
-    """The nodes of a hard pin, best first, or why there can't be one."""
+    """Rule 8: return the nodes to require, best first; or why none can be required."""
     pod = cycle.incoming.pod
     if mode is not Mode.REQUIRED:
         asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
         return Reason.PREFERRED_MODE.why(who=asker)
-    firm = {finding.node for finding in findings if finding.firm and not finding.state}
-    candidates = [verdict for verdict in verdicts if verdict.node in firm]
+    firm = {finding.node for finding in findings if finding.firm and not finding.vm_state_claim}
+    candidates = [node_fit for node_fit in node_fits if node_fit.node in firm]
     if not candidates:
-        best = evidence_for(verdicts[0].node, findings)
-        return Reason.STATE_CLAIM.why(claim=best.claim) if best.state else best.why
+        best = evidence_for(node_fits[0].node, findings)
+        return Reason.STATE_CLAIM.why(claim=best.claim) if best.vm_state_claim else best.why
     blocked = (
         feasibility.why_undecidable(cycle)
-        or next((finding.why for finding in findings if finding.open), None)
+        or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
         or replica_share.why_not_shared(cycle)
     )
     if blocked:
@@ -109,10 +112,10 @@ def _required(
     staleness = view.staleness()
     if staleness:
         return Reason.UNCONFIRMED.why(staleness=staleness)
-    feasible = tuple(verdict.node for verdict in candidates if verdict.feasible)
+    feasible = tuple(node_fit.node for node_fit in candidates if node_fit.feasible)
     if not feasible:
         return candidates[0].why
-    # A topology spread was judged for a pin to one node: among several the scheduler may find none that it admits.
+    # A topology spread was evaluated for one required node. Among several nodes the scheduler can find none that fits.
     wanted = 1 if pod.spec.topology_spread_constraints else len(feasible)
     most = most_nodes(pod.spec.required_node_affinity, wanted)
     return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)

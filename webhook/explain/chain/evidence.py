@@ -86,8 +86,7 @@ def _of_volume(pod: Pod, namespace: str, cluster: Cluster, policy: Policy) -> Ev
     chain = settled(cluster, lambda view: volume_chain.of(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
     cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
-    evaluate = share_manager.evaluate_preference
-    nodes, problem = _nodes(lambda name, view: evaluate(name, cycle, view), candidates, cluster)
+    nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, cycle, view), candidates, cluster)
     notes = [f"{_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
     view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
@@ -101,8 +100,8 @@ def _nodes(
     """Every candidate and every node of the cluster, the candidates first; and what kept the others from us."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    verdicts = settled(cluster, lambda view: feasibility.collect(evaluate(name, view) for name in names))
-    return [_verdict(verdict, candidates) for verdict in verdicts], listed.problem
+    node_fits = settled(cluster, lambda view: feasibility.collect(evaluate(name, view) for name in names))
+    return [_verdict(verdict, candidates) for verdict in node_fits], listed.problem
 
 
 def _verdict(verdict: NodeFit, candidates: Container[str]) -> NodeVerdict:

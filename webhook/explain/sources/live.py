@@ -110,7 +110,9 @@ class Live:
             nodes, longhorn_nodes = await self._all_nodes(), await self._all_of(Kind.LONGHORN_NODE)
         except ApiError as problem:
             return Listed(problem=str(problem))
-        absent = {ObjectRef(Kind.LONGHORN_NODE, ref.key): LiveRead(NoObject.NOT_FOUND) for ref in nodes}
+        absent: dict[Ref, LiveRead] = {
+            ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", ref.name)): LiveRead(NoObject.NOT_FOUND) for ref in nodes
+        }
         # What was read one by one was decided upon, and stays.
         self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
         all_names = sorted(ref.name for ref in nodes)
@@ -125,7 +127,7 @@ class Live:
     async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
         resource = self._store.caches[kind].resource
         items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
-        found = {}
+        found: dict[Ref, LiveRead] = {}
         for item in items:
             key = resource.key_of(item.metadata)
             found[ObjectRef(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))

@@ -25,13 +25,12 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.core.api.meta import NamespacedName
 from webhook.core.api.names import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
-from webhook.core.view import Kind, NoObject, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState, _state
 from webhook.kube.cache.view import CallView, LiveRead, _held
@@ -156,16 +155,21 @@ class ClusterCache:
 
     async def _read(self, ref: Ref) -> LiveRead:
         """GET one object, or the few pods of a namespace that are on one node."""
-        on_node = ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE
+        on_node = isinstance(ref, VirtLaunchersOnNode)
+        names = ref if isinstance(ref, VirtLaunchersOnNode) else ref.key
         in_namespace = on_node or self._resources[ref.kind].namespaced
-        if not all(map(is_node_name, ref.key if in_namespace else ref.key[1:])):
+        if not all(map(is_node_name, names if in_namespace else names[1:])):
             return LiveRead(NoObject.NOT_FOUND)  # no object can be called so (and the path would lead elsewhere)
         counts = self.lookups[ref.kind]
         try:
             async with self._list_slots if on_node else self._slots:
                 if ref.kind not in self.caches:  # what is on its way may be older than what the next call knows
                     self._not_shared_any_more(ref, asyncio.current_task())
-                read = await (self._list_on_node(ref.key) if on_node else self._get(ref, self._resources[ref.kind]))
+                read = await (
+                    self._list_on_node(ref)
+                    if isinstance(ref, VirtLaunchersOnNode)
+                    else self._get(ref, self._resources[ref.kind])
+                )
         except ApiError as problem:
             counts.failed += 1
             return self._unread(ref, problem)
@@ -173,7 +177,7 @@ class ClusterCache:
         counts.found += read.value is not NoObject.NOT_FOUND
         return read
 
-    async def _get(self, ref: Ref, resource: Resource) -> LiveRead:
+    async def _get(self, ref: ObjectRef, resource: Resource) -> LiveRead:
         reply = await self._api.get(resource.item(ref.key), seconds=_GET_SECONDS)
         decoders = self._decoders[ref.kind]
         if reply.status != _OK:
@@ -188,16 +192,16 @@ class ClusterCache:
             raise ApiError(f"an object that can't be read: {wire.why}")
         return LiveRead(resource.build(resource.key(ref.key), resource.keep(wire)))
 
-    async def _list_on_node(self, key: NamespacedName) -> LiveRead:
+    async def _list_on_node(self, ref: VirtLaunchersOnNode) -> LiveRead:
         """The virt-launcher pods of one namespace on one node: one small answer, from the API server's own index.
 
         As of its cache (resourceVersion 0), milliseconds behind etcd: to be sure of the last one it may wait for 100 ms
         (apiserver storage/cacher/progress/watch_progress.go), and an old one would read the whole namespace.
         """
         pods, decoders = self._resources[Kind.VIRT_LAUNCHER_POD], self._decoders[Kind.VIRT_LAUNCHER_POD]
-        on_node = f"spec.nodeName={key.name}"
+        on_node = f"spec.nodeName={ref.node}"
         query = [("labelSelector", SELECTS_VIRT_LAUNCHERS), ("fieldSelector", on_node), ("resourceVersion", "0")]
-        path = msgspec.structs.replace(pods, namespace=key.namespace).collection
+        path = msgspec.structs.replace(pods, namespace=ref.namespace).collection
         reply = await self._api.get(path, query, seconds=_GET_SECONDS)
         if reply.status != _OK:
             raise ApiError(decoders.failure(reply.body, reply.status).sentence)
@@ -222,7 +226,7 @@ class ClusterCache:
     def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:
         """What is left without an answer: what the cache last knew, in doubt, or nothing."""
         cache = self.caches.get(ref.kind)
-        held = _held(cache, ref.key) if cache else None
+        held = _held(cache, ref.key) if cache and isinstance(ref, ObjectRef) else None
         if cache is None or held is None:
             return LiveRead(NoObject.UNAVAILABLE, problem=str(problem))
         staleness = f"{ref.kind} {ref.name} was as told {cache.age(_now()):.0f} s ago ({problem})"

@@ -20,7 +20,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.scheduler.state.snapshot import AnySnapshot
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import namespaced_key
@@ -136,7 +136,8 @@ class CallView:
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """The virt-launcher pods of a namespace that are on a node, as they were read for this view."""
-        found: Sequence[Pod] | NoObject = self._find(Kind.VIRT_LAUNCHERS_ON_NODE, NamespacedName(namespace, node))
+        read = self.reads.get(VirtLaunchersOnNode(namespace, node))
+        found: Sequence[Pod] | NoObject = NoObject.NOT_CACHED if read is None else read.value
         return found
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:

@@ -110,7 +110,7 @@ class CachedSnapshot:
             )
             for index, node in enumerate(pin.nodes)
         )
-        pod_infos = (PodInfo(namespace, pin.usage, pod.metadata.labels, terms, node) for node in nodes)
+        pod_infos = (PodInfo(namespace, pin.requests, pod.metadata.labels, terms, node) for node in nodes)
         handles = self._pods.assume(owner, pod_infos)
         asyncio.get_running_loop().call_later(_ASSUMED_SECONDS, self._pods.forget, owner, handles)
 

@@ -11,9 +11,8 @@ from support.fakes.live import PATHS, answered, cluster_of, gets, now, ref, runn
 from support.objects import builders
 
 from webhook.core.admit import Answer
-from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Pin
-from webhook.core.view import Kind, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
@@ -34,7 +33,7 @@ def required(answer: Answer) -> tuple[str, ...]:
     return answer.decision.required
 
 
-def gone(cluster: Cluster, asked: Ref) -> None:
+def gone(cluster: Cluster, asked: ObjectRef) -> None:
     """Delete the object."""
     cluster.collections[PATHS[asked.kind]].remove(asked.key.name, asked.key.namespace)
 
@@ -206,7 +205,7 @@ async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
 # What can't be.
 
 _LONG = "a" * 254
-IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD, Kind.VIRT_LAUNCHERS_ON_NODE)
+IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
 IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e%2e", "a?watch=true", _LONG]
 
 
@@ -215,7 +214,9 @@ async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
     name: str, store: ClusterCache, server: ApiServer
 ) -> None:
     """It is absent, of each kind; in a path it might lead elsewhere."""
-    refs = [ObjectRef(kind, NamespacedName("", name)) for kind in Kind if kind not in IN_ANY_NAMESPACE]
+    cluster_wide = set(Kind) - {*IN_ANY_NAMESPACE, Kind.VIRT_LAUNCHERS_ON_NODE}
+    refs: list[Ref] = [ref(kind, name) for kind in cluster_wide]
+    refs += [VirtLaunchersOnNode("vms", name), VirtLaunchersOnNode(name, "disk")]
     refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
     refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]
     view = await store.read(store.view(), refs, now() + SOON)

@@ -14,13 +14,13 @@ from webhook.core.admit import Entry
 from webhook.core.api.longhorn import VolumeAttachment
 from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Steer
-from webhook.core.view import Kind, NoObject
+from webhook.core.view import Kind, NoObject, VirtLaunchersOnNode
 from webhook.kube.cache.cluster_cache import ClusterCache
 
 VOLUME: Final = "pvc-disk"
 CLAIM: Final = NamespacedName("vms", "disk")
 ATTACHMENT: Final = ref(Kind.VOLUME_ATTACHMENT, VOLUME)
-ON_NODE: Final = ref(Kind.VIRT_LAUNCHERS_ON_NODE, "node-a", "vms")
+ON_NODE: Final = VirtLaunchersOnNode("vms", "node-a")
 LONG_AGO: Final = 60.0
 SOON: Final = 5.0
 LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"

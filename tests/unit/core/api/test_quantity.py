@@ -1,4 +1,4 @@
-"""What each text came to was read off apimachinery's own ParseQuantity, MilliValue and Value."""
+"""The expected amounts are the results of apimachinery's own ParseQuantity, MilliValue and Value."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SUFFIXES = {
     ],
 )
 def test_a_quantity_is_read_in_thousandths_rounded_up(text: str, thousandths: int) -> None:
-    """As MilliValue, but for its overflow; binary ones, and no others, are cut at int64."""
+    """As MilliValue, except for its overflow. Only quantities with a binary suffix are capped at int64."""
     assert milli_value(text) == thousandths
 
 
@@ -91,8 +91,8 @@ def test_a_quantity_is_read_in_thousandths_rounded_up(text: str, thousandths: in
         *["9223372036854775808", "10E", "1e19", "1e30", "1e101", "1e-101", "1e999999999999", "1" * 65, "0" * 65],
     ],
 )
-def test_what_is_no_amount_that_a_node_can_have_is_not_read(text: str) -> None:
-    """Go refuses it, or reads anything at all, or takes it for less than nothing: never is it zero here."""
+def test_an_amount_that_no_node_can_have_is_unreadable(text: str) -> None:
+    """Go rejects it, overflows, or reads a negative amount. Here it is never zero."""
     assert milli_value(text) is None
     assert amounts({"cpu": text}) == {"cpu": UNREADABLE}
 
@@ -110,8 +110,8 @@ def test_what_is_no_amount_that_a_node_can_have_is_not_read(text: str) -> None:
         pytest.param({"1": 1}, UNREADABLE, id="a mapping"),
     ],
 )
-def test_whatever_stands_for_a_quantity_is_read_or_more_than_any_node_has(written: object, thousandths: int) -> None:
-    """A file may have anything there; one odd value leaves the others as they are."""
+def test_any_value_is_read_or_is_more_than_any_node_has(written: object, thousandths: int) -> None:
+    """A file can have any value there. One wrong value does not change the others."""
     assert amounts({"a": "2", "b": written, "c": 1}) == {"a": 2000, "b": thousandths, "c": 1000}
 
 
@@ -121,8 +121,8 @@ def test_no_quantities_are_no_amounts(nothing: dict[str, str] | None) -> None:
     assert amounts(nothing) == {}
 
 
-def test_an_unreadable_amount_stays_so_whatever_is_added_to_it() -> None:
-    """It is more than the most that is ever read, in thousandths as in units."""
+def test_an_unreadable_amount_stays_unreadable_in_a_sum() -> None:
+    """It is larger than any readable amount, in thousandths and in units."""
     assert milli_value(str(INT64_MAX)) < UNREADABLE
     assert units(UNREADABLE) > INT64_MAX
 
@@ -133,7 +133,7 @@ DECIMALS = st.from_regex(re.compile(r"[0-9]{1,22}(\.[0-9]{0,12})?", re.ASCII), f
 @given(number=DECIMALS, suffix=st.sampled_from(sorted(SUFFIXES)))
 @example(number="0.0000000001", suffix="Ei")
 def test_a_number_with_a_suffix_is_their_product(number: str, suffix: str) -> None:
-    """Exactly, however long, and never rounded down."""
+    """Exactly, for any length, and never rounded down."""
     exact = Fraction(number) * SUFFIXES[suffix] * 1000
     most = INT64_MAX * 1000
     if exact <= most:
@@ -144,20 +144,20 @@ def test_a_number_with_a_suffix_is_their_product(number: str, suffix: str) -> No
 
 @given(number=DECIMALS, exponent=st.integers(-100, 100), sign=st.sampled_from(["", "+"]), e=st.sampled_from("eE"))
 def test_a_decimal_exponent_is_a_power_of_ten(number: str, exponent: int, sign: str, e: str) -> None:
-    """As any number with an exponent."""
+    """As for any number with an exponent."""
     text = f"{number}{e}{sign if exponent >= 0 else ''}{exponent}"
     exact = Fraction(number) * Fraction(10) ** exponent * 1000
     assert milli_value(text) == (math.ceil(exact) if exact <= INT64_MAX * 1000 else None)
 
 
 @given(st.text(st.sampled_from("0123456789.+-eEinumkKMGTP \u0661"), max_size=80) | st.text(max_size=20))
-def test_no_text_raises_and_none_is_less_than_nothing(text: str) -> None:
-    """Whatever it is, it has an amount or none."""
+def test_no_text_raises_and_no_amount_is_negative(text: str) -> None:
+    """Any text has an amount or None."""
     read = milli_value(text)
     assert read is None or 0 <= read < UNREADABLE
 
 
 @given(st.integers(0, 2**80))
-def test_to_round_up_twice_is_to_round_up_once(millionths: int) -> None:
-    """So units of rounded thousandths are what Value says."""
+def test_rounding_up_twice_equals_rounding_up_once(millionths: int) -> None:
+    """Therefore the units of rounded thousandths equal Go's Value."""
     assert units(-(-millionths // 1000)) == -(-millionths // 10**6)

@@ -9,7 +9,7 @@ from support.objects.builders import persistent_volume, persistent_volume_claim,
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.storage import PersistentVolume, claim_of
-from webhook.core.evidence.consumers import resolve
+from webhook.core.evidence.consumers import find_vms
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
@@ -17,36 +17,36 @@ from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRe
 
 Object = dict[str, Any]
 VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]
-PV = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
+VOLUME_REF = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
 TICKETS = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
 CACHE = ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
-NOT_CACHED = {PV: NoObject.NOT_CACHED, TICKETS: NoObject.NOT_CACHED}
+NOT_CACHED = {VOLUME_REF: NoObject.NOT_CACHED, TICKETS: NoObject.NOT_CACHED}
 PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
 
 
 def pods_on(node: str, namespace: str = "vms") -> Ref:
-    """The virt-launcher pods of a namespace on a node."""
+    """Return the reference to the virt-launcher pods of a namespace on a node."""
     return VirtLaunchersOnNode(namespace, node)
 
 
 def vm(name: str, **parts: Any) -> Object:
-    """A VM on the claim."""
+    """Return the pod of a VM that uses the claim."""
     return vm_pod(name, **{"claims": ["disk"], **parts})
 
 
 def tickets(*nodes: str) -> Object:
-    """The volume's VolumeAttachment, wanted by consumers on these nodes."""
+    """Return the volume's VolumeAttachment with csi-attacher tickets for these nodes."""
     return volume_attachment("h", [("csi-attacher", node) for node in nodes])
 
 
 def resolved(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[Finding] | NeedObjects:
-    """What uses the volume in a cluster that has it, as far as `gaps` let us see."""
+    """Return the findings for the volume in a cluster that has it; `gaps` are the answers that are missing."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {})
-    return resolve("h", view, Policy())
+    return find_vms("h", view, Policy())
 
 
 def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tuple[Reason, str | None]]:
-    """The reason and node of each finding."""
+    """Return the reason and node of each finding."""
     findings = resolved(*objects, gaps=gaps)
     assert isinstance(findings, list)
     return [(finding.why.reason, finding.node) for finding in findings]
@@ -55,7 +55,7 @@ def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tup
 @pytest.mark.parametrize(
     ("objects", "gaps", "refs"),
     [
-        pytest.param([], {PV: NoObject.NOT_CACHED}, [PV], id="which claim the volume has"),
+        pytest.param([], {VOLUME_REF: NoObject.NOT_CACHED}, [VOLUME_REF], id="which claim the volume has"),
         pytest.param([], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="nobody uses the volume, as far as is known"),
         pytest.param([vm("a")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that is on no node"),
         pytest.param(
@@ -98,7 +98,7 @@ def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tup
     ],
 )
 def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, NoObject], refs: list[Ref]) -> None:
-    """Only what can change the answer is asked for, and each reference once."""
+    """Only objects that can change the answer are read, and each reference is named once."""
     assert resolved(*objects, gaps=gaps) == NeedObjects(tuple(refs))
 
 
@@ -111,7 +111,7 @@ def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, NoObject], ref
         pytest.param([vm("a", node="n1", deleting=True)], id="a VM that is leaving, and no other is coming"),
     ],
 )
-def test_no_ticket_is_read_where_a_node_is_known(objects: list[Object]) -> None:
+def test_no_ticket_is_read_if_a_vms_node_is_known(objects: list[Object]) -> None:
     """The cache of VMs is enough: an admission in the steady state costs no read."""
     assert (
         found(*objects, tickets("n2"), gaps={TICKETS: NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED})[0][1]
@@ -122,7 +122,9 @@ def test_no_ticket_is_read_where_a_node_is_known(objects: list[Object]) -> None:
 @pytest.mark.parametrize(
     ("objects", "gaps", "reasons"),
     [
-        pytest.param([vm("a", node="n1")], {PV: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"),
+        pytest.param(
+            [vm("a", node="n1")], {VOLUME_REF: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"
+        ),
         pytest.param([], {TICKETS: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the tickets"),
         pytest.param(
             [vm("a")],
@@ -138,23 +140,23 @@ def test_no_ticket_is_read_where_a_node_is_known(objects: list[Object]) -> None:
         ),
     ],
 )
-def test_what_could_not_be_read_is_told(
+def test_the_reason_shows_what_could_not_be_read(
     objects: list[Object], gaps: dict[Ref, NoObject], reasons: list[Reason]
 ) -> None:
-    """No node is made up where an answer is missing: the reason says what could not be read."""
+    """A missing answer never gives a node."""
     assert found(*objects, gaps=gaps) == [(reason, None) for reason in reasons]
 
 
 def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
-    """Of two tickets' nodes the one that could be asked about has the VM."""
-    told = found(
+    """Two tickets name two nodes. The node whose pods could be read has the VM."""
+    expected = found(
         tickets("n1", "n2"), vm("a", node="n2"), gaps={CACHE: NoObject.UNAVAILABLE, pods_on("n1"): NoObject.UNAVAILABLE}
     )
-    assert told == [(Reason.CONSUMER_ON_NODE, "n2"), (Reason.VOLUME_LOOKUP_FAILED, None)]
+    assert expected == [(Reason.CONSUMER_ON_NODE, "n2"), (Reason.VOLUME_LOOKUP_FAILED, None)]
 
 
 @pytest.mark.parametrize(
-    ("objects", "told"),
+    ("objects", "expected"),
     [
         pytest.param([vm("a", node="n1")], [(Reason.CONSUMER_ON_NODE, "n1")], id="a VM"),
         pytest.param([vm("a", node="n2")], [(Reason.NO_CONSUMER, None)], id="a VM on another node than the ticket's"),
@@ -175,31 +177,31 @@ def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
         ),
     ],
 )
-def test_the_pods_on_a_tickets_node_tell_whose_it_is(
-    objects: list[Object], told: list[tuple[Reason, str | None]]
+def test_the_pods_on_a_tickets_node_show_its_vm(
+    objects: list[Object], expected: list[tuple[Reason, str | None]]
 ) -> None:
-    """While no cache knows the VMs, the API server's answer for the ticket's node is taken as the cache's would be."""
-    assert found(tickets("n1"), *objects, gaps={CACHE: NoObject.UNAVAILABLE}) == told
+    """While no cache has the VMs, the API server's answer for the ticket's node counts as the cache's would."""
+    assert found(tickets("n1"), *objects, gaps={CACHE: NoObject.UNAVAILABLE}) == expected
 
 
-def test_a_ticket_that_names_no_possible_node_is_passed_over() -> None:
-    """Where nodes can't be read such a name would go into the pod, and the API server would refuse the pod for it."""
+def test_a_ticket_with_an_invalid_node_name_is_ignored() -> None:
+    """If nodes can't be read, such a name would get into the pod, and the API server would reject the pod."""
     assert found(vm("a"), tickets("Node_A", "", "n1")) == [(Reason.ATTACHMENT_TICKET, "n1")]
 
 
-def test_a_pod_that_nothing_owns_is_a_vm_of_its_own_name() -> None:
-    """Two such pods are two VMs, and neither has a VirtualMachineInstance to be drawn to."""
+def test_a_pod_without_an_owner_is_a_vm_of_its_own_name() -> None:
+    """Two such pods are two VMs, and neither has a VirtualMachineInstance."""
     pods = [vm("a", node="n1"), vm("b", node="n2")]
     for pod in pods:
         del pod["metadata"]["ownerReferences"]
     findings = resolved(*pods)
     assert isinstance(findings, list)
-    assert [(finding.node, finding.instance) for finding in findings] == [("n1", None), ("n2", None)]
+    assert [(finding.node, finding.vmi) for finding in findings] == [("n1", None), ("n2", None)]
     assert "VM virt-launcher-a uses it" in findings[0].why.sentence
 
 
 def test_an_attachment_without_a_spec_has_no_ticket() -> None:
-    """As one that is absent."""
+    """As if the attachment were absent."""
     assert found({**tickets(), "spec": None}) == [(Reason.NO_CONSUMER, None)]
 
 
@@ -220,14 +222,14 @@ def test_an_attachment_without_a_spec_has_no_ticket() -> None:
     ],
 )
 def test_a_volume_that_leads_to_no_claim(spec: Object | None) -> None:
-    """A claim counts only by a PersistentVolume of Longhorn's that has the handle."""
+    """A claim counts only if a PersistentVolume of Longhorn has the handle."""
     volume = convert({"metadata": {"name": "h"}, "spec": spec}, PersistentVolume)
     assert claim_of(volume, "h") is None
     assert claim_of(None, "h") is None
 
 
 def test_a_volume_leads_to_its_claim() -> None:
-    """By spec.claimRef, which a controller has set before anybody could use the volume."""
+    """By spec.claimRef, which a controller sets before any pod can use the volume."""
     spec = {"csi": PLAIN_CSI, "claimRef": {"namespace": "vms", "name": "disk"}}
     assert claim_of(convert({"metadata": {"name": "x"}, "spec": spec}, PersistentVolume), "h") == NamespacedName(
         "vms", "disk"

@@ -16,7 +16,7 @@ ZONE = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
 
 
 def flaw(pod: Pod, operations: list[Object]) -> str | None:
-    """What does not apply."""
+    """Return the message of the operation that does not apply, None if all apply."""
     try:
         apply(tree_of(pod), operations)
     except NotApplicable as problem:
@@ -37,8 +37,8 @@ def flaw(pod: Pod, operations: list[Object]) -> str | None:
         pytest.param({"op": "remove", "path": "/spec/affinity"}, False, id="something to remove"),
     ],
 )
-def test_an_operation_that_would_not_apply_is_named(operation: Object, *, problem: bool) -> None:
-    """The API server rejects the pod otherwise: the operation and its path are what is reported."""
+def test_an_operation_that_does_not_apply_is_named(operation: Object, *, problem: bool) -> None:
+    """The API server would reject the pod. The message has the operation and its path."""
     found = flaw(convert(virt_launcher_pod(), Pod), [operation])
     assert found == (f"{operation['op']} {operation['path']}" if problem else None)
 
@@ -78,16 +78,16 @@ TERMS = f"/spec/affinity/nodeAffinity/{REQUIRED}/nodeSelectorTerms"
         ),
     ],
 )
-def test_operations_are_tried_in_order(operations: list[Object], *, problem: bool) -> None:
-    """Each sees what those before it did, on a copy: the pod itself stays."""
+def test_operations_are_applied_in_order(operations: list[Object], *, problem: bool) -> None:
+    """Each operation sees the result of those before it, on a copy. The pod itself stays."""
     own = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE]}}}
     pod = convert(virt_launcher_pod(affinity=own, annotations={"a": "x"}), Pod)
     assert (flaw(pod, operations) is not None) is problem
     assert pod == convert(virt_launcher_pod(affinity=own, annotations={"a": "x"}), Pod)
 
 
-def test_operations_are_made_as_others_read_them() -> None:
-    """What comes of them is what the library that everybody uses makes of them."""
+def test_the_result_is_that_of_the_jsonpatch_library() -> None:
+    """Both apply the same operations to the same tree."""
     document = {"a": {"x/y~z": [1, 2, 3]}, "b": {}}
     path = f"/a/{escaped('x/y~z')}"
     operations = [remove(f"{path}/1"), add(f"{path}/-", 4), copied(path, "/b/c"), remove(path)]

@@ -34,7 +34,7 @@ def volume(**parts: Any) -> Object:
 
 
 REFUSED = (
-    "DataEngineDisabled: node n1 is labelled node.longhorn.io/disable-v2-data-engine=true, "
+    "DataEngineDisabled: node n1 is labeled node.longhorn.io/disable-v2-data-engine=true, "
     "so volume h of data engine v2 can't be attached there"
 )
 

@@ -132,7 +132,7 @@ def test_the_work_is_bounded_by_the_steps(incoming_pod: Object, there: list[Obje
     assert instructions[0] <= 12 * taken + 2_000 * (1 + own_terms)
     gave_up = [each for each in statuses if isinstance(each, Unknown)]
     assert all(each.cause is Reason.TOO_MANY_NEIGHBOURS for each in gave_up)
-    assert all(f"a budget of {most} steps" in each.why.sentence for each in gave_up)
+    assert all(f"(at most {most} steps)" in each.why.sentence for each in gave_up)
     assert gave_up or most > STEPS
 
 

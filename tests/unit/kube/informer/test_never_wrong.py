@@ -14,7 +14,8 @@ from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
 from support.fakes.views import LONGHORN_NAMESPACE, cluster
 from support.models.cluster_model import ClusterModel
 from support.objects.builders import share_manager
-from support.strategies.strategies import Object, Scenario, review_of, scenarios
+from support.strategies.quirks import Object
+from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
 from webhook.core.api.meta import NamespacedName

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
 from support.objects import builders
-from support.strategies.consumer_shapes import LAUNCHER_QUIRKS, launchers
-from support.strategies.strategies import GONE, bend
+from support.strategies.consumer_shapes import VIRT_LAUNCHER_QUIRKS, virt_launchers
+from support.strategies.quirks import GONE, bend
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
@@ -26,7 +26,7 @@ from webhook.kube.client.wire import Decoders, NotJSON
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
 CLAIMS: Final = ("c0", "c1", "again", "")
 WRONG: Final = st.sampled_from([GONE, None, "", "x", 5, True, [], {}, [None], [5], [{}], {"a": None}])
-PATHS: Final = st.sampled_from(sorted(LAUNCHER_QUIRKS))
+PATHS: Final = st.sampled_from(sorted(VIRT_LAUNCHER_QUIRKS))
 Object = dict[str, Any]
 
 
@@ -66,7 +66,7 @@ def read(described: Object) -> Pod | None:
         return None
 
 
-@given(launchers(0), st.lists(st.tuples(PATHS, WRONG), max_size=2))
+@given(virt_launchers(0), st.lists(st.tuples(PATHS, WRONG), max_size=2))
 def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
     described: Object, wrong: list[tuple[str, Any]]
 ) -> None:

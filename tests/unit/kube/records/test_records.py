@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.watching import RESOURCES
-from support.strategies.strategies import GONE, bend, chain, node
+from support.strategies.quirks import GONE, bend
+from support.strategies.strategies import chain, node
 
 from webhook.core.api.longhorn import LonghornNode, ShareManager
 from webhook.core.api.meta import NamespacedName

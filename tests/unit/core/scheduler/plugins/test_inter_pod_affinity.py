@@ -248,7 +248,7 @@ def test_a_sentence_names_its_evidence() -> None:
     told = status(pod(), keeper("n2"))
     assert isinstance(told, Rejected)
     assert told.why.sentence == (
-        "a pod in the same zone as node n1 has a required anti-affinity against pods such as this one (app=db)"
+        "a pod in the same zone as node n1 has a required anti-affinity that excludes this pod (app=db)"
     )
 
 

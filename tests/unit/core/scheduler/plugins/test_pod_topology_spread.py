@@ -220,7 +220,7 @@ def test_too_many_nodes_to_look_at() -> None:
         pytest.param(
             [spread()],
             (
-                "node a1 would be in a zone with 3 pods of the pod's DoNotSchedule topology spread, "
+                "3 pods of the pod's DoNotSchedule topology spread would be in the zone of node a1; "
                 "another zone has 0, and maxSkew is 1"
             ),
             id="skew",
@@ -228,8 +228,8 @@ def test_too_many_nodes_to_look_at() -> None:
         pytest.param(
             [spread(minDomains=2, **HONORED)],
             (
-                "node a1 would be in a zone with 2 pods of the pod's DoNotSchedule topology spread, "
-                "which allows 1 where there are fewer than 2 of them (minDomains), and a pin leaves but one"
+                "2 pods of the pod's DoNotSchedule topology spread would be in the zone of node a1; "
+                "a required node leaves one zone, and minDomains 2 then allows 1"
             ),
             id="domains",
         ),

@@ -1,4 +1,4 @@
-"""What holds for every share-manager pod on every cluster, as test_properties has it for a VM's."""
+"""What holds for every share-manager pod on every cluster. test_properties has the same for a VM's pod."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.models.outcomes import (
     node_affinity,
     outcome,
     places,
-    without_ours,
+    without_webhook_parts,
 )
 from support.strategies.affinity_shapes import NODES
 from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
@@ -46,19 +46,19 @@ REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
 
 
-def wished(found: Outcome) -> set[str]:
-    """The nodes that the answer says are preferred."""
+def preferred_nodes(found: Outcome) -> set[str]:
+    """Return the nodes that the answer prefers."""
     return set(filter(None, found.response["auditAnnotations"].get("node", "").split(",")))
 
 
-def has_list(scenario: Scenario, found: Outcome) -> bool:
-    """Whether the answer has changed what is required."""
+def has_shortlist(scenario: Scenario, found: Outcome) -> bool:
+    """Whether the answer changes the required terms."""
     return node_affinity(found.pod).get(REQUIRED) != node_affinity(scenario.pod).get(REQUIRED)
 
 
 @given(scenarios())
 def test_a_share_manager_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) -> None:
-    """The response is allowed, has patch and patchType together or neither, and is never a hard pin."""
+    """The response is allowed, has patch and patchType together or neither, and requires no single node."""
     found = outcome(scenario.pod, scenario)
     assert found.response["allowed"] is True
     assert found.response.get("patchType") == ("JSONPatch" if found.patch else None)
@@ -66,10 +66,10 @@ def test_a_share_manager_pod_is_always_admitted_with_a_patch_that_applies(scenar
 
 
 @given(scenarios())
-def test_nothing_changes_beside_preferences_the_list_and_the_annotation(scenario: Scenario) -> None:
-    """What Longhorn wrote comes out as it went in, unknown fields too: preferences are appended, terms only grow."""
+def test_only_preferences_the_short_list_and_annotations_change(scenario: Scenario) -> None:
+    """Longhorn's own fields stay, unknown ones included. Preferences are appended, terms are only added to."""
     before, after = scenario.pod, outcome(scenario.pod, scenario).pod
-    rests = [without_ours(pod) for pod in (before, after)]
+    rests = [without_webhook_parts(pod) for pod in (before, after)]
     pod_affinities = [rest["affinity"].pop("podAffinity", None) or {} for rest in rests]
     assert rests[1] == rests[0]
     assert {**pod_affinities[1], PREFERRED: 0} == {**pod_affinities[0], PREFERRED: 0}
@@ -80,7 +80,7 @@ def test_nothing_changes_beside_preferences_the_list_and_the_annotation(scenario
 
 @given(scenarios())
 def test_a_second_admission_of_a_share_manager_pod_changes_nothing(scenario: Scenario) -> None:
-    """A pod that was patched comes back as it is, and for the same decision."""
+    """A pod that was patched gets no operation, and the same decision."""
     first = outcome(scenario.pod, scenario)
     second = outcome(first.pod, scenario)
     assert second.patch == []
@@ -89,40 +89,40 @@ def test_a_second_admission_of_a_share_manager_pod_changes_nothing(scenario: Sce
 
 @given(scenarios())
 def test_the_new_affinity_admits_only_nodes_that_the_old_one_did(scenario: Scenario) -> None:
-    """With a list fewer of them, but every preferred one and enough others; without one exactly the same."""
+    """With a short list fewer nodes, but all preferred ones and enough others. Without it the same nodes."""
     found = outcome(scenario.pod, scenario)
     admitted = set()
     for node in places(scenario):
         before, after = oracle.affinity_admits(scenario.pod, node), oracle.affinity_admits(found.pod, node)
         assert after <= before, node
-        assert after or not before or has_list(scenario, found), node
+        assert after or not before or has_shortlist(scenario, found), node
         if after:
             admitted.add(oracle.name_of(node))
-    if has_list(scenario, found):
-        assert wished(found) <= admitted
+    if has_shortlist(scenario, found):
+        assert preferred_nodes(found) <= admitted
         assert len(admitted) >= LEAST_OF_A_LIST
         assert all(Model(scenario).takes(name) for name in admitted)
 
 
 @given(scenarios())
 def test_a_preferred_node_is_one_of_an_opted_in_vm_and_can_take_the_pod(scenario: Scenario) -> None:
-    """A VM's pod or a ticket is there, and the scheduler and Longhorn would both have the pod there."""
+    """A VM's pod or a ticket names the node. By the scheduler's and Longhorn's rules the pod can run there."""
     model = Model(scenario)
-    nodes = wished(outcome(scenario.pod, scenario))
+    nodes = preferred_nodes(outcome(scenario.pod, scenario))
     assert nodes <= model.homes
     assert all(map(model.takes, nodes))
 
 
 @given(scenarios())
 def test_a_volume_that_no_opted_in_vm_uses_is_left_alone(scenario: Scenario) -> None:
-    """Its share-manager pod gets no patch at all."""
+    """Its share-manager pod gets no patch."""
     found = outcome(scenario.pod, scenario)
     assert Model(scenario).asking or found.patch == []
 
 
 @given(scenarios())
-def test_the_only_vm_is_followed_wherever_the_pod_can_go(scenario: Scenario) -> None:
-    """One VM that opted in, on a node that can take the share-manager pod: that node is preferred."""
+def test_the_node_of_the_only_vm_is_preferred_if_the_pod_can_run_there(scenario: Scenario) -> None:
+    """One VM that opts in, on a node that can run the share-manager pod."""
     model, found = Model(scenario), outcome(scenario.pod, scenario)
     labels, spec = scenario.pod["metadata"].get("labels") or {}, scenario.pod["spec"]
     is_ours = labels.get("longhorn.io/share-manager", VOLUME) == VOLUME and labels and not spec.get("nodeName")
@@ -130,18 +130,18 @@ def test_the_only_vm_is_followed_wherever_the_pod_can_go(scenario: Scenario) -> 
         return
     home = model.vms[0]["spec"]["nodeName"]
     if home and model.takes(home):
-        assert wished(found) == {home}
+        assert preferred_nodes(found) == {home}
 
 
 @given(scenarios())
 def test_what_is_added_to_a_share_manager_pod_is_valid(scenario: Scenario) -> None:
-    """A valid affinity stays valid; wishes weigh 1 to 100, and every node named is a possible one."""
+    """A valid affinity stays valid, weights are 1 to 100, and every named node has a valid name."""
     found = outcome(scenario.pod, scenario)
     old, new = node_affinity(scenario.pod), node_affinity(found.pod)
     if not oracle.affinity_problems(old):
         assert oracle.affinity_problems(new) == []
-    wishes = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
-    assert oracle.affinity_problems({PREFERRED: wishes}) == []
+    preferences = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
+    assert oracle.affinity_problems({PREFERRED: preferences}) == []
 
 
 @given(scenarios(), REFERENCES, st.booleans())
@@ -150,7 +150,7 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
     unread: set[Ref],
     caches_know: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    """Reading what Needs asks for and asking again comes to an end soon, and asks for nothing twice."""
+    """Reading what NeedObjects names and asking again ends, and names nothing twice."""
     caches = {} if caches_know else _CACHES
     whole = cluster(*scenario.objects)
     gaps = {**dict.fromkeys(unread, NoObject.NOT_CACHED), **caches}
@@ -168,18 +168,18 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
 
 
 @given(scenarios(), REFERENCES, st.booleans())
-def test_what_could_not_be_read_never_narrows_to_what_is_not_known(
+def test_a_missing_answer_never_narrows_to_unread_nodes(
     scenario: Scenario,
     lost: set[Ref],
     caches_know: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    """With answers missing a node is preferred on evidence all the same, and a list has only nodes that were read."""
+    """A node is still preferred on evidence, and a short list has only nodes that were read."""
     caches = {} if caches_know else _CACHES
     view = Patchy(cluster(*scenario.objects), {**dict.fromkeys(lost, NoObject.UNAVAILABLE), **caches})
     found = outcome(scenario.pod, scenario, view)
-    assert wished(found) <= Model(scenario).homes
-    assert all(map(oracle.is_subdomain, wished(found)))
-    if has_list(scenario, found):
+    assert preferred_nodes(found) <= Model(scenario).homes
+    assert all(map(oracle.is_subdomain, preferred_nodes(found)))
+    if has_shortlist(scenario, found):
         for node in places(scenario):
             name = oracle.name_of(node)
             if oracle.affinity_admits(found.pod, node):
@@ -187,7 +187,7 @@ def test_what_could_not_be_read_never_narrows_to_what_is_not_known(
 
 
 def _listed(scenario: Scenario) -> bool:
-    return has_list(scenario, outcome(scenario.pod, scenario))
+    return has_shortlist(scenario, outcome(scenario.pod, scenario))
 
 
 def _by_ticket(scenario: Scenario) -> bool:
@@ -199,7 +199,7 @@ def _by_pods(scenario: Scenario) -> bool:
 
 
 def _several(scenario: Scenario) -> bool:
-    return len(wished(outcome(scenario.pod, scenario))) > 1
+    return len(preferred_nodes(outcome(scenario.pod, scenario))) > 1
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,6 @@ def _several(scenario: Scenario) -> bool:
     ],
 )
 def test_the_share_manager_scenarios_reach_the_hard_cases(interesting: Any) -> None:
-    """The properties above would hold of pods that nothing is ever done to: these are found among the examples."""
+    """Without this test the properties above could hold because no example changes a pod."""
     search = settings(max_examples=5_000, derandomize=True, phases=[hypothesis.Phase.generate])
     assert interesting(hypothesis.find(scenarios(), interesting, settings=search))

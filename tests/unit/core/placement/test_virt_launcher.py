@@ -16,8 +16,9 @@ from support.objects.builders import (
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode
+from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.opt_in import Policy
+from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
@@ -26,7 +27,7 @@ SPREAD = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
 
 
 def disk(name: str, on: str, *, firm: bool = True) -> list[Object]:
-    """The chain of one claim to a share-manager on a node; not firm: its pod is not scheduled yet."""
+    """Return the objects from one claim to a share-manager on a node. Without `firm` its pod is not scheduled yet."""
     chain = [
         persistent_volume_claim(name, volume_name=f"pv-{name}"),
         persistent_volume(f"pv-{name}", claim=name, handle=f"h-{name}"),
@@ -36,14 +37,14 @@ def disk(name: str, on: str, *, firm: bool = True) -> list[Object]:
 
 
 def decision(pod: Object, *objects: Object) -> Pin | Leave:
-    """What is decided for a pod in a cluster of these objects."""
-    found = decide(convert(pod, Pod), "vms", cluster(*objects), Policy())
+    """Decide for a pod in a cluster of these objects."""
+    found = place_virt_launcher(convert(pod, Pod), "vms", cluster(*objects), Policy())
     assert not isinstance(found, NeedObjects)
     return found
 
 
 def pin(*objects: Object, claims: str = "a", **parts: Any) -> Pin:
-    """The pin of a pod with these claims (a letter each)."""
+    """Return the pin of a pod with these claims (a letter each)."""
     found = decision(virt_launcher_pod(claims=list(claims), **parts), *objects)
     assert isinstance(found, Pin)
     return found
@@ -64,25 +65,25 @@ def pin(*objects: Object, claims: str = "a", **parts: Any) -> Pin:
     ],
 )
 def test_several_share_managers_share_the_weight(homes: str, required: str, preferred: dict[str, int]) -> None:
-    """Rule 8: any of the nodes is required, the one with the most volumes is wished for most."""
+    """Rule 8: any of the nodes is required, and the node with the most volumes has the highest weight."""
     claims = [f"c{index}" for index in range(len(homes))]
     objects = [part for name, home in zip(claims, homes, strict=True) for part in disk(name, home)]
     found = decision(virt_launcher_pod(claims=claims), *objects, *map(node, set(homes)))
     assert isinstance(found, Pin)
     assert found.required == tuple(required)
-    assert {wish.node: wish.weight for wish in found.preferred} == preferred
+    assert {weighted.node: weighted.weight for weighted in found.preferred} == preferred
     assert found.preferred[0].weight == 100
 
 
 def test_a_volume_that_two_claims_share_counts_once() -> None:
-    """What is weighed is share-managers."""
+    """Share-managers are counted, not claims."""
     twin = persistent_volume_claim("t", volume_name="pv-a")
     found = pin(*disk("a", "n1"), twin, *disk("b", "n0"), node("n0"), node("n1"), claims="atb")
     assert found.preferred == (WeightedNode("n0", 100), WeightedNode("n1", 100))
 
 
-def test_past_the_bound_only_the_best_nodes_stay() -> None:
-    """As many required nodes and wishes as kube-scheduler scores; those with the most volumes first."""
+def test_of_too_many_nodes_the_best_stay() -> None:
+    """As many required and preferred nodes as kube-scheduler scores; those with the most volumes first."""
     names = [f"n{index:03}" for index in range(70)]
     objects = [part for name in names for part in disk(name, name)] + [node(name) for name in names]
     extra = disk("extra", "n069")
@@ -90,7 +91,7 @@ def test_past_the_bound_only_the_best_nodes_stay() -> None:
     assert isinstance(found, Pin)
     assert (len(found.required), len(found.preferred)) == (64, 64)
     assert found.required[:2] == ("n069", "n000")
-    assert tell(found).count(" and 61 more") == 1
+    assert decision_sentence(found).count(" and 61 more") == 1
 
 
 ZONE = {"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}
@@ -179,13 +180,13 @@ ZONE = {"matchExpressions": [{"key": "zone", "operator": "DoesNotExist"}]}
         ),
     ],
 )
-def test_what_keeps_a_node_out_of_the_pin(
+def test_what_keeps_a_node_from_being_required(
     objects: list[Object], parts: Object, required: tuple[str, ...], preferred: tuple[str, ...], reason: Reason
 ) -> None:
-    """Rules 7 and 8, and the reason that is told for it."""
+    """Rules 7 and 8, and the reason that the annotation shows."""
     found = pin(*objects, claims="ab", **parts)
     assert found.required == required
-    assert tuple(wish.node for wish in found.preferred) == preferred
+    assert tuple(weighted.node for weighted in found.preferred) == preferred
     assert found.why.reason is reason
 
 
@@ -204,8 +205,8 @@ def test_what_keeps_a_node_out_of_the_pin(
         ),
     ],
 )
-def test_the_claim_that_came_furthest_gives_the_reason(objects: list[Object], reason: Reason) -> None:
-    """Where nothing can be done the pod is left, and what is told is the most there is to tell."""
+def test_the_claim_that_leads_furthest_gives_the_reason(objects: list[Object], reason: Reason) -> None:
+    """If no claim leads to a node, the pod stays unchanged, and the reason is the most informative one."""
     found = decision(virt_launcher_pod(claims=["a", "b"]), *objects)
     assert isinstance(found, Leave)
     assert (found.why.reason, found.opted_in) == (reason, True)
@@ -231,23 +232,23 @@ def test_the_claim_that_came_furthest_gives_the_reason(objects: list[Object], re
     ],
 )
 def test_what_is_not_read_yet_is_needed(gaps: list[Ref], refs: tuple[Ref, ...]) -> None:
-    """No decision is made before everything that it rests on was read."""
+    """No decision is made before all objects for it were read."""
     view = Patchy(cluster(*disk("a", "n1"), *disk("b", "n2")), dict.fromkeys(gaps, NoObject.NOT_CACHED))
     pod = convert(virt_launcher_pod(claims=["a", "b"]), Pod)
-    assert decide(pod, "vms", view, Policy()) == NeedObjects(refs)
+    assert place_virt_launcher(pod, "vms", view, Policy()) == NeedObjects(refs)
 
 
-def test_evidence_in_doubt_is_preferred_and_says_so() -> None:
-    """What may have changed since, and could not be confirmed, carries no hard pin."""
+def test_stale_evidence_gives_a_preference_and_its_reason() -> None:
+    """Evidence that can have changed is not good enough to require a node."""
     view = Patchy(cluster(*disk("a", "n1"), node("n1")), {}, staleness="ShareManager h-a, last known 42 s ago")
-    found = decide(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
+    found = place_virt_launcher(convert(virt_launcher_pod(claims=["a"]), Pod), "vms", view, Policy())
     assert isinstance(found, Pin)
     assert (found.required, found.nodes, found.why.reason) == ((), ("n1",), Reason.UNCONFIRMED)
-    assert found.why.sentence.endswith("could not be confirmed: ShareManager h-a, last known 42 s ago")
+    assert found.why.sentence.endswith("did not confirm it: ShareManager h-a, last known 42 s ago")
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "sentence"),
     [
         pytest.param(
             decision(virt_launcher_pod()), "unchanged: NoClaims: the pod has no PersistentVolumeClaim volume", id="left"
@@ -265,19 +266,19 @@ def test_evidence_in_doubt_is_preferred_and_says_so() -> None:
         ),
     ],
 )
-def test_a_decision_is_told_in_a_sentence(found: Pin | Leave, told: str) -> None:
-    """What was decided, from what evidence, and why no more."""
-    assert tell(found) == told
+def test_the_sentence_of_a_decision(found: Pin | Leave, sentence: str) -> None:
+    """The decision, its evidence, and why the nodes are not required."""
+    assert decision_sentence(found) == sentence
 
 
-def test_the_strongest_evidence_of_a_node_is_told() -> None:
-    """A pod says more than an ownerID."""
+def test_the_sentence_has_the_strongest_evidence_of_a_node() -> None:
+    """A share-manager pod is stronger evidence than an ownerID."""
     objects = [*disk("a", "n1"), *disk("b", "n1"), share_manager_pod("h-b", nodeName="n1"), node("n1")]
     assert pin(*objects, claims="ab").why.reason is Reason.SHARE_MANAGER_POD
 
 
-def test_a_disk_is_told_before_kubevirts_state_on_the_same_node() -> None:
-    """Though a pod is the stronger evidence: the disk is what the pin is for."""
+def test_the_sentence_names_a_disk_before_the_vms_state() -> None:
+    """Also if the evidence for the claim of the VM's state is stronger: the pin is for the disk."""
     state = "persistent-state-for-db01"
     objects = [*disk("a", "n1"), *disk(state, "n1"), share_manager_pod(f"h-{state}", nodeName="n1"), node("n1")]
     found = decision(virt_launcher_pod(claims=["a", state]), *objects)
@@ -287,7 +288,7 @@ def test_a_disk_is_told_before_kubevirts_state_on_the_same_node() -> None:
 
 
 def test_own_terms_that_name_a_node_are_counted() -> None:
-    """A pin over the pod's own affinity names only nodes that it admits."""
+    """A pin names only nodes that the pod's own affinity allows."""
     own = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_node("n2")]}}}
     found = pin(*disk("a", "n1"), *disk("b", "n2"), node("n1"), node("n2"), claims="ab", affinity=own)
     assert found.required == ("n2",)

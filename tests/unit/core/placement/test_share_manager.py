@@ -24,9 +24,9 @@ from support.objects.builders import (
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Steer
+from webhook.core.decision import Leave, Steer, decision_sentence
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.placement.share_manager import volume_of
+from webhook.core.placement.share_manager import steer_share_manager, volume_of
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
@@ -40,41 +40,41 @@ ZONE = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "Exists"}]}
 
 
 def vm(name: str, on: str | None, **parts: Any) -> Object:
-    """A VM on the volume's claim."""
+    """Return the pod of a VM that uses the volume's claim."""
     return vm_pod(name, node=on, **{"claims": ["disk"], **parts})
 
 
-def ask(
+def decide(
     *objects: Object,
     pod: Object | None = None,
     gaps: Mapping[Ref, NoObject] | None = None,
     staleness: str | None = None,
 ) -> Steer | Leave | NeedObjects:
-    """What is decided for the volume's share-manager pod in a cluster of these objects."""
+    """Decide for the volume's share-manager pod in a cluster of these objects."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {}, staleness=staleness)
-    found = decide(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
+    found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer | Leave | NeedObjects)
     return found
 
 
 def steered(*objects: Object, **parts: Any) -> Steer:
-    """As `ask`, where the pod is drawn somewhere."""
-    found = ask(*objects, **parts)
+    """Return the decision of `decide`, which must be Steer."""
+    found = decide(*objects, **parts)
     assert isinstance(found, Steer)
     return found
 
 
 def refs(*names: str) -> set[Ref]:
-    """What is asked of these nodes."""
+    """Return the references to these nodes."""
     return {ObjectRef(kind, NamespacedName("", name)) for name in names for kind in (Kind.NODE, Kind.LONGHORN_NODE)}
 
 
-def test_longhorn_may_live_elsewhere() -> None:
-    """A share-manager pod is one of the namespace that the operator has named, and of no other."""
+def test_longhorn_can_be_in_another_namespace() -> None:
+    """A share-manager pod is in the namespace that the operator names, and in no other."""
     policy, pod = Policy(longhorn_namespace="storage"), convert(share_manager_pod("h", phase=None), Pod)
-    there = decide(pod, "storage", cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
-    elsewhere = decide(pod, LONGHORN, cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
-    assert isinstance(there, Steer)
+    inside = steer_share_manager(pod, "storage", cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
+    elsewhere = steer_share_manager(pod, LONGHORN, cluster(*VOLUME, vm("a", "n1"), node("n1")), policy)
+    assert isinstance(inside, Steer)
     assert isinstance(elsewhere, Leave)
     assert elsewhere.why.reason is Reason.NOT_SHARE_MANAGER
 
@@ -93,28 +93,28 @@ def test_longhorn_may_live_elsewhere() -> None:
     ],
 )
 def test_the_volume_of_a_share_manager_pod(label: str | None, name: str | None, volume: str) -> None:
-    """Both tell it; without the label of the component a pod is the share-manager of none."""
+    """Label and name both contain it. Without the component label the pod is not a share-manager pod."""
     labels = {"longhorn.io/component": "share-manager", "longhorn.io/share-manager": label}
     pod: Object = {
-        "metadata": {"name": name, "labels": {key: told for key, told in labels.items() if told is not None}}
+        "metadata": {"name": name, "labels": {key: value for key, value in labels.items() if value is not None}}
     }
     assert volume_of(convert({**pod, "spec": {}}, Pod)) == volume
     del pod["metadata"]["labels"]["longhorn.io/component"]
     assert volume_of(convert({**pod, "spec": {}}, Pod)) == ""
 
 
-def test_a_wish_is_never_a_pin() -> None:
-    """One VM on one node, of which everything is known: it is preferred, and required is nothing."""
+def test_no_node_is_required_for_a_share_manager_pod() -> None:
+    """One VM on one node, and every object is known: the node is preferred, and none is required."""
     found = steered(vm("a", "n1"), node("n1"), longhorn_node("n1"))
     assert found.strength is Mode.PREFERRED
-    assert (found.required, found.shortlist, found.toward) == ((), (), ())
+    assert (found.required, found.shortlist, found.near_vmis) == ((), (), ())
 
 
 def test_every_node_is_asked_for_at_once() -> None:
-    """Nodes and Longhorn's nodes of every VM are one Needs."""
+    """One NeedObjects has the nodes and Longhorn's nodes of all VMs."""
     unread = dict.fromkeys(refs("n1", "n2"), NoObject.NOT_CACHED)
     nodes = [node("n1"), node("n2"), longhorn_node("n1"), longhorn_node("n2")]
-    needs = ask(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
+    needs = decide(vm("a", "n1"), vm("b", "n2"), *nodes, gaps=unread)
     assert isinstance(needs, NeedObjects)
     assert set(needs.refs) == refs("n1", "n2")
     assert len(needs.refs) == 4
@@ -137,7 +137,7 @@ def test_every_node_is_asked_for_at_once() -> None:
     ],
 )
 def test_how_often_something_must_be_read(objects: list[Object], caches_know: bool, rounds: int) -> None:  # noqa: FBT001 - a column
-    """With caches that follow, two rounds of reads at most, and none in the steady state; nothing is asked twice."""
+    """With following caches at most two rounds of reads, and none in the steady state. Nothing is read twice."""
     live = [
         ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h")),
         VirtLaunchersOnNode("vms", "n1"),
@@ -145,15 +145,15 @@ def test_how_often_something_must_be_read(objects: list[Object], caches_know: bo
     cached = [ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h")), *refs("n1")]
     gaps = dict.fromkeys(live if caches_know else [*live, *cached], NoObject.NOT_CACHED)
     asked = 0
-    while isinstance(found := ask(*objects, node("n1"), longhorn_node("n1"), gaps=gaps), NeedObjects):
+    while isinstance(found := decide(*objects, node("n1"), longhorn_node("n1"), gaps=gaps), NeedObjects):
         asked += 1
         for ref in found.refs:
             del gaps[ref]
     assert asked == rounds
 
 
-def test_a_node_that_could_not_be_read_is_preferred_and_no_more() -> None:
-    """A wish for a node that is gone changes nothing; a list around one that is unfit would be wrong."""
+def test_a_node_that_could_not_be_read_is_only_preferred() -> None:
+    """A preference for a missing node does no harm. A short list around an unfit node would."""
     gaps = {ObjectRef(Kind.NODE, NamespacedName("", "m1")): NoObject.UNAVAILABLE}
     found = steered(vm("a", "m1"), *MANY, gaps=gaps)
     assert found.nodes == ("m1",)
@@ -161,67 +161,67 @@ def test_a_node_that_could_not_be_read_is_preferred_and_no_more() -> None:
     assert found.node_fits[0].why.reason is Reason.NODE_LOOKUP_FAILED
 
 
-def test_a_node_of_which_the_pods_are_not_known_is_preferred_and_no_more() -> None:
-    """Where there is no room the wish is not granted, and nothing is lost."""
+def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
+    """A preference for a full node does no harm."""
 
-    class Uncounted(Patchy):
-        """A view that can't tell what is on the nodes."""
+    class UnknownPods(Patchy):
+        """A view that does not know the pods on the nodes."""
 
         def snapshot(self) -> SnapshotUnavailable:
-            """Return why there is no snapshot."""
+            """Return why the pods are not known."""
             return SnapshotUnavailable("pods were not listed yet")
 
-    view = Uncounted(cluster(*VOLUME, vm("a", "m1"), *MANY), {})
-    found = decide(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
+    view = UnknownPods(cluster(*VOLUME, vm("a", "m1"), *MANY), {})
+    found = steer_share_manager(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer)
-    assert (found.nodes, found.shortlist, found.toward) == (("m1",), (), ())
+    assert (found.nodes, found.shortlist, found.near_vmis) == (("m1",), (), ())
     assert found.node_fits[0].why.reason is Reason.PODS_UNKNOWN
 
 
-def test_a_node_without_room_is_not_preferred() -> None:
-    """A share-manager pod asks for no CPU or memory, but a node takes only so many pods."""
+def test_a_full_node_is_not_preferred() -> None:
+    """A share-manager pod requests no CPU or memory, but a node takes only a limited number of pods."""
     full = node("n1")
     full["status"]["allocatable"]["pods"] = "1"
-    found = ask(vm("a", "n1"), full, node("n2"))
+    found = decide(vm("a", "n1"), full, node("n2"))
     assert isinstance(found, Leave)
     assert found.why.reason is Reason.NO_ROOM
 
 
-def test_a_longhorn_node_that_could_not_be_read_is_no_reason_against_its_node() -> None:
-    """Where Longhorn's own object is out of reach, its node is preferred all the same."""
+def test_a_node_whose_longhorn_node_could_not_be_read_is_preferred() -> None:
+    """An object of Longhorn that can't be read does not speak against the node."""
     gaps = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", "n1")): NoObject.UNAVAILABLE}
     assert steered(vm("a", "n1"), node("n1"), longhorn_node("n1"), gaps=gaps).nodes == ("n1",)
 
 
-def test_in_doubt_there_is_a_wish_and_no_list() -> None:
-    """What may have changed since is good for a preference only."""
+def test_stale_evidence_gives_a_preference_and_no_short_list() -> None:
+    """Evidence that can have changed is good enough only for a preference."""
     assert steered(vm("a", "m1"), *MANY, staleness="Node m1 was as told 40 s ago").shortlist == ()
     assert len(steered(vm("a", "m1"), *MANY).shortlist) == 64
 
 
-def test_wishes_are_bounded() -> None:
-    """A volume that 80 VMs on 80 nodes share: the 64 best are preferred, and all are in the list that is required."""
+def test_preferences_are_bounded() -> None:
+    """80 VMs on 80 nodes share a volume: the 64 best nodes are preferred, and the short list has all of these."""
     found = steered(*(vm(f"v{i}", f"m{i}") for i in range(1, 81)), vm("w", "m80"), *MANY)
     assert len(found.preferred) == 64
-    assert [(wish.node, wish.weight) for wish in found.preferred][:2] == [("m80", 100), ("m1", 50)]
-    assert set(found.shortlist) == {wish.node for wish in found.preferred}
-    assert tell(found).startswith("preferred on m80, m1, m10 and 61 more: ConsumerOnNode: ")
+    assert [(weighted.node, weighted.weight) for weighted in found.preferred][:2] == [("m80", 100), ("m1", 50)]
+    assert set(found.shortlist) == {weighted.node for weighted in found.preferred}
+    assert decision_sentence(found).startswith("preferred on m80, m1, m10 and 61 more: ConsumerOnNode: ")
 
 
-def test_pods_that_are_drawn_to_are_bounded() -> None:
-    """At a node with a soft taint the pods of eight VMs are named, each once, by namespace and uid."""
+def test_pod_affinity_terms_are_bounded() -> None:
+    """On a node with a soft taint the pods of eight VMs are named, each VM once, by namespace and uid."""
     vms = [vm(f"v{i}", "n1") for i in range(10)]
     found = steered(*vms, node("n1", taints=SOFT))
     uids = {each["metadata"]["ownerReferences"][0]["uid"] for each in vms}
-    assert len(found.toward) == len(set(found.toward)) == 8
-    assert {(key.namespace, key.name in uids) for key in found.toward} == {("vms", True)}
+    assert len(found.near_vmis) == len(set(found.near_vmis)) == 8
+    assert {(vmi.namespace, vmi.uid in uids) for vmi in found.near_vmis} == {("vms", True)}
 
 
-def test_a_vm_at_an_unfit_node_is_not_drawn_to_as_a_pod() -> None:
-    """Only the VMs count that the share-manager pod could be with."""
-    there, elsewhere = vm("a", "n1"), vm("b", "n2")
-    found = steered(there, elsewhere, vm("c", None), node("n1", taints=SOFT), node("n2", cordoned=True))
-    assert [key.name for key in found.toward] == [there["metadata"]["ownerReferences"][0]["uid"]]
+def test_a_vm_on_an_unfit_node_gets_no_pod_affinity_term() -> None:
+    """Only VMs count on whose node the share-manager pod can run."""
+    fit, elsewhere = vm("a", "n1"), vm("b", "n2")
+    found = steered(fit, elsewhere, vm("c", None), node("n1", taints=SOFT), node("n2", cordoned=True))
+    assert [vmi.uid for vmi in found.near_vmis] == [fit["metadata"]["ownerReferences"][0]["uid"]]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_vm_at_an_unfit_node_is_not_drawn_to_as_a_pod() -> None:
     ],
 )
 def test_a_second_admission_among_many_nodes_changes_nothing(terms: list[Object]) -> None:
-    """The list that is there is the list that would be written, and the annotation counts it alike."""
+    """The short list in the pod is the one that would be written, and the annotation counts it the same."""
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     pod = share_manager_pod("h", phase=None, affinity=affinity)
     view = cluster(*VOLUME, vm("a", "m1"), *MANY)
@@ -248,7 +248,10 @@ def test_a_second_admission_among_many_nodes_changes_nothing(terms: list[Object]
 
 
 def test_terms_that_name_nodes_stay_as_they_are() -> None:
-    """They are a list already, and the scheduler looks at no other node: also where one of them is unfit by now."""
+    """They are a short list already, and the scheduler evaluates no other node.
+
+    This holds also if one of them is unfit by now.
+    """
     terms = [on_node(f"m{i}") for i in range(1, 41)]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     pod = share_manager_pod("h", phase=None, affinity=affinity)
@@ -268,7 +271,7 @@ def _patch(pod: Object, view: ClusterView) -> list[Object]:
 
 
 def test_each_entry_has_its_own_rules() -> None:
-    """A share-manager pod that comes by the way of VMs is not ours there, and the other way round."""
+    """A share-manager pod that is sent to the virt-launcher entry stays unchanged, and the reverse."""
     objects = [*VOLUME, vm("a", "n1"), node("n1")]
     for pod, namespace, entry, reason in (
         (share_manager_pod("h", phase=None), LONGHORN, Entry.VIRT_LAUNCHER, Reason.NOT_VIRT_LAUNCHER),

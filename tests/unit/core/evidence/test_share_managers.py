@@ -14,18 +14,18 @@ from support.objects.builders import (
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
-from webhook.core.evidence.share_managers import bound_volumes, resolve
+from webhook.core.evidence.share_managers import bound_volumes, find_share_managers
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 CLAIM = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
 VOLUME = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv"))
-MANAGER = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "h"))
-MANAGER_POD = ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
+SHARE_MANAGER = ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", "h"))
+SHARE_MANAGER_POD = ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", "share-manager-h"))
 
-PVC = persistent_volume_claim("disk", volume_name="pv")
-PV = persistent_volume("pv", claim="disk", handle="h")
-BOUND = [PVC, PV]
+BOUND_CLAIM = persistent_volume_claim("disk", volume_name="pv")
+BOUND_VOLUME = persistent_volume("pv", claim="disk", handle="h")
+BOUND = [BOUND_CLAIM, BOUND_VOLUME]
 RUNNING = share_manager("h", state="running", ownerID="n1")
 ON_N1 = share_manager_pod("h", nodeName="n1")
 
@@ -37,7 +37,7 @@ def pod(*claims: str, **parts: Any) -> Pod:
 
 def finding(*objects: dict[str, Any], gaps: dict[Ref, NoObject] | None = None) -> Finding:
     """What the claim `disk` leads to in a cluster of these objects."""
-    found = resolve(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
+    found = find_share_managers(pod("disk"), "vms", Patchy(cluster(*objects), gaps or {}))
     assert isinstance(found, list)
     (only,) = found
     return only
@@ -45,77 +45,82 @@ def finding(*objects: dict[str, Any], gaps: dict[Ref, NoObject] | None = None) -
 
 def volume(**fields: Any) -> dict[str, Any]:
     """The PersistentVolume with its CSI source changed."""
-    return {**PV, "spec": {**PV["spec"], "csi": {**PV["spec"]["csi"], **fields}}}
+    return {**BOUND_VOLUME, "spec": {**BOUND_VOLUME["spec"], "csi": {**BOUND_VOLUME["spec"]["csi"], **fields}}}
 
 
 def claim(**fields: Any) -> dict[str, Any]:
     """The claim with fields of its spec changed."""
-    return {**PVC, "spec": {**PVC["spec"], **fields}}
+    return {**BOUND_CLAIM, "spec": {**BOUND_CLAIM["spec"], **fields}}
 
 
 @pytest.mark.parametrize(
-    ("objects", "reason", "told"),
+    ("objects", "reason", "part"),
     [
         pytest.param([], Reason.CLAIM_NOT_FOUND, "namespace vms", id="no claim"),
         pytest.param(
-            [persistent_volume_claim("disk", namespace="other", volume_name="pv"), PV],
+            [persistent_volume_claim("disk", namespace="other", volume_name="pv"), BOUND_VOLUME],
             Reason.CLAIM_NOT_FOUND,
             "disk",
             id="a claim of another namespace",
         ),
         pytest.param([persistent_volume_claim("disk")], Reason.CLAIM_NOT_BOUND, "Pending", id="pending"),
         pytest.param(
-            [persistent_volume_claim("disk", volume_name="pv", phase="Lost"), PV],
+            [persistent_volume_claim("disk", volume_name="pv", phase="Lost"), BOUND_VOLUME],
             Reason.CLAIM_NOT_BOUND,
             "Lost",
             id="lost, with a volume's name",
         ),
-        pytest.param([{**PVC, "spec": None}, PV], Reason.CLAIM_NOT_BOUND, "disk", id="no spec"),
-        pytest.param([claim(volumeName=""), PV], Reason.CLAIM_NOT_BOUND, "disk", id="an empty volume name"),
-        pytest.param([PVC], Reason.VOLUME_NOT_FOUND, "pv", id="no volume"),
+        pytest.param([{**BOUND_CLAIM, "spec": None}, BOUND_VOLUME], Reason.CLAIM_NOT_BOUND, "disk", id="no spec"),
+        pytest.param([claim(volumeName=""), BOUND_VOLUME], Reason.CLAIM_NOT_BOUND, "disk", id="an empty volume name"),
+        pytest.param([BOUND_CLAIM], Reason.VOLUME_NOT_FOUND, "pv", id="no volume"),
     ],
 )
-def test_a_claim_without_a_volume_leaves_the_question_open(
-    objects: list[dict[str, Any]], reason: Reason, told: str
+def test_a_claim_without_a_volume_leaves_its_nodes_unknown(
+    objects: list[dict[str, Any]], reason: Reason, part: str
 ) -> None:
-    """It may be bound anywhere yet, so nothing may be required of the pod."""
+    """It can still be bound anywhere, so no node may be required."""
     found = finding(*objects)
     assert found.why.reason is reason
-    assert told in found.why.sentence
-    assert (found.open, bound_volumes([found]), found.node, found.firm) == (True, [], None, False)
+    assert part in found.why.sentence
+    assert (found.volume_nodes_unknown, bound_volumes([found]), found.node, found.firm) == (True, [], None, False)
 
 
 @pytest.mark.parametrize(
-    ("objects", "reason", "told"),
+    ("objects", "reason", "part"),
     [
         pytest.param(
-            [claim(accessModes=["ReadWriteOnce", "ReadWriteOncePod"]), PV, RUNNING, ON_N1],
+            [claim(accessModes=["ReadWriteOnce", "ReadWriteOncePod"]), BOUND_VOLUME, RUNNING, ON_N1],
             Reason.CLAIM_NOT_READ_WRITE_MANY,
             "ReadWriteOnce, ReadWriteOncePod",
             id="neither ReadWriteMany nor ReadOnlyMany",
         ),
-        pytest.param([claim(accessModes=None), PV], Reason.CLAIM_NOT_READ_WRITE_MANY, "none", id="no access modes"),
-        pytest.param([PVC, volume(driver="x.io")], Reason.VOLUME_NOT_LONGHORN, "pv", id="another driver"),
-        pytest.param([PVC, volume(volumeHandle="")], Reason.VOLUME_NOT_LONGHORN, "pv", id="an empty handle"),
         pytest.param(
-            [PVC, persistent_volume("pv", claim="disk", driver=None)], Reason.VOLUME_NOT_LONGHORN, "pv", id="no CSI"
+            [claim(accessModes=None), BOUND_VOLUME], Reason.CLAIM_NOT_READ_WRITE_MANY, "none", id="no access modes"
         ),
-        pytest.param([PVC, {**PV, "spec": None}], Reason.VOLUME_NOT_LONGHORN, "pv", id="no spec"),
+        pytest.param([BOUND_CLAIM, volume(driver="x.io")], Reason.VOLUME_NOT_LONGHORN, "pv", id="another driver"),
+        pytest.param([BOUND_CLAIM, volume(volumeHandle="")], Reason.VOLUME_NOT_LONGHORN, "pv", id="an empty handle"),
         pytest.param(
-            [PVC, volume(volumeAttributes={"migratable": "true"})],
+            [BOUND_CLAIM, persistent_volume("pv", claim="disk", driver=None)],
+            Reason.VOLUME_NOT_LONGHORN,
+            "pv",
+            id="no CSI",
+        ),
+        pytest.param([BOUND_CLAIM, {**BOUND_VOLUME, "spec": None}], Reason.VOLUME_NOT_LONGHORN, "pv", id="no spec"),
+        pytest.param(
+            [BOUND_CLAIM, volume(volumeAttributes={"migratable": "true"})],
             Reason.VOLUME_IS_BLOCK,
             "migratable",
             id="migratable",
         ),
         pytest.param(
-            [PVC, volume(volumeAttributes={"migratable": "T"})],
+            [BOUND_CLAIM, volume(volumeAttributes={"migratable": "T"})],
             Reason.VOLUME_IS_BLOCK,
             "migratable",
             id="as Go reads it",
         ),
-        pytest.param([claim(volumeMode="Block"), PV], Reason.VOLUME_IS_BLOCK, "Block", id="a Block claim"),
+        pytest.param([claim(volumeMode="Block"), BOUND_VOLUME], Reason.VOLUME_IS_BLOCK, "Block", id="a Block claim"),
         pytest.param(
-            [PVC, persistent_volume("pv", claim="disk", handle="h", volume_mode="Block")],
+            [BOUND_CLAIM, persistent_volume("pv", claim="disk", handle="h", volume_mode="Block")],
             Reason.VOLUME_IS_BLOCK,
             "Block",
             id="a Block volume",
@@ -130,14 +135,14 @@ def test_a_claim_without_a_volume_leaves_the_question_open(
         ),
     ],
 )
-def test_a_bound_claim_without_a_share_manager_is_settled(
-    objects: list[dict[str, Any]], reason: Reason, told: str
+def test_a_bound_claim_without_a_share_manager_leads_to_no_node(
+    objects: list[dict[str, Any]], reason: Reason, part: str
 ) -> None:
-    """It leads to no node; its volume is known, and feasibility asks it."""
+    """Its volume is known, and rule 7 evaluates it."""
     found = finding(*objects)
     assert found.why.reason is reason
-    assert told in found.why.sentence
-    assert (found.open, found.node, found.firm) == (False, None, False)
+    assert part in found.why.sentence
+    assert (found.volume_nodes_unknown, found.node, found.firm) == (False, None, False)
     assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
@@ -153,7 +158,9 @@ LOCAL = {"dataLocality": "strict-local"}
             id="for one node",
         ),
         pytest.param(
-            [PVC, volume(volumeAttributes=LOCAL | {"migratable": "true"})], Reason.VOLUME_STRICT_LOCAL, id="migratable"
+            [BOUND_CLAIM, volume(volumeAttributes=LOCAL | {"migratable": "true"})],
+            Reason.VOLUME_STRICT_LOCAL,
+            id="migratable",
         ),
         pytest.param(
             [claim(accessModes=["ReadWriteOnce"]), volume(volumeAttributes=LOCAL, driver="x.io")],
@@ -166,18 +173,20 @@ LOCAL = {"dataLocality": "strict-local"}
             id="another locality",
         ),
         pytest.param(
-            [PVC, volume(volumeAttributes=LOCAL), RUNNING, ON_N1], Reason.SHARE_MANAGER_POD, id="one that is served"
+            [BOUND_CLAIM, volume(volumeAttributes=LOCAL), RUNNING, ON_N1],
+            Reason.SHARE_MANAGER_POD,
+            id="one that is served",
         ),
     ],
 )
-def test_a_strict_local_volume_leaves_the_question_open(objects: list[dict[str, Any]], reason: Reason) -> None:
-    """It is attached on one node only, and which one is not known; feasibility asks its volume all the same."""
+def test_a_strict_local_volume_leaves_its_nodes_unknown(objects: list[dict[str, Any]], reason: Reason) -> None:
+    """Longhorn attaches it on one node only, which is not known. Rule 7 still evaluates the volume."""
     found = finding(*objects)
-    assert (found.why.reason, found.open) == (reason, reason is Reason.VOLUME_STRICT_LOCAL)
+    assert (found.why.reason, found.volume_nodes_unknown) == (reason, reason is Reason.VOLUME_STRICT_LOCAL)
     assert [bound.claim for bound in bound_volumes([found])] == ["disk"]
 
 
-def manager(**status: Any) -> list[dict[str, Any]]:
+def share_manager_with(**status: Any) -> list[dict[str, Any]]:
     """The bound claim and a ShareManager with this status."""
     return [*BOUND, share_manager("h", **status)]
 
@@ -190,17 +199,35 @@ def with_pod(node: str | None = None, **parts: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("objects", "reason", "node", "firm"),
     [
-        pytest.param(manager(state="running", ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="running"),
-        pytest.param(manager(state="starting", ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="starting"),
-        pytest.param(manager(ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="no state"),
-        pytest.param(manager(state="", ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="an empty state"),
-        pytest.param(manager(state="stopped", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="stopped"),
-        pytest.param(manager(state="stopping", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="stopping"),
-        pytest.param(manager(state="error", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="error"),
-        pytest.param(manager(state="unknown", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="unknown"),
-        pytest.param(manager(state="running", ownerID=""), Reason.SHARE_MANAGER_NO_NODE, None, False, id="no owner"),
+        pytest.param(
+            share_manager_with(state="running", ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="running"
+        ),
+        pytest.param(
+            share_manager_with(state="starting", ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="starting"
+        ),
+        pytest.param(share_manager_with(ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="no state"),
+        pytest.param(
+            share_manager_with(state="", ownerID="n1"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="an empty state"
+        ),
+        pytest.param(
+            share_manager_with(state="stopped", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="stopped"
+        ),
+        pytest.param(
+            share_manager_with(state="stopping", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="stopping"
+        ),
+        pytest.param(
+            share_manager_with(state="error", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="error"
+        ),
+        pytest.param(
+            share_manager_with(state="unknown", ownerID="n1"), Reason.SHARE_MANAGER_NO_NODE, None, False, id="unknown"
+        ),
+        pytest.param(
+            share_manager_with(state="running", ownerID=""), Reason.SHARE_MANAGER_NO_NODE, None, False, id="no owner"
+        ),
         pytest.param([*BOUND, {**RUNNING, "status": None}], Reason.SHARE_MANAGER_NO_NODE, None, False, id="no status"),
-        pytest.param(manager(ownerID="Bad_Name"), Reason.NODE_NAME_INVALID, None, False, id="no node's name"),
+        pytest.param(
+            share_manager_with(ownerID="Bad_Name"), Reason.NODE_NAME_INVALID, None, False, id="no node's name"
+        ),
         pytest.param(with_pod("Bad_Name"), Reason.NODE_NAME_INVALID, None, False, id="nor a pod's"),
         pytest.param(with_pod("n1"), Reason.SHARE_MANAGER_POD, "n1", True, id="pod and owner agree"),
         pytest.param(with_pod("n2"), Reason.SHARE_MANAGER_POD, "n2", True, id="the pod outweighs the owner"),
@@ -211,7 +238,7 @@ def with_pod(node: str | None = None, **parts: Any) -> list[dict[str, Any]]:
         pytest.param(with_pod("n2", phase="Failed"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="a failed pod"),
         pytest.param(with_pod("n2", phase="Succeeded"), Reason.SHARE_MANAGER_OWNER, "n1", True, id="a pod that ended"),
         pytest.param(
-            [*manager(state="error", ownerID="n1"), ON_N1],
+            [*share_manager_with(state="error", ownerID="n1"), ON_N1],
             Reason.SHARE_MANAGER_POD,
             "n1",
             True,
@@ -221,7 +248,7 @@ def with_pod(node: str | None = None, **parts: Any) -> list[dict[str, Any]]:
             [*BOUND, {**RUNNING, "status": None}, ON_N1], Reason.SHARE_MANAGER_POD, "n1", True, id="a pod and no status"
         ),
         pytest.param(
-            [claim(accessModes=["ReadOnlyMany"]), PV, RUNNING, ON_N1],
+            [claim(accessModes=["ReadOnlyMany"]), BOUND_VOLUME, RUNNING, ON_N1],
             Reason.SHARE_MANAGER_POD,
             "n1",
             True,
@@ -230,74 +257,84 @@ def with_pod(node: str | None = None, **parts: Any) -> list[dict[str, Any]]:
     ],
 )
 def test_evidence_of_a_node(objects: list[dict[str, Any]], reason: Reason, node: str | None, *, firm: bool) -> None:
-    """The live pod first, then ownerID while it means something; an unscheduled pod makes ownerID a hint."""
+    """The live pod comes first, then ownerID in a state in which it counts. An unscheduled pod makes ownerID a hint."""
     found = finding(*objects)
     assert (found.why.reason, found.node, found.firm) == (reason, node, firm)
     assert found.volume_handle == "h"
-    assert not found.open
+    assert not found.volume_nodes_unknown
 
 
-def test_a_pod_that_outweighs_the_owner_says_so() -> None:
-    """Whoever reads the reason sees both; where they agree there is nothing to say."""
+def test_the_reason_shows_that_a_pod_outweighs_the_owner() -> None:
+    """The reason names both nodes if they differ."""
     assert "outweighs ShareManager ownerID n1" in finding(*with_pod("n2")).why.sentence
     assert "outweighs" not in finding(*with_pod("n1")).why.sentence
 
 
 def test_a_hostile_node_name_is_shown_short_and_in_ascii() -> None:
-    """It reaches logs and annotations."""
-    sentence = finding(*manager(ownerID="é\n" * 1000)).why.sentence
+    """The name gets into logs and annotations."""
+    sentence = finding(*share_manager_with(ownerID="é\n" * 1000)).why.sentence
     assert len(sentence) < 400
     assert sentence.isascii()
     assert sentence.isprintable()
 
 
 @pytest.mark.parametrize(
-    ("lost", "reason", "node", "firm", "is_open"),
+    ("lost", "reason", "node", "firm", "nodes_unknown"),
     [
         pytest.param([CLAIM], Reason.CLAIM_LOOKUP_FAILED, None, False, True, id="the claim"),
         pytest.param([VOLUME], Reason.CLAIM_LOOKUP_FAILED, None, False, True, id="the volume"),
-        pytest.param([MANAGER], Reason.SHARE_MANAGER_POD, "n1", True, False, id="the ShareManager: the pod is enough"),
-        pytest.param([MANAGER, MANAGER_POD], Reason.CLAIM_LOOKUP_FAILED, None, False, False, id="both"),
-        pytest.param([MANAGER_POD], Reason.SHARE_MANAGER_POD_UNREAD, "n1", False, False, id="the pod: a hint is left"),
+        pytest.param(
+            [SHARE_MANAGER], Reason.SHARE_MANAGER_POD, "n1", True, False, id="the ShareManager: the pod is enough"
+        ),
+        pytest.param([SHARE_MANAGER, SHARE_MANAGER_POD], Reason.CLAIM_LOOKUP_FAILED, None, False, False, id="both"),
+        pytest.param(
+            [SHARE_MANAGER_POD], Reason.SHARE_MANAGER_POD_UNREAD, "n1", False, False, id="the pod: a hint is left"
+        ),
     ],
 )
-def test_what_could_not_be_read_weakens_the_evidence(
-    lost: list[Ref], reason: Reason, node: str | None, *, firm: bool, is_open: bool
+def test_a_missing_answer_weakens_the_evidence(
+    lost: list[Ref], reason: Reason, node: str | None, *, firm: bool, nodes_unknown: bool
 ) -> None:
-    """An answer that did not come is never taken for an absence."""
+    """A missing answer never counts as a missing object."""
     found = finding(*BOUND, RUNNING, ON_N1, gaps=dict.fromkeys(lost, NoObject.UNAVAILABLE))
-    assert (found.why.reason, found.node, found.firm, found.open) == (reason, node, firm, is_open)
+    assert (found.why.reason, found.node, found.firm, found.volume_nodes_unknown) == (reason, node, firm, nodes_unknown)
     assert ("503 for a test" in found.why.sentence) == (reason is not Reason.SHARE_MANAGER_POD)
 
 
 @pytest.mark.parametrize(
     ("unread", "refs"),
     [
-        pytest.param([CLAIM, VOLUME, MANAGER, MANAGER_POD], (CLAIM,), id="the claim first"),
-        pytest.param([VOLUME, MANAGER], (VOLUME,), id="then the volume"),
-        pytest.param([MANAGER, MANAGER_POD], (MANAGER, MANAGER_POD), id="then both of the share-manager's"),
-        pytest.param([MANAGER], (MANAGER,), id="the ShareManager alone"),
-        pytest.param([MANAGER_POD], (MANAGER_POD,), id="the pod alone"),
+        pytest.param([CLAIM, VOLUME, SHARE_MANAGER, SHARE_MANAGER_POD], (CLAIM,), id="the claim first"),
+        pytest.param([VOLUME, SHARE_MANAGER], (VOLUME,), id="then the volume"),
+        pytest.param(
+            [SHARE_MANAGER, SHARE_MANAGER_POD],
+            (SHARE_MANAGER, SHARE_MANAGER_POD),
+            id="then both of the share-manager's",
+        ),
+        pytest.param([SHARE_MANAGER], (SHARE_MANAGER,), id="the ShareManager alone"),
+        pytest.param([SHARE_MANAGER_POD], (SHARE_MANAGER_POD,), id="the pod alone"),
     ],
 )
 def test_the_chain_is_read_link_by_link(unread: list[Ref], refs: tuple[Ref, ...]) -> None:
-    """What lacks is asked for as soon as its name is known, and together where it can be."""
+    """Each object is needed as soon as its name is known; objects are read together if their names are known."""
     view = Patchy(cluster(*BOUND, RUNNING), dict.fromkeys(unread, NoObject.NOT_CACHED))
-    assert resolve(pod("disk"), "vms", view) == NeedObjects(refs)
+    assert find_share_managers(pod("disk"), "vms", view) == NeedObjects(refs)
 
 
 def test_all_claims_are_asked_for_at_once() -> None:
-    """One round of reading serves every claim; a claim that is answered waits for the others."""
+    """One round of reads serves all claims."""
     other = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "state"))
     view = Patchy(cluster(*BOUND), {CLAIM: NoObject.NOT_CACHED, other: NoObject.NOT_CACHED})
-    assert resolve(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
+    assert find_share_managers(pod("disk", "absent", "state"), "vms", view) == NeedObjects((CLAIM, other))
 
 
 def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
-    """Needs never names an object twice."""
-    twin = {**PVC, "metadata": {"name": "twin", "namespace": "vms"}}
-    view = Patchy(cluster(*BOUND, twin, RUNNING), dict.fromkeys([MANAGER, MANAGER_POD], NoObject.NOT_CACHED))
-    assert resolve(pod("disk", "twin"), "vms", view) == NeedObjects((MANAGER, MANAGER_POD))
+    """NeedObjects never names an object twice."""
+    twin = {**BOUND_CLAIM, "metadata": {"name": "twin", "namespace": "vms"}}
+    view = Patchy(
+        cluster(*BOUND, twin, RUNNING), dict.fromkeys([SHARE_MANAGER, SHARE_MANAGER_POD], NoObject.NOT_CACHED)
+    )
+    assert find_share_managers(pod("disk", "twin"), "vms", view) == NeedObjects((SHARE_MANAGER, SHARE_MANAGER_POD))
 
 
 @pytest.mark.parametrize(
@@ -313,8 +350,8 @@ def test_a_volume_that_two_claims_share_is_asked_for_once() -> None:
     ],
 )
 def test_each_claim_has_one_finding(candidate: Pod, claims: list[str]) -> None:
-    """None is lost, and none comes twice."""
-    found = resolve(candidate, "vms", cluster())
+    """No claim is lost, and none comes twice."""
+    found = find_share_managers(candidate, "vms", cluster())
     assert isinstance(found, list)
     assert [one.claim for one in found] == claims
     assert all(one.why.reason is Reason.CLAIM_NOT_FOUND for one in found)
@@ -329,19 +366,24 @@ def test_each_claim_has_one_finding(candidate: Pod, claims: list[str]) -> None:
         pytest.param(None, "disk", False, id="a volume without a name"),
     ],
 )
-def test_kubevirts_state_is_known_by_its_names(volume_name: str | None, claim_name: str, *, state: bool) -> None:
-    """A cache keeps no names of volumes, and a restore calls the claim as it likes."""
+def test_the_claim_of_the_vms_state_is_known_by_its_names(
+    volume_name: str | None, claim_name: str, *, state: bool
+) -> None:
+    """One of the two names is enough.
+
+    A restored claim has another name than KubeVirt's, and a cache stores no names of volumes.
+    """
     volume = {"name": volume_name, "persistentVolumeClaim": {"claimName": claim_name}}
-    found = resolve(pod(volumes=[volume]), "vms", cluster())
+    found = find_share_managers(pod(volumes=[volume]), "vms", cluster())
     assert isinstance(found, list)
-    assert [one.state for one in found] == [state]
+    assert [one.vm_state_claim for one in found] == [state]
 
 
-def test_an_ephemeral_volume_is_open_and_leads_nowhere() -> None:
-    """Its claim is named after the pod, which has no name at CREATE."""
-    found = resolve(pod("disk", ephemeral=["scratch"]), "vms", cluster(*BOUND, RUNNING))
+def test_the_nodes_of_an_ephemeral_volume_are_unknown() -> None:
+    """Its claim gets its name from the pod, which has no name at CREATE."""
+    found = find_share_managers(pod("disk", ephemeral=["scratch"]), "vms", cluster(*BOUND, RUNNING))
     assert isinstance(found, list)
-    reasons = {one.claim: (one.why.reason, one.open) for one in found}
+    reasons = {one.claim: (one.why.reason, one.volume_nodes_unknown) for one in found}
     assert reasons == {
         "disk": (Reason.SHARE_MANAGER_OWNER, False),
         "scratch": (Reason.EPHEMERAL_CLAIM, True),

@@ -11,12 +11,12 @@ POD = virt_launcher_pod()
 
 
 def body(**changes: Any) -> bytes:
-    """A review with fields of its envelope changed."""
+    """Return a review with changed fields of its envelope."""
     return json.dumps({**review(POD), **changes}).encode()
 
 
 def test_a_review_is_decoded() -> None:
-    """The fields that are read, and the pod in the object; what is unknown is passed over."""
+    """The fields that core reads, and the pod in the object. Unknown fields are ignored."""
     request = decode(json.dumps(review(POD, uid="u", subResource="status", dryRun=True, unknown={"x": [1]})).encode())
     assert (request.uid, request.operation, request.namespace) == ("u", "CREATE", "vms")
     assert (request.sub_resource, request.dry_run) == ("status", True)
@@ -73,8 +73,8 @@ def test_a_review_is_decoded() -> None:
         ),
     ],
 )
-def test_what_is_no_review_is_refused_with_the_field_and_the_reason(text: bytes, words: list[str]) -> None:
-    """BadReview, and no other exception; its message is one line of bounded length without the decoder's `$`."""
+def test_another_body_is_rejected_with_the_field_and_the_reason(text: bytes, words: list[str]) -> None:
+    """BadReview is the only exception. Its message is one line of bounded length, without the decoder's `$`."""
     with pytest.raises(BadReview) as caught:
         decode(text)
     message = str(caught.value)
@@ -92,13 +92,13 @@ def test_what_is_no_review_is_refused_with_the_field_and_the_reason(text: bytes,
         pytest.param(review({"metadata": 1}, operation="UPDATE")["request"], id="an update of something odd"),
     ],
 )
-def test_an_object_that_is_none_of_ours_need_not_be_a_pod(request_: dict[str, Any]) -> None:
-    """Such a request is answered, not refused: the API server may send us what we did not ask for."""
+def test_the_object_of_another_kind_need_not_be_a_pod(request_: dict[str, Any]) -> None:
+    """Such a request gets an answer and no error, because the API server can send it by a wrong configuration."""
     assert decode(body(request=request_)).uid == request_["uid"]
 
 
 def test_a_create_without_an_object_has_no_pod() -> None:
-    """The request can be read, and says so when it is asked for its pod."""
+    """The request can be decoded. Only `pod()` raises."""
     with pytest.raises(BadReview, match=r"request\.object: .*expected a v1 Pod"):
         decode(json.dumps(review(None)).encode()).pod()
 
@@ -116,7 +116,7 @@ def test_a_kind_is_shown_as_kubernetes_writes_it(kind: dict[str, str], shown: st
 
 
 def test_an_answer_without_a_patch_has_no_patch_type() -> None:
-    """Patch and patchType stand together or not at all; empty lists are left out."""
+    """Patch and patchType are both there or both absent. Empty lists are left out."""
     answer = json.loads(encode("u", [], audit_annotations={}))
     assert answer == {
         "apiVersion": "admission.k8s.io/v1",
@@ -156,6 +156,6 @@ def test_an_answer_with_a_patch_carries_it_in_base64() -> None:
         pytest.param(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", None, id="an abyss"),
     ],
 )
-def test_the_uid_is_found_in_what_can_t_be_answered(text: bytes, uid: str | None) -> None:
-    """As far as there is one: the log has it, and whoever made the call finds it there."""
+def test_the_uid_is_found_in_a_body_without_an_answer(text: bytes, uid: str | None) -> None:
+    """If the body has a uid, the log shows it, so that the operator can find the call."""
     assert uid_of(text) == uid

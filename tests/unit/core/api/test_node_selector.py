@@ -14,12 +14,12 @@ FREE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]
 
 
 def selector(*terms: Object) -> NodeSelector:
-    """A required node affinity of these terms."""
+    """Return a required node affinity of these terms."""
     return convert({"nodeSelectorTerms": list(terms)}, NodeSelector)
 
 
 def field(operator: str, *names: str) -> Object:
-    """A term that asks for, or against, these names."""
+    """Return a term for, or against, these node names."""
     return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(names)}]}
 
 
@@ -40,7 +40,7 @@ def field(operator: str, *names: str) -> Object:
     ],
 )
 def test_the_one_node_that_a_selector_leaves(terms: list[Object], node: str | None) -> None:
-    """Only where every term that can match names that node; a selector that is absent leaves every node."""
+    """Every term that can match must name that node. Without a selector every node is left."""
     assert only_node(selector(*terms)) == node
     assert only_node(None) is None
 
@@ -57,13 +57,13 @@ def test_the_one_node_that_a_selector_leaves(terms: list[Object], node: str | No
     ],
 )
 def test_a_selector_that_names_nodes_in_some_of_its_terms(terms: list[Object], some: bool) -> None:  # noqa: FBT001 - a column
-    """Such a selector can't be narrowed to a list and be told again from one that was."""
+    """If such a selector were narrowed to a list, the terms of the list could not be distinguished afterwards."""
     assert names_some_nodes(selector(*terms)) is some
     assert names_some_nodes(None) is False
 
 
 def label(operator: str, *values: str) -> Object:
-    """A term about the label zone."""
+    """Return a term about the label zone."""
     return {"matchExpressions": [{"key": "zone", "operator": operator, "values": list(values)}]}
 
 
@@ -83,7 +83,7 @@ def label(operator: str, *values: str) -> Object:
     ],
 )
 def test_a_preference_against_a_node(preference: Object | None, against: bool) -> None:  # noqa: FBT001 - a column
-    """Only NotIn is against anything; a node whose labels are not known is told by its name."""
+    """Only NotIn is against a node. A node whose labels are unknown is matched by its name alone."""
     terms = [PreferredSchedulingTerm(weight=1), convert({"preference": preference}, PreferredSchedulingTerm)]
     assert prefers_against(terms, {"zone": "a"}, "n1") is against
     assert prefers_against(terms, None, "n3") is False

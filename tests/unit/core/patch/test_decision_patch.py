@@ -6,7 +6,7 @@ from msgspec import convert
 from support.objects.builders import DECISION, on_node, virt_launcher_pod
 
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Leave, Pin, WeightedNode
+from webhook.core.decision import Leave, Pin, WeightedNode, decision_sentence
 from webhook.core.evidence.finding import Finding
 from webhook.core.patch.decision_patch import for_decision
 from webhook.core.patch.json_patch import apply, tree_of
@@ -21,7 +21,7 @@ ZONE = {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}
 
 
 def pin(*required: str, **preferred: int) -> Pin:
-    """A pin to these nodes, with a finding for each."""
+    """Return a pin to these nodes, with a finding for each."""
     nodes = {*required, *preferred}
     return Pin(
         why=Reason.NO_CLAIMS.why(),
@@ -32,7 +32,7 @@ def pin(*required: str, **preferred: int) -> Pin:
 
 
 def patched(pod: Object, decision: Pin | Leave) -> Object:
-    """The pod with the decision's operations applied, which were shown to apply."""
+    """Return the pod with the decision's operations applied."""
     operations = for_decision(convert(pod, Pod), decision)
     assert isinstance(operations, list)
     apply(tree_of(convert(pod, Pod)), operations)
@@ -40,17 +40,17 @@ def patched(pod: Object, decision: Pin | Leave) -> Object:
     return result
 
 
-def wish(node: str, weight: int) -> Object:
-    """A preferred term."""
+def preferred_term(node: str, weight: int) -> Object:
+    """Return a preferred term."""
     return {"weight": weight, "preference": on_node(node)}
 
 
 def both(node: str, **term: Any) -> Object:
-    """A term that is narrowed to a node after what it had."""
+    """Return a term that is narrowed to a node after its own requirements."""
     return {**term, "matchFields": [*(term.get("matchFields") or []), *on_node(node)["matchFields"]]}
 
 
-ONLY_N1 = {REQUIRED: {"nodeSelectorTerms": [on_node("n1")]}, PREFERRED: [wish("n1", 100)]}
+ONLY_N1 = {REQUIRED: {"nodeSelectorTerms": [on_node("n1")]}, PREFERRED: [preferred_term("n1", 100)]}
 
 
 @pytest.mark.parametrize(
@@ -63,24 +63,32 @@ ONLY_N1 = {REQUIRED: {"nodeSelectorTerms": [on_node("n1")]}, PREFERRED: [wish("n
         pytest.param({"nodeAffinity": {REQUIRED: None, PREFERRED: None}}, {"nodeAffinity": ONLY_N1}, id="two nulls"),
         pytest.param({"nodeAffinity": {PREFERRED: []}}, {"nodeAffinity": ONLY_N1}, id="an empty list"),
         pytest.param(
-            {"nodeAffinity": {"x": 1, PREFERRED: [{**wish("n2", 7), "x": 1}]}},
-            {"nodeAffinity": {**ONLY_N1, "x": 1, PREFERRED: [{**wish("n2", 7), "x": 1}, wish("n1", 100)]}},
-            id="wishes are appended to",
+            {"nodeAffinity": {"x": 1, PREFERRED: [{**preferred_term("n2", 7), "x": 1}]}},
+            {
+                "nodeAffinity": {
+                    **ONLY_N1,
+                    "x": 1,
+                    PREFERRED: [{**preferred_term("n2", 7), "x": 1}, preferred_term("n1", 100)],
+                }
+            },
+            id="preferences are appended to",
         ),
         pytest.param(
-            {"nodeAffinity": {PREFERRED: [wish("n1", 100)]}}, {"nodeAffinity": ONLY_N1}, id="the wish is there already"
+            {"nodeAffinity": {PREFERRED: [preferred_term("n1", 100)]}},
+            {"nodeAffinity": ONLY_N1},
+            id="the wish is there already",
         ),
         pytest.param({"nodeAffinity": ONLY_N1}, {"nodeAffinity": ONLY_N1}, id="all is there already"),
     ],
 )
-def test_affinity_grows_from_whatever_is_there(affinity: Object | None, after: Object) -> None:
-    """Absent, null and empty parents are made; what stands there stays."""
+def test_affinity_is_added_to_what_exists(affinity: Object | None, after: Object) -> None:
+    """Absent, null and empty parents are created. What exists stays."""
     pod = virt_launcher_pod(affinity=affinity)
     assert patched(pod, pin("n1", n1=100))["spec"]["affinity"] == after
 
 
-def test_an_absent_affinity_is_made() -> None:
-    """As KubeVirt renders a pod with a named CPU model."""
+def test_an_absent_affinity_is_created() -> None:
+    """KubeVirt renders a pod with a named CPU model without an affinity."""
     pod = virt_launcher_pod()
     assert "affinity" not in pod["spec"]
     assert patched(pod, pin("n1", n1=100))["spec"]["affinity"] == {"nodeAffinity": ONLY_N1}
@@ -131,23 +139,23 @@ def test_an_absent_affinity_is_made() -> None:
 def test_every_term_that_could_match_is_narrowed(
     terms: list[Object] | None, nodes: list[str], after: list[Object] | None
 ) -> None:
-    """The requirement comes after what is there; terms are ORed, so one left open would let the pod anywhere."""
+    """The requirement is appended. Terms are ORed: one term without the requirement would allow other nodes."""
     pod = virt_launcher_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms, "x": 1}}})
     required = patched(pod, pin(*nodes))["spec"]["affinity"]["nodeAffinity"][REQUIRED]
     assert required == {"nodeSelectorTerms": terms if after is None else after, "x": 1}
 
 
 def test_a_preference_leaves_required_terms_alone() -> None:
-    """Without a hard pin no term is touched."""
+    """Without required nodes no required term changes."""
     own = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE]}}}
     after = patched(virt_launcher_pod(affinity=own), pin(n2=100, n1=50))["spec"]["affinity"]["nodeAffinity"]
-    assert after == {**own["nodeAffinity"], PREFERRED: [wish("n2", 100), wish("n1", 50)]}
+    assert after == {**own["nodeAffinity"], PREFERRED: [preferred_term("n2", 100), preferred_term("n1", 50)]}
     made = patched(virt_launcher_pod(), pin(n2=100))["spec"]["affinity"]["nodeAffinity"]
-    assert made == {PREFERRED: [wish("n2", 100)]}
+    assert made == {PREFERRED: [preferred_term("n2", 100)]}
 
 
 def test_a_pod_that_did_not_opt_in_gets_no_operation() -> None:
-    """Not even an annotation."""
+    """It gets no annotation, either."""
     assert for_decision(convert(virt_launcher_pod(), Pod), Leave(why=Reason.OPTED_OUT.why())) == []
 
 
@@ -161,21 +169,21 @@ def test_a_pod_that_did_not_opt_in_gets_no_operation() -> None:
     ],
 )
 def test_the_decision_is_annotated(annotations: dict[str, str] | None) -> None:
-    """Beside every other annotation, whatever was there."""
+    """All other annotations stay."""
     pod = virt_launcher_pod()
     pod["metadata"]["annotations"] = annotations
     after = patched(pod, LEFT)
-    assert after["metadata"]["annotations"] == {**(annotations or {}), DECISION: tell(LEFT)}
+    assert after["metadata"]["annotations"] == {**(annotations or {}), DECISION: decision_sentence(LEFT)}
 
 
-def test_absent_annotations_are_made() -> None:
-    """A pod that has none at all."""
+def test_absent_annotations_are_created() -> None:
+    """For a pod that has no annotation at all."""
     assert for_decision(convert({"metadata": {}, "spec": {}}, Pod), LEFT) == [
-        {"op": "add", "path": "/metadata/annotations", "value": {DECISION: tell(LEFT)}}
+        {"op": "add", "path": "/metadata/annotations", "value": {DECISION: decision_sentence(LEFT)}}
     ]
 
 
-OURS = len(DECISION) + len(tell(LEFT))
+OURS = len(DECISION) + len(decision_sentence(LEFT))
 
 
 @pytest.mark.parametrize(
@@ -192,11 +200,11 @@ OURS = len(DECISION) + len(tell(LEFT))
         pytest.param({"k": "v" * (LIMIT * 2)}, False, id="far too much"),
     ],
 )
-def test_the_annotation_is_left_out_rather_than_overflow(annotations: dict[str, str], *, annotated: bool) -> None:
-    """kube-apiserver rejects a pod with more than 256 KiB of annotations: the VM would not start for our note."""
+def test_the_annotation_is_left_out_if_it_does_not_fit(annotations: dict[str, str], *, annotated: bool) -> None:
+    """kube-apiserver rejects a pod with more than 256 KiB of annotations, so the VM would not start."""
     pod = {"metadata": {"annotations": annotations}, "spec": {}}
     after = patched(pod, LEFT)["metadata"]["annotations"]
-    assert (after.get(DECISION) == tell(LEFT)) is annotated
+    assert (after.get(DECISION) == decision_sentence(LEFT)) is annotated
     size = sum(len(k.encode()) + len(v.encode()) for k, v in after.items())
     assert size <= LIMIT or after == annotations
 

@@ -5,8 +5,8 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import Decided, opts_in, row
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.observe.vm_status import Decided, vm_status_of
+from webhook.core.opt_in import Mode, Policy, opts_in
 
 SINCE = [
     pytest.param(LATER, LATEST, LATEST, id="the share-manager came last"),
@@ -17,13 +17,13 @@ SINCE = [
 @pytest.mark.parametrize("node", ["node-a", "node-b"], ids=["together", "apart"])
 @pytest.mark.parametrize(("vm", "manager", "since"), SINCE)
 def test_since_is_the_later_of_the_two(vm: str, manager: str, since: str, node: str) -> None:
-    """The state began when the second of them came to its node."""
+    """The state began when the second of VM and share-manager was bound."""
     objects = [*disk("root"), *served("root", node, manager)]
     assert the_row(launcher("root", nodeName="node-a", conditions=[scheduled(vm)]), objects=objects).since == since
 
 
 def test_apart_began_with_the_first_and_together_with_the_last() -> None:
-    """Of two share-managers."""
+    """With two share-managers."""
     pod = launcher("root", "data", nodeName="node-a", conditions=[scheduled(EARLY)])
     apart = [*TWO, *served("root", "node-b", LATER), *served("data", "node-c", LATEST)]
     together = [*TWO, *served("root", "node-a", LATER), *served("data", "node-a", LATEST)]
@@ -31,8 +31,8 @@ def test_apart_began_with_the_first_and_together_with_the_last() -> None:
     assert the_row(pod, objects=together).since == LATEST
 
 
-def test_a_time_that_nobody_wrote_is_not_made_up() -> None:
-    """Neither of the VM nor of the share-manager."""
+def test_a_time_that_no_object_has_stays_unknown() -> None:
+    """The time of the VM's pod, and of the share-manager's."""
     bare = convert({"metadata": {**_META, "name": "p"}, "spec": {"nodeName": "node-a", **_VOLUMES}}, Pod)
     manager = builders.share_manager("root", state="running", ownerID="node-b")
     assert the_row(bare, objects=[*disk("root"), manager]).since is None
@@ -46,8 +46,8 @@ _VOLUMES = {"volumes": [builders.claim_volume("disk", "root")]}
 # Which pod, and whose.
 
 
-def test_nothing_owns_a_pod_that_was_made_by_hand() -> None:
-    """Then its own name stands for the VM's."""
+def test_a_pod_without_an_owner_has_its_own_name_as_the_vms() -> None:
+    """A user created the pod by hand."""
     bare = convert({"metadata": {**_META, "name": "p"}, "spec": {}}, Pod)
     assert the_row(bare).name == "p"
 
@@ -63,17 +63,17 @@ PODS = [
 
 
 @pytest.mark.parametrize(("others", "node", "migrating"), PODS)
-def test_of_several_pods_the_one_counts_that_goes_on(others: list[Pod], node: str, migrating: bool) -> None:  # noqa: FBT001 - a row
-    """As for steering; a second one on a node is said."""
+def test_of_several_pods_the_one_that_stays_counts(others: list[Pod], node: str, migrating: bool) -> None:  # noqa: FBT001 - a row
+    """As for steering. A second pod on a node means a live migration."""
     for pods in ([SOURCE, *others], [*others, SOURCE]):
         found = the_row(*pods, objects=[*disk("root"), *served("root", "node-a")])
         assert (found.name, found.node, found.migrating) == ("db01", node, migrating)
 
 
-def test_a_vm_whose_pods_have_ended_has_no_row() -> None:
-    """It does not run; nor has one that never had a pod."""
-    assert row([launcher("root", phase="Succeeded")], cluster(), Policy()) is None
-    assert row([], cluster(), Policy()) is None
+def test_a_vm_whose_pods_have_ended_has_no_status() -> None:
+    """It does not run. A VM without pods has no status, either."""
+    assert vm_status_of([launcher("root", phase="Succeeded")], cluster(), Policy()) is None
+    assert vm_status_of([], cluster(), Policy()) is None
 
 
 ASKED = [
@@ -89,9 +89,9 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("opt_in", "cluster_mode", "mode"), ASKED)
-def test_only_vms_that_ask_have_a_row(opt_in: str | None, cluster_mode: Mode, mode: Mode | None) -> None:
-    """And it names the mode that they get; what is cheap to ask first never leaves one out."""
-    found = row([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode))
+def test_only_vms_that_opt_in_have_a_status(opt_in: str | None, cluster_mode: Mode, mode: Mode | None) -> None:
+    """It has the VM's mode. The cheap check `opts_in` never excludes such a VM."""
+    found = vm_status_of([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode))
     assert (found and (found.mode, found.asked)) == (mode and (mode, opt_in))
     assert opts_in(opt_in) or found is None
 
@@ -110,8 +110,8 @@ def test_only_vms_that_ask_have_a_row(opt_in: str | None, cluster_mode: Mode, mo
         (None, Decided.NOTHING),
     ],
 )
-def test_what_was_decided_is_read_from_our_annotation(annotation: str | None, decided: Decided) -> None:
-    """Its first word; anything else was not written by us."""
+def test_the_decision_is_read_from_the_annotation(annotation: str | None, decided: Decided) -> None:
+    """From its first word. Another first word is not from the webhook."""
     annotations = {} if annotation is None else {builders.DECISION: annotation}
     found = the_row(launcher(annotations=annotations, nodeName="node-a"))
     assert (found.decided, found.pinned) == (decided, decided is Decided.REQUIRED)
@@ -119,7 +119,7 @@ def test_what_was_decided_is_read_from_our_annotation(annotation: str | None, de
 
 @pytest.mark.parametrize("annotation", [None, "required on node-b: ShareManagerPod: x"])
 def test_a_live_migrations_target_was_migrated(annotation: str | None) -> None:
-    """The webhook is not who said where it goes, whatever its annotation was copied from; so it is not pinned."""
+    """KubeVirt chose its node, so the pod is not pinned, also if it carries a copied annotation."""
     annotations = {} if annotation is None else {builders.DECISION: annotation}
     target = launcher(labels={"kubevirt.io/migrationJobUID": "x"}, annotations=annotations, nodeName="node-a")
     assert (the_row(target).decided, the_row(target).pinned) == (Decided.MIGRATED, False)

@@ -5,7 +5,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, served, the_row, unschedulable
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.observe.vm_status import State, counts
+from webhook.core.observe.vm_status import State, count_states
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind, NoObject, ObjectRef
 
@@ -59,10 +59,10 @@ STATES = [
 
 
 @pytest.mark.parametrize(("objects", "state", "reason"), STATES)
-def test_a_vm_on_a_node_is_where_its_share_managers_are_or_is_not(
+def test_a_vm_on_a_node_is_together_with_its_share_managers_or_apart(
     objects: list[Object], state: State, reason: str
 ) -> None:
-    """Every share-manager that has a place counts; what has none is on its way, or nowhere."""
+    """Every share-manager on a node counts. Without a node it is starting, or stopped."""
     claims = ["root", "data"] if any(each["metadata"]["name"] == "data" for each in objects) else ["root"]
     found = the_row(launcher(*claims, nodeName="node-a"), objects=objects)
     assert (found.state, found.why.reason.code) == (state, reason)
@@ -70,13 +70,13 @@ def test_a_vm_on_a_node_is_where_its_share_managers_are_or_is_not(
 
 
 def test_a_vm_without_claims_is_free() -> None:
-    """There is nothing it could be with."""
+    """It has no share-manager."""
     found = the_row(launcher(nodeName="node-a"))
     assert (found.state, found.why.reason, found.volumes) == (State.FREE, Reason.NO_CLAIMS, ())
 
 
-def test_each_volume_says_where_it_is_served() -> None:
-    """Claim, Longhorn volume, node and state of its share-manager, and whether the VM is there."""
+def test_each_volume_shows_where_it_is_served() -> None:
+    """Claim, Longhorn volume, node and state of its share-manager, and whether the VM is on that node."""
     objects = [*TWO, *served("root", "node-a", LATER), builders.share_manager("data", state="stopped")]
     root, data = the_row(launcher("root", "data", nodeName="node-a"), objects=objects).volumes
     assert (root.claim, root.volume, root.node, root.state, root.together, root.since) == (
@@ -108,10 +108,10 @@ STATE = "persistent-state-for-db01-x7k2p"
         pytest.param(disk("root"), State.APART, False, id="alone"),
     ],
 )
-def test_kubevirts_state_of_a_vm_is_compared_only_where_no_disk_is(
+def test_the_claim_of_the_vms_state_counts_only_without_a_disk(
     objects: list[Object], state: State, *, together: bool | None
 ) -> None:
-    """As placement counts it: a few KB on another node are no reason to call the VM apart."""
+    """As in placement: a few KB on another node do not make the VM apart."""
     objects = [*objects, *disk(STATE), *served(STATE, "node-b")]
     found = the_row(launcher("root", STATE, nodeName="node-a"), objects=objects)
     assert found.state is state
@@ -147,8 +147,10 @@ UNKNOWNS = [
 
 
 @pytest.mark.parametrize(("kind", "key", "gap", "reason"), UNKNOWNS)
-def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap: NoObject, reason: str) -> None:
-    """It is neither together nor free; the reason says what could not be read."""
+def test_a_vm_whose_objects_could_not_be_read_is_unknown(
+    kind: Kind, key: NamespacedName, gap: NoObject, reason: str
+) -> None:
+    """It is neither together nor free. The reason names what could not be read."""
     objects = [*disk("root"), *served("root", "node-a")]
     found = the_row(launcher("root", nodeName="node-a"), objects=objects, gaps={ObjectRef(kind, key): gap})
     assert (found.state, found.why.reason.code) == (State.UNKNOWN, reason)
@@ -156,7 +158,7 @@ def test_what_could_not_be_read_is_unknown(kind: Kind, key: NamespacedName, gap:
 
 
 def test_a_volume_known_to_be_apart_outweighs_one_that_is_unknown() -> None:
-    """Whatever the other one is, the VM is not with all of its share-managers."""
+    """In each case the VM is not with all of its share-managers."""
     objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
     gaps = {ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "pv-root")): NoObject.UNAVAILABLE}
     assert the_row(launcher("root", "data", nodeName="node-a"), objects=objects, gaps=gaps).state is State.APART
@@ -183,7 +185,7 @@ WAITING = [
 
 @pytest.mark.parametrize(("parts", "condition", "state", "reason"), WAITING)
 def test_a_vm_on_no_node_waits_or_is_stuck(parts: Object, condition: Object | None, state: State, reason: str) -> None:
-    """Stuck is what is pinned and what kube-scheduler reports as unschedulable; since when, it says itself."""
+    """A pinned VM that kube-scheduler reports as unschedulable is stuck, since the time of the condition."""
     objects = [*disk("root"), *served("root", "node-b")]
     found = the_row(launcher("root", conditions=condition and [condition], **parts), objects=objects)
     assert (found.state, found.why.reason.code, found.node) == (state, reason, None)
@@ -192,15 +194,15 @@ def test_a_vm_on_no_node_waits_or_is_stuck(parts: Object, condition: Object | No
     assert found.only == ("node-b" if parts is ONE_NODE else None)
 
 
-def test_what_the_scheduler_says_is_told_and_cut() -> None:
-    """It can be long: it counts the nodes by each of its filters."""
-    told = the_row(launcher(conditions=[unschedulable(LATER, "0/3 nodes" * 100)])).why.sentence
-    assert told.startswith("pod virt-launcher-db01-aaaaa is on no node yet: kube-scheduler says: 0/3 nodes0/3")
-    assert len(told) < 400
+def test_the_schedulers_message_is_shown_and_cut() -> None:
+    """It can be long, because it counts the nodes for each filter."""
+    sentence = the_row(launcher(conditions=[unschedulable(LATER, "0/3 nodes" * 100)])).why.sentence
+    assert sentence.startswith("pod virt-launcher-db01-aaaaa is on no node yet: kube-scheduler reports: 0/3 nodes0/3")
+    assert len(sentence) < 400
 
 
 def test_counts_have_every_state() -> None:
-    """Also those that no VM is in."""
-    assert counts([]) == dict.fromkeys(State, 0)
+    """Also a state that no VM is in."""
+    assert count_states([]) == dict.fromkeys(State, 0)
     together = the_row(launcher("root", nodeName="node-a"), objects=[*disk("root"), *served("root", "node-a")])
-    assert counts([together, together])[State.TOGETHER] == 2
+    assert count_states([together, together])[State.TOGETHER] == 2

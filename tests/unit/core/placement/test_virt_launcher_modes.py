@@ -8,7 +8,8 @@ from support.objects.builders import node, persistent_volume, persistent_volume_
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
-from webhook.core.opt_in import Mode, Policy, foreign
+from webhook.core.opt_in import Mode, Policy, not_a_pod_creation
+from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import Reason
 from webhook.core.view import NeedObjects
 
@@ -23,8 +24,8 @@ CLUSTER = [
 
 
 def decision(pod: Object, mode: Mode = Mode.REQUIRED) -> Pin | Leave:
-    """What is decided for a pod in a cluster where its claim `a` leads to n1."""
-    found = decide(convert(pod, Pod), "vms", cluster(*CLUSTER), Policy(mode=mode))
+    """Decide for a pod in a cluster in which its claim `a` leads to n1."""
+    found = place_virt_launcher(convert(pod, Pod), "vms", cluster(*CLUSTER), Policy(mode=mode))
     assert not isinstance(found, NeedObjects)
     return found
 
@@ -45,9 +46,9 @@ def decision(pod: Object, mode: Mode = Mode.REQUIRED) -> Pin | Leave:
         ),
     ],
 )
-def test_only_the_creation_of_a_v1_pod_is_ours(request_: Object, reason: Reason | None) -> None:
-    """Rule 1."""
-    why = foreign(convert({"uid": "u", **request_}, AdmissionRequest))
+def test_rule_1_only_the_creation_of_a_v1_pod(request_: Object, reason: Reason | None) -> None:
+    """Every other request has a reason."""
+    why = not_a_pod_creation(convert({"uid": "u", **request_}, AdmissionRequest))
     assert (why.reason if why else None) is reason
 
 
@@ -85,8 +86,8 @@ def test_only_the_creation_of_a_v1_pod_is_ours(request_: Object, reason: Reason 
         pytest.param(virt_launcher_pod(), Reason.NO_CLAIMS, id="opted in"),
     ],
 )
-def test_a_pod_that_is_not_ours_is_left_alone(pod: Object, reason: Reason) -> None:
-    """Rules 2 to 4, in their order; only a pod that opted in is owed an annotation."""
+def test_a_pod_outside_the_rules_stays_unchanged(pod: Object, reason: Reason) -> None:
+    """Rules 2 to 4, in their order. Only a pod that opted in gets an annotation."""
     found = decision(pod)
     assert isinstance(found, Leave)
     assert (found.why.reason, found.opted_in) == (reason, reason is Reason.NO_CLAIMS)
@@ -105,23 +106,23 @@ def test_a_pod_that_is_not_ours_is_left_alone(pod: Object, reason: Reason) -> No
 def test_the_vm_chooses_the_mode_or_takes_the_clusters(
     opt_in: str, mode: Mode, strength: Mode, asker: str | None
 ) -> None:
-    """Rule 4; a preference says who asked for no more."""
+    """Rule 4. The reason of a preference names who asked for it."""
     found = decision(virt_launcher_pod(claims=["a"], opt_in=opt_in), mode)
     assert isinstance(found, Pin)
     assert found.strength is strength
     assert found.nodes == ("n1",)
-    assert (f"as {asker} asks" in found.why.sentence) is (asker is not None)
+    assert (f"{asker} asks for mode preferred" in found.why.sentence) is (asker is not None)
 
 
-def test_mode_off_leaves_what_only_says_true() -> None:
-    """The operator's switch."""
+def test_mode_off_leaves_a_pod_with_the_value_true_unchanged() -> None:
+    """The operator can switch co-scheduling off."""
     found = decision(virt_launcher_pod(claims=["a"]), Mode.OFF)
     assert isinstance(found, Leave)
     assert (found.why.reason, found.opted_in) == (Reason.MODE_OFF, False)
 
 
-def test_a_value_that_is_not_understood_is_shown_short_and_in_ascii() -> None:
-    """It comes back as a warning, which is an HTTP header of the API server."""
+def test_a_wrong_annotation_value_is_shown_short_and_in_ascii() -> None:
+    """It becomes a warning, which is an HTTP header of the API server."""
     sentence = decision(virt_launcher_pod(opt_in="é\r\n" * 10_000)).why.sentence
     assert len(sentence) < 700
     assert sentence.isascii()
