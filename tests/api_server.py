@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from model_api import Answer, Collection, Object, Watch, page, refusal
+from patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS: Final = 20.0  # a hang is a failure, not a stuck run
 _POLL_SECONDS: Final = 0.002
 _NAMESPACED: Final = "/namespaces/"
 _ON_NODE: Final = "spec.nodeName="

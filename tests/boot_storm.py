@@ -19,6 +19,7 @@ from admitting import until
 from cluster_state import ClusterState
 from installed import Installed
 from kube_api import Api, Object
+from patience import PATIENCE_SECONDS
 from replicas import REPLICAS, Asked, Replicas
 from serving import Client
 
@@ -28,7 +29,6 @@ CLASSES: Final = (None, None, "tests-high", "tests-low")
 
 _VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _STEADY_SECONDS: Final = 4.0  # several of the scheduler's back-offs, each of a second here
-_PATIENCE_SECONDS: Final = 240.0
 _LOOK_SECONDS: Final = 0.25
 _ONE_CPU: Final = {"requests": {"cpu": "1", "memory": "1Gi"}}
 _FILLER: Final = "filler"
@@ -167,11 +167,11 @@ class Booting:
             if vm == self.storm.room // 2:
                 half.set()
             if vm >= self.storm.afterwards:
-                known.wait(_PATIENCE_SECONDS)
+                known.wait(PATIENCE_SECONDS)
             return self.api.create(self.storm.launcher(vm))
 
         def disturb() -> None:
-            half.wait(_PATIENCE_SECONDS)
+            half.wait(PATIENCE_SECONDS)
             if amid:
                 amid(self.api)
             known.set()
@@ -186,7 +186,7 @@ class Booting:
 
     def _settled(self) -> dict[str, Object]:
         """The VMs' pods, as soon as each has a node, or nothing has changed for a while."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         changed_at, last = time.monotonic(), ""
         while True:
             pods = {pod["metadata"]["name"]: pod for pod in self.api.items("v1", "Pod", builders.NAMESPACE)}

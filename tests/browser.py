@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 
 import aiohttp
 from controlplane.build import NotBuilt
+from patience import PATIENCE_SECONDS
 
-PATIENCE_SECONDS: Final = 60.0  # a hang is a failure; a shared machine's first start of a browser is slow
 _POLL_SECONDS: Final = 0.02
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS: Final = (

@@ -35,13 +35,13 @@ from controlplane.build import NEWEST, NotBuilt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kube_api import Api, Object
+from patience import PATIENCE_SECONDS
 from programs import Program
 
 __all__ = ["ALONE", "NEWEST", "ControlPlane", "NotBuilt", "User"]
 
 CRDS: Final = Path(__file__).parent / "controlplane" / "crds.yaml"
 
-_ETCD_SECONDS: Final = 60.0  # of patience
 
 _ADMIN: Final = "admin"
 _SCHEDULER_USER: Final = "system:kube-scheduler"
@@ -203,7 +203,7 @@ class ControlPlane:
         return file
 
     def _etcd_call(self, path: str, body: Object) -> Object:
-        with closing(http.client.HTTPConnection(self._etcd_address, timeout=_ETCD_SECONDS)) as connection:
+        with closing(http.client.HTTPConnection(self._etcd_address, timeout=PATIENCE_SECONDS)) as connection:
             connection.request("POST", path, json.dumps(body))
             response = connection.getresponse()
             text = response.read()

@@ -23,12 +23,12 @@ import builders
 import trustme
 from control_plane import ControlPlane
 from kustomizing import kustomize
+from patience import PATIENCE_SECONDS
 from serving import ROOT, Pair, Serving, port_of, spawned, until_logged
 
 NAME: Final = "kubevirt-coschedule"  # of all that the manifests make, and of their namespace
 MANIFESTS: Final = ROOT / "manifests"
 
-_CALLED_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.05
 
 
@@ -96,9 +96,9 @@ class Installed:
     def until_called(self) -> None:
         """Wait until a pod that is created (and is not kept) carries a decision: the webhook is on, and answers."""
         probe = builders.virt_launcher_pod(namespace=builders.NAMESPACE, opt_in="required")
-        deadline = time.monotonic() + _CALLED_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while builders.DECISION not in self.plane.api.create(probe, dryRun="All")["metadata"]["annotations"]:
-            assert time.monotonic() < deadline, f"no decision in {_CALLED_SECONDS} s; {self.plane.apiserver.tail()}"
+            assert time.monotonic() < deadline, f"no decision in {PATIENCE_SECONDS} s; {self.plane.apiserver.tail()}"
             threading.Event().wait(_POLL_SECONDS)
 
 

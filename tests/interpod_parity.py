@@ -24,6 +24,7 @@ from kube_api import Api, Object
 from msgspec import convert
 from neighbour_judge import add, newcomer
 from neighbour_situations import Maker, Setting
+from patience import PATIENCE_SECONDS
 from scheduled import is_judged, refusal
 from scheduler_model import REQUIRED, Situation, refusals
 
@@ -40,7 +41,6 @@ BY_TAINTS: Final = "by taints"
 ALLOWED: Final = "allowed"
 
 _WRITERS: Final = 6
-_JUDGED_SECONDS: Final = 120
 _ONLY: Final = "tests/only"  # the key of a taint that every node has, with its name
 ASKS: Final = "tests/asks"  # a label of those that are to be scheduled
 _BARRIER: Final = "barrier"
@@ -171,7 +171,7 @@ class Parity:
         self._api.create(_pod("there", {_BARRIER: "there"}, nodeName=_BARRIER))
         affinity, fence = {**pin, "podAntiAffinity": {REQUIRED: [term]}}, {"key": _ONLY, "operator": "Exists"}
         probe = _pod("probe", {}, affinity=affinity, tolerations=[fence])
-        deadline = time.monotonic() + _JUDGED_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         refused = False
         while not refused:
             assert time.monotonic() < deadline, "the scheduler does not see the last pod"
@@ -184,13 +184,13 @@ class Parity:
         """NAMESPACE/NAME -> why the scheduler refuses it, None where it was bound; of as many pods that ask."""
         done: dict[str, str | None] = {}
         asking = {"labelSelector": ASKS}
-        with closing(self._api.watch("v1", "Pod", seconds=_JUDGED_SECONDS, **asking)) as events:
+        with closing(self._api.watch("v1", "Pod", seconds=PATIENCE_SECONDS, **asking)) as events:
             for event in events:
                 if is_judged(event["object"]):
                     done[_key(event["object"])] = refusal(event["object"])
                 if len(done) == count:
                     return done
-        raise AssertionError(f"{count - len(done)} of {count} pods were not judged in {_JUDGED_SECONDS} s")
+        raise AssertionError(f"{count - len(done)} of {count} pods were not judged in {PATIENCE_SECONDS} s")
 
 
 class Core:

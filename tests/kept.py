@@ -14,6 +14,7 @@ import yaml
 from control_plane import ControlPlane
 from installed import MANIFESTS, NAME
 from kustomizing import kustomize
+from patience import PATIENCE_SECONDS
 from serving import spawned, until_logged
 
 from certs import leaf, pki, state
@@ -72,7 +73,7 @@ class Kept:
             hook.bundle == seen.secret.current.authority for hook in seen.configuration.hooks
         )
 
-    def until(self, accept: Callable[[], bool], seconds: float = 20.0) -> float:
+    def until(self, accept: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
         """Wait for a state; how long that took."""
         started = time.monotonic()
         while not accept():

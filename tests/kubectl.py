@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from control_plane import ControlPlane
 from controlplane import build
 from kube_api import Api, Object
+from patience import PATIENCE_SECONDS
 from rendering import identity
 
-_SECONDS: Final = 60.0
 _WITHOUT_HISTORY: Final = ("events", "leases")  # written by who looks after the cluster, at any time
 
 Identity = tuple[str, str, str]
@@ -53,7 +53,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_SECONDS,
+            timeout=PATIENCE_SECONDS,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 

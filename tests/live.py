@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import builders
-from api_server import PATIENCE_SECONDS, ApiServer, Cluster, until
+from api_server import ApiServer, Cluster, until
 from model_api import Collection, bookmark, event
 from msgspec.structs import replace
+from patience import PATIENCE_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.objects import LABEL_APP, VIRT_LAUNCHER

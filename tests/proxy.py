@@ -15,10 +15,11 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple, Self
 
+from patience import PATIENCE_SECONDS
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _PIECE_BYTES: Final = 65536
-_OBEY_SECONDS: Final = 20.0
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER on, of no seconds
 
 
@@ -88,7 +89,7 @@ class Proxy:
         self._obey(self._thaw())
 
     def _obey(self, told: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(told, self._loop).result(_OBEY_SECONDS)
+        asyncio.run_coroutine_threadsafe(told, self._loop).result(PATIENCE_SECONDS)
 
     async def _cut(self) -> None:
         for writer in self._writers:

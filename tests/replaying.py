@@ -29,13 +29,13 @@ from control_plane import ALONE
 from corpus import SHARE_MANAGER, UNCHANGED, Case
 from installed import Installed
 from kube_api import Object
+from patience import PATIENCE_SECONDS
 
 from webhook import documents
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.placement import Mode, Policy
 from webhook.manifests import Manifests
 
-_PATIENCE_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less
 _SCHEDULED_SECONDS: Final = 10
 _TICKS_MAX: Final = 100
@@ -80,7 +80,7 @@ class Replay:
         if not _has_its_volumes(case):
             pod["spec"] = {"schedulerName": ALONE, **pod["spec"]}
         evaluated = Evaluated.of(case)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while (problems := self._try(case, pod, evaluated)) and time.monotonic() < deadline:
             threading.Event().wait(_PAUSE_SECONDS)
         return problems

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar
 import builders
 from kube_api import Api, Object
 from msgspec import convert
+from patience import PATIENCE_SECONDS
 from room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_class
 from scheduled import is_judged, refusal
 from views import cluster
@@ -31,7 +32,6 @@ FITS: Final = "fits"
 
 _WRITERS: Final = 6
 LIMITED: Final = "VolumesLimited"  # what is attached is not followed: a rule of ours, whatever the scheduler finds
-_JUDGED_SECONDS: Final = 300.0  # of patience
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
 
@@ -109,10 +109,10 @@ class Parity:
         probe_meta = {"name": f"{_BARRIER}-asks", "namespace": NAMESPACE, "labels": {LABEL: "barrier"}}
         pinned = {**spec, "affinity": builders.node_affinity(required=[builders.on_node(_BARRIER)])}
         probe = {**last, "metadata": probe_meta, "spec": pinned}
-        deadline = time.monotonic() + _JUDGED_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             created = self._api.create(probe)
-            judged = self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), seconds=60, what="judged")
+            judged = self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), what="judged")
             self._api.delete(created)
             if judged and "Too many pods" in (refusal(judged) or ""):
                 return
@@ -120,7 +120,7 @@ class Parity:
 
     def _judged(self, count: int) -> dict[str, str | None]:
         """Name -> why the scheduler refuses it, None where it was bound; of as many pods that ask."""
-        deadline = time.monotonic() + _JUDGED_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         selected = {"labelSelector": f"{LABEL}={ASKED[LABEL]}"}
         while True:
             pods = self._api.items("v1", "Pod", NAMESPACE, **selected)
@@ -134,7 +134,7 @@ class Parity:
         (pod,) = (situation.pod for situation in situations if situation.name == name)
         self._api.delete(pod)
         created = self._api.create(pod)
-        return refusal(self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), seconds=60, what="judged"))
+        return refusal(self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), what="judged"))
 
 
 class Stored:

@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Self
 
 from kube_api import Api
+from patience import PATIENCE_SECONDS
 from proxy import Address
 from unattended import CONFIGURATION, SECRET, SERVER_NAME, bundle_of
 
 _LOOK_SECONDS: Final = 0.1
 _SLOW_SECONDS: Final = 0.2  # a caller that this machine has held up for longer is later than it was meant to be
-_ANSWER_SECONDS: Final = 30.0
 _END: Final = "-----END CERTIFICATE-----\n"
 
 
@@ -98,7 +98,7 @@ class TlsCallers:
     def _call(self, server: Address, heard: _Heard) -> None:
         try:
             with (
-                socket.create_connection(server, timeout=_ANSWER_SECONDS) as plain,
+                socket.create_connection(server, timeout=PATIENCE_SECONDS) as plain,
                 heard.context.wrap_socket(plain, server_hostname=SERVER_NAME),
             ):
                 self.handshakes += 1

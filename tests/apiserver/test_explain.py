@@ -11,6 +11,7 @@ from typing import Final
 import builders
 import pytest
 import trustme
+from admitting import until_watched
 from cluster_state import ClusterState
 from control_plane import ControlPlane, User
 from explaining import a_vm
@@ -174,7 +175,8 @@ def test_an_api_server_that_is_down(explain: Run) -> None:
 def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, installed: Installed) -> None:
     """Placed by the server and bound by the scheduler, it is explained as it was created: the same decision again."""
     installed.enable()
-    with installed.serving():
+    with installed.serving() as server:
+        until_watched(server)
         installed.until_called()
         pod = plane.api.create(builders.virt_launcher_pod(namespace=NAMESPACE, claims=["disk"]))
     installed.disable()

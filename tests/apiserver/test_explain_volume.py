@@ -10,6 +10,7 @@ from typing import Final
 import builders
 import cold_start
 import pytest
+from admitting import until_watched
 from cluster_state import ClusterState
 from cold_start import PASSPHRASE, VOLUME, a_class, a_volume
 from control_plane import ControlPlane, User
@@ -115,7 +116,8 @@ def test_a_share_manager_pod_that_the_webhook_has_steered(
 ) -> None:
     """Steered by the server and bound by the scheduler, it is explained as Longhorn made it: to the same decision."""
     installed.enable()
-    with installed.serving():
+    with installed.serving() as server:
+        until_watched(server)
         installed.until_called()
         pod = plane.api.create(cold_start.encrypted())
     installed.disable()

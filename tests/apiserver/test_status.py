@@ -22,6 +22,7 @@ from fleets import EARLY, LATER, served
 from kube_api import Object
 from kubectl import Kubectl
 from kubevirt_kinds import crd
+from patience import PATIENCE_SECONDS
 from serving import ROOT
 from status_runs import instance
 
@@ -195,7 +196,7 @@ def test_a_watch_tells_what_changes(control_plane: ControlPlane, cluster: Cluste
         cluster.become([*rest, served("page", "node-b", EARLY)[1]])
         until(lambda: told() == {**STATES, "moved": "together"}, "the one that has changed")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(PATIENCE_SECONDS) == 130
     finally:
         process.kill()
         process.wait()

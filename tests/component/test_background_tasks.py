@@ -15,6 +15,7 @@ import builders
 import pytest
 from api_server import ApiServer, until
 from live import cluster_of, write_kubeconfig
+from patience import PATIENCE_SECONDS
 from scraping import asking, scraped
 from serving import Pair, issue, request
 from wire import Wire
@@ -25,7 +26,6 @@ from webhook.kube.events import Events
 from webhook.kube.fleet import Fleet
 from webhook.log import Log
 
-_PATIENCE_SECONDS: Final = 20.0
 _PORTS: Final = ("listen", "health_listen")
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -105,7 +105,7 @@ async def test_a_task_that_is_cancelled_ends_the_process_well(
             assert scraped(await wire.ask(asking())).value(Family.TASK_FAILURES.title, task=name) == 1
         async with await Wire.open(serve.port, serve.pair.trust) as wire:
             assert (await wire.ask(request(BODY))).response["allowed"] is True
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert await serve.ended == 1
 
 
@@ -128,7 +128,7 @@ async def test_a_task_that_ends_at_once_ends_the_process(
 ) -> None:
     """Raised or returned, before the first call or after: it ends with 1, and says why."""
     monkeypatch.setattr(kind, "run", end)
-    async with running(tmp_path, caplog, drain_seconds=0) as serve, asyncio.timeout(_PATIENCE_SECONDS):
+    async with running(tmp_path, caplog, drain_seconds=0) as serve, asyncio.timeout(PATIENCE_SECONDS):
         assert await serve.ended == 1
     assert len(_told(caplog, "a background task ended, so the process ends")) == 1
 
@@ -137,6 +137,6 @@ async def test_a_signal_ends_it_with_0(tmp_path: Path, caplog: pytest.LogCapture
     """Tasks that are cancelled because it goes are no failures."""
     async with running(tmp_path, caplog, drain_seconds=0) as serve:
         os.kill(os.getpid(), signal.SIGTERM)
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert await serve.ended == 0
     assert not _told(caplog, "a background task ended, so the process ends")

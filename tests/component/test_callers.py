@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 import trustme
 from mounted import Authority, Issued, Mounted
+from patience import PATIENCE_SECONDS
 from serving import PATH, Client, Reply, cluster, request, serving, write_cluster
 from wire import Listening, Wire
 
@@ -31,7 +32,6 @@ CALLERS: Final = Authority()
 STRANGERS: Final = Authority()
 PAST: Final = (datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC))
 UNHEARD: Final = (ssl.SSLError, ConnectionError, EOFError)  # whichever comes first
-_PATIENCE_SECONDS: Final = 10.0
 
 
 class Guarded:
@@ -138,7 +138,7 @@ async def test_whoever_has_no_certificate_of_the_authority_is_not_heard(
 ) -> None:
     """The handshake ends it: not a byte of the call is read."""
     guarded = Guarded(tmp_path, name)
-    async with guarded.listening() as server, asyncio.timeout(_PATIENCE_SECONDS):
+    async with guarded.listening() as server, asyncio.timeout(PATIENCE_SECONDS):
         with pytest.raises(UNHEARD):
             await guarded.call(server, caller)
 
@@ -149,7 +149,7 @@ async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: P
     old, new = CALLERS.issue(common_name=NAME), STRANGERS.issue(common_name=NAME)
     async with (
         guarded.listening() as server,
-        asyncio.timeout(_PATIENCE_SECONDS),
+        asyncio.timeout(PATIENCE_SECONDS),
         await Wire.open(server.port, SERVERS.trust(old, tmp_path)) as held,
     ):
         assert (await held.ask(CALL)).status == 200

@@ -15,12 +15,11 @@ from typing import Final
 import builders
 import pytest
 from mounted import DAY, END, NOON, SECOND, Authority, Clock, Mounted, good, served
+from patience import PATIENCE_SECONDS
 from serving import Client, Reply, Serving, cluster, port_of, request, spawned, until_logged, write_cluster
 
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate
-
-_PATIENCE_SECONDS: Final = 20.0
 
 
 @pytest.fixture
@@ -150,7 +149,7 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
                 assert [shown(client) for client in (held, new)] == [first.der, second.der]
         assert "[+]certificate ok: valid until 2028-12-25T00:00:00Z" in health(server, "/readyz?verbose").body.decode()
         server.signal(signal.SIGTERM)
-        assert server.process.wait(_PATIENCE_SECONDS) == 0
+        assert server.process.wait(PATIENCE_SECONDS) == 0
 
 
 def shown(client: Client) -> bytes:
@@ -163,6 +162,6 @@ def test_a_signal_ends_the_waiting(mounted: Mounted, tmp_path: Path) -> None:
     """At once and well: nobody is there to drain."""
     with waiting(mounted, tmp_path) as server:
         server.signal(signal.SIGTERM)
-        assert server.process.wait(_PATIENCE_SECONDS) == 0
+        assert server.process.wait(PATIENCE_SECONDS) == 0
         messages = [line["message"] for line in server.lines()]
     assert messages == ["waiting for a certificate", "not serving yet", "stopped"]

@@ -11,6 +11,7 @@ import builders
 import pytest
 from explaining import a_vm
 from explaining_live import CLAIMS, DECISION, LONGHORN, Explain
+from patience import PATIENCE_SECONDS
 from serving import cluster, write_cluster
 from static_api import StaticApi
 
@@ -120,6 +121,6 @@ def test_manifests_need_no_api_client(tmp_path: Path) -> None:
         text=True,
         check=False,
         env=dict(os.environ),
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert (ended.returncode, ended.stderr) == (0, "")

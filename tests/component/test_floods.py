@@ -16,13 +16,13 @@ from typing import Final, NamedTuple
 import builders
 import pytest
 from admitting import until
+from patience import PATIENCE_SECONDS
 from serving import Client, Serving, cluster, issue, request, serving, write_cluster
 
 FLOOD: Final = 1_100  # connections: more than a listener holds
 _PROBE_EVERY: Final = 50
 _PROBES_AFTER: Final = 20
 _PROBE_SECONDS: Final = 1.0  # timeoutSeconds of a kubelet's probe, where none is given
-_CONNECT_SECONDS: Final = 10.0
 _FILES: Final = 1_024  # with which containers often begin: no more than a listener's connections
 _LISTENING: Final = "0A"  # tcp_states.h
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
@@ -73,12 +73,12 @@ Flooding = Callable[[Server, int, int], socket.socket]
 
 
 def _silent(_: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
-    return socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS)
+    return socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS)
 
 
 def _from_everywhere(_: Server, port: int, number: int) -> socket.socket:
     here = (f"127.0.{1 + number // 200}.{1 + number % 200}", 0)
-    return socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS, source_address=here)
+    return socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS, source_address=here)
 
 
 def _secured(server: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding

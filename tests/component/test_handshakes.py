@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 from mounted import MINUTE, NOON, SECOND, Authority, Clock, Mounted, shake_hands
+from patience import PATIENCE_SECONDS
 from serving import PATH, Client, request
 from wire import Listening, Wire
 
@@ -28,7 +29,6 @@ CALL: Final = request(b"{}")
 OURS: Final = Authority()
 CALLERS: Final = Authority()
 STRANGERS: Final = Authority()
-_PATIENCE_SECONDS: Final = 10.0
 
 
 def asking_for_certificates(mounted: Mounted) -> Files:
@@ -102,7 +102,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
     """With what it means; the next caller is none the worse."""
     mounted = Mounted(tmp_path / "tls")
     certificate = ServingCertificate(asking_for_certificates(mounted))
-    async with listening(certificate) as server, asyncio.timeout(_PATIENCE_SECONDS):
+    async with listening(certificate) as server, asyncio.timeout(PATIENCE_SECONDS):
         await asyncio.to_thread(_fail, server.port, caller(tmp_path))
         async with await Wire.open(server.port, OURS.trust(CALLERS.issue(), tmp_path)) as wire:
             assert (await wire.ask(CALL)).status == 200

@@ -20,7 +20,6 @@ from webhook.record import AdmissionRecord
 from webhook.serving.routes import Limits, webhook_handler
 
 _SOON_SECONDS: Final = 0.05
-_PATIENCE_SECONDS: Final = 10.0
 
 
 async def same(body: bytes, _deadline: float) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 from mounted import NAME, NOON, Authority, Clock, Issued, Mounted, good, served
+from patience import PATIENCE_SECONDS
 from serving import PATH, request
 from wire import Listening, Wire
 
@@ -28,7 +29,6 @@ _SWAPS: Final = 300
 _HALFWAY: Final = 155
 _ROTATIONS: Final = 30
 _CALLERS: Final = 4
-_PATIENCE_SECONDS: Final = 60.0
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
         for number in range(_SWAPS):
             mounted.put(pairs[number % len(pairs)].payload)
             if number == _HALFWAY:  # a busy machine may never have let a look fall between two swaps
-                taken.wait(_PATIENCE_SECONDS)
+                taken.wait(PATIENCE_SECONDS)
 
     swapping = Thread(target=swap)
     swapping.start()
@@ -171,7 +171,7 @@ async def test_no_handshake_fails_and_no_connection_ends_while_pairs_are_swapped
     reloading = Reloading(mounted)
     seen: asyncio.Queue[bytes] = asyncio.Queue()
 
-    async with reloading.listening() as server, asyncio.timeout(_PATIENCE_SECONDS):
+    async with reloading.listening() as server, asyncio.timeout(PATIENCE_SECONDS):
 
         async def call() -> None:
             while True:
@@ -278,7 +278,7 @@ async def test_the_files_are_looked_at_again_and_again(mounted: Mounted, caplog:
     pair = good()
     mounted.put(pair.payload)
     keeping = asyncio.create_task(certificate.keep())
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await certificate.there.wait()
     keeping.cancel()
     assert served(certificate) == pair.der

@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import pytest
+from patience import PATIENCE_SECONDS
 
 from webhook.background import Background
-
-_PATIENCE_SECONDS: Final = 10.0
 
 
 async def _returns() -> None:
@@ -42,7 +41,7 @@ async def test_a_task_that_ends_ends_the_process(
     background.start("lasts", _lasts())
     background.start("ends", work())  # type: ignore[arg-type] # they are coroutines
     assert (background.exit_code, dict(background.failures)) == (0, {"lasts": 0, "ends": 0})
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await background.over.wait()
     assert (background.exit_code, dict(background.failures)) == (1, {"lasts": 0, "ends": 1})
     await background.stop()

@@ -14,6 +14,7 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
+from patience import PATIENCE_SECONDS
 from serving import ROOT, port_of, spawned, until_logged
 
 from certs import cli, leaf, pki
@@ -92,7 +93,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
 
 def answer(port: int, path: str) -> tuple[int, str]:
     """What the health port says."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read().decode()

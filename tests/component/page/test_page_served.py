@@ -12,6 +12,7 @@ from typing import Any
 
 import builders
 import serving
+from patience import PATIENCE_SECONDS
 from serving import Client, Serving
 
 
@@ -70,5 +71,5 @@ def test_an_open_page_does_not_keep_the_server(tmp_path: Path) -> None:
         cursor = told(reader.ask(asking("/api/state")))["cursor"]
         reader.send(asking(f"/api/state?after={cursor}"))
         server.signal(signal.SIGTERM)
-        assert server.process.wait(timeout=20) == 0
+        assert server.process.wait(PATIENCE_SECONDS) == 0
         assert [line for line in server.lines() if line["level"] != "info"] == []

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fleets import LATEST, served
 from paging import REPLICA, Paged, answer, asking, paged, record, state, vm
+from patience import PATIENCE_SECONDS
 from wire import Wire
 
 from webhook.core.placement import Policy
@@ -68,7 +69,7 @@ async def test_whoever_waits_is_told_as_soon_as_there_is_news(tmp_path: Path, ne
             await page.put(served("db-root", "node-c", LATEST)[1])
         else:
             page.decisions.note(record(3))
-        told = await asyncio.wait_for(waiting, 20)
+        told = await asyncio.wait_for(waiting, PATIENCE_SECONDS)
     assert [row["state"] for row in told["rows"]] == (["apart"] if news == "row" else [])
     assert [each["name"] for each in told["decided"]["new"]] == ([] if news == "row" else ["db03"])
 

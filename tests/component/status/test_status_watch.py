@@ -19,12 +19,12 @@ from api_server import ApiServer, Asked, Cluster, Line, refusing
 from fleets import LATEST, running_pod, served
 from live import PATHS, cluster_of, write_kubeconfig
 from model_api import Answer
+from patience import PATIENCE_SECONDS
 from serving import ROOT
 from status_runs import objects
 
 from webhook.core.view import Kind
 
-_START_SECONDS = 60.0  # a program's imports take a second, and others may have the machine
 _POLL_SECONDS = 0.02
 _FIRST_SCREEN = "\x1b[?25h\x1b[?1049l"
 
@@ -44,7 +44,7 @@ class Run:
     async def until(self, *parts: str) -> None:
         """Wait until all of these were printed."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_START_SECONDS):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while not self._has(parts) and self.process.returncode is None:  # noqa: ASYNC110 - a file's end
                     await asyncio.sleep(_POLL_SECONDS)
         assert self._has(parts), self.out
@@ -55,7 +55,7 @@ class Run:
     async def interrupt(self) -> int:
         """As Ctrl-C does; the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return await asyncio.wait_for(self.process.wait(), _START_SECONDS)
+        return await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ async def test_without_the_pods_there_is_nothing_to_watch(server: ApiServer, clu
     path = PATHS[Kind.VIRT_LAUNCHER_POD]
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
         async with watching(server, tmp_path) as run:
-            assert await asyncio.wait_for(run.process.wait(), _START_SECONDS) == 2
+            assert await asyncio.wait_for(run.process.wait(), PATIENCE_SECONDS) == 2
     assert (
         "virt-launcher pods: forbidden: 403 Forbidden: not for you; expected to list them"
         in (tmp_path / "err").read_text()
