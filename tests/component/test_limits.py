@@ -17,6 +17,7 @@ from webhook import app
 from webhook.core.placement import Policy
 from webhook.log import JSONFormatter
 from webhook.record import AdmissionRecord
+from webhook.serving.connection import Connection
 from webhook.serving.routes import Limits, webhook_handler
 
 _SOON_SECONDS: Final = 0.05
@@ -71,6 +72,19 @@ async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path:
     limits = Limits(head_seconds=_SOON_SECONDS)
     async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         await wire.send(beginning)
+        assert await wire.rest() == b""
+
+
+async def test_a_first_head_that_is_due_as_the_handshake_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time for it is over in the very turn of the loop in which the connection is made, as on a busy machine."""
+    made = Connection.connection_made
+
+    def made_and_due(connection: Connection, transport: asyncio.BaseTransport) -> None:
+        made(connection, transport)
+        connection._head_due()
+
+    monkeypatch.setattr(Connection, "connection_made", made_and_due)
+    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
         assert await wire.rest() == b""
 
 

@@ -125,7 +125,8 @@ class Connection(web.RequestHandler):
     def _head_due(self) -> None:
         self._timer = None
         begun = self._begun == self._request_count
-        if not self.made or (self.idle and (begun or (self.unasked and not self.peer.asks))):
+        waits = self.idle or self.unasked  # aiohttp waits for a head from the turn after the handshake on
+        if not self.made or (waits and (begun or (self.unasked and not self.peer.asks))):
             self.cut()
 
     def handle_error(
