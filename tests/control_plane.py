@@ -20,7 +20,6 @@ import base64
 import http.client
 import json
 import signal
-import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -36,6 +35,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from kube_api import Api, Object
 from patience import PATIENCE_SECONDS
+from ports import free_port
 from programs import Program
 
 __all__ = ["ALONE", "NEWEST", "ControlPlane", "NotBuilt", "User"]
@@ -74,7 +74,7 @@ class ControlPlane:
         if scheduler and "kube-scheduler" not in programs:
             raise NotBuilt(f"{build.ASSETS} has no kube-scheduler")
         self.directory, self._longhorn = directory, longhorn
-        self.port, etcd_port, peer_port = _free_ports(3)
+        self.port, etcd_port, peer_port = (free_port(HOST) for _ in range(3))
         self.url = f"https://{HOST}:{self.port}"
         self._etcd_address = f"{HOST}:{etcd_port}"
         authority = trustme.CA()
@@ -210,14 +210,6 @@ class ControlPlane:
         assert response.status == http.client.OK, text
         answer: Object = json.loads(text)
         return answer
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def _is_established(crd: Object | None) -> bool:

@@ -9,7 +9,6 @@ the Service's clusterIP, and reads the cluster as the ServiceAccount of the mani
 from __future__ import annotations
 
 import base64
-import socket
 import ssl
 import sys
 import threading
@@ -24,6 +23,7 @@ import trustme
 from control_plane import ControlPlane
 from kustomizing import kustomize
 from patience import PATIENCE_SECONDS
+from ports import free_port
 from serving import ROOT, Pair, Serving, port_of, spawned, until_logged
 
 NAME: Final = "kubevirt-coschedule"  # of all that the manifests make, and of their namespace
@@ -110,10 +110,3 @@ def issue(authority: trustme.CA, directory: Path, *names: str) -> Pair:
     pair.key_file.write_bytes(issued.private_key_pem.bytes())
     authority.configure_trust(pair.trust)
     return pair
-
-
-def free_port(host: str) -> int:
-    """A port of this address that nobody listens on."""
-    with socket.create_server((host, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

@@ -10,8 +10,9 @@ from typing import Final
 import builders
 from admitting import until
 from impostors import Said, impostor, patched, reviewed
-from installed import Installed, free_port
+from installed import Installed
 from kube_api import Object
+from ports import free_port
 
 from webhook.core.json_patch import Operation, add
 

@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, Final, NamedTuple, Self
 
 from patience import PATIENCE_SECONDS
+from ports import free_port
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -46,7 +47,7 @@ class Proxy:
     ) -> None:
         self.targets = targets
         self._choose = choose
-        self.address = Address(host, port)
+        self.address = Address(host, port or free_port(host))
         self.accepted = 0
         self._turn = count()
         self._loop = asyncio.new_event_loop()
