@@ -37,7 +37,7 @@ from webhook.core.placement import Mode, Policy
 from webhook.manifests import Manifests
 
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less
-_SCHEDULED_SECONDS: Final = 10
+_PATIENCE_SECONDS: Final = 10  # with each row, after one that never came out right: hundreds of them may be wrong
 _TICKS_MAX: Final = 100
 _SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: of more only some are scored
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -58,6 +58,7 @@ class Replay:
         self._server = ExitStack()  # the server of the current mode
         self._serves: tuple[str, bool] | None = None
         self.tries = 0
+        self._gave_up = False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -80,9 +81,10 @@ class Replay:
         if not _has_its_volumes(case):
             pod["spec"] = {"schedulerName": ALONE, **pod["spec"]}
         evaluated = Evaluated.of(case)
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + (_PATIENCE_SECONDS if self._gave_up else PATIENCE_SECONDS)
         while (problems := self._try(case, pod, evaluated)) and time.monotonic() < deadline:
             threading.Event().wait(_PAUSE_SECONDS)
+        self._gave_up |= bool(problems)
         return problems
 
     def _become(self, case: Case) -> None:
@@ -142,7 +144,7 @@ class Replay:
     def _scheduled(self, pod: Object, *, pending: bool) -> Object:
         """The pod as a scheduler leaves it. One that waits for a claim of a device is Pending without a word."""
         try:
-            judged = self._api.wait_for(pod, _is_judged, seconds=1 if pending else _SCHEDULED_SECONDS, what="judged")
+            judged = self._api.wait_for(pod, _is_judged, seconds=1 if pending else PATIENCE_SECONDS, what="judged")
         except TimeoutError:
             if not pending:
                 raise

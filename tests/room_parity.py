@@ -120,13 +120,15 @@ class Parity:
 
     def _judged(self, count: int) -> dict[str, str | None]:
         """Name -> why the scheduler refuses it, None where it was bound; of as many pods that ask."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        last, deadline = -1, 0.0
         selected = {"labelSelector": f"{LABEL}={ASKED[LABEL]}"}
         while True:
             pods = self._api.items("v1", "Pod", NAMESPACE, **selected)
             if len(pods) == count and all(map(is_judged, pods)):
                 return {pod["metadata"]["name"]: refusal(pod) for pod in pods}
             left = [pod["metadata"]["name"] for pod in pods if not is_judged(pod)]
+            if len(left) != last:
+                last, deadline = len(left), time.monotonic() + PATIENCE_SECONDS
             assert time.monotonic() < deadline, f"{len(left)} of {len(pods)} pods were not judged: {left[:10]}"
             threading.Event().wait(_LOOK_SECONDS)
 

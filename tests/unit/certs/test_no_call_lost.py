@@ -7,7 +7,6 @@ newest servable one of the Secret within the last `retire`. Every such pair must
 from __future__ import annotations
 
 import copy
-import os
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -17,6 +16,7 @@ from certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflict, MemoryClust
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sizes import size
 
 from certs import leaf, plan
 from certs.change import change
@@ -206,7 +206,7 @@ def since(history: list[tuple[datetime, Any]], start: datetime) -> list[Any]:
 
 TestRotations = Rotations.TestCase
 TestRotations.settings = settings(
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "60")),
+    max_examples=size("PROPERTY_EXAMPLES"),
     stateful_step_count=60,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],

@@ -2,12 +2,11 @@
 
 One node, some replicas of the webhook, the API server, and the scheduler. What is taken for granted is the bound that
 is stated in webhook.core.crowd.Gathering. All else is free: how far each replica's watch is behind, which replica is
-asked, and which of the created pods the scheduler takes next. With SHARES_VMS=5 one VM more is looked at.
+asked, and which of the created pods the scheduler takes next. `make soak` has one VM more.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
@@ -16,6 +15,7 @@ import builders
 import pytest
 from msgspec import convert
 from node_crowd import Crowded, There
+from sizes import size
 
 from webhook.core import fit
 from webhook.core.crowd import Attendant, Counted, Gathering
@@ -23,7 +23,7 @@ from webhook.core.feasibility import Verdict
 from webhook.core.neighbours import Presence
 from webhook.core.objects import Pod
 
-VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
+VMS: Final = size("SHARES_VMS")
 CPU: Final = 100
 _ASKED: Final = {"name": "compute", "resources": {"requests": {"cpu": f"{CPU}m"}}}
 ASKING: Final = fit.applicant(convert(builders.virt_launcher_pod(containers=[_ASKED]), Pod), "vms")
@@ -162,6 +162,7 @@ def _drawn(vm: VM, *, in_flight: bool) -> Attendant:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 @pytest.mark.parametrize("places", [1, 2, 3])
 def test_a_vm_that_is_pinned_finds_its_place(replicas: int, places: int) -> None:
