@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, Self
 
 import builders
-from admitting import until
+from admitting import until as wait_until
 from cluster_state import ClusterState
 from installed import Installed
 from kube_api import Api, Object
@@ -154,7 +154,7 @@ class Booting:
         """So many replicas with these flags, their caches up."""
         with Replicas(self.installed, *flags, count=count, asked=asked) as replicas:
             self.installed.enable()
-            until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
+            wait_until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
             replicas.until_all_ready()
             self.installed.until_called()
             yield replicas
@@ -169,7 +169,8 @@ class Booting:
     ) -> Outcome:
         """Create every VM's pod, so many at once; what has become of them when it is as `until` says.
 
-        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it.
+        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it. Who
+        was pinned in calm is on its node by then.
         """
         began, half, known = time.monotonic(), threading.Event(), threading.Event()
         vms = self.storm.vms
@@ -184,6 +185,7 @@ class Booting:
         def disturb() -> None:
             half.wait(PATIENCE_SECONDS)
             if amid:
+                wait_until(lambda: not self._pinned_and_not_bound(), "the scheduler to look at whoever is pinned")
                 amid(self.api)
             known.set()
 
@@ -193,6 +195,10 @@ class Booting:
             created = list(pool.map(create, range(vms)))
         disturber.join()
         return self._settled(created, began, until)
+
+    def _pinned_and_not_bound(self) -> list[Object]:
+        pods = self.api.items("v1", "Pod", builders.NAMESPACE)
+        return [pod for pod in pods if _word(pod) == "required" and not pod["spec"].get("nodeName")]
 
     def _settled(self, created: Sequence[Object], began: float, until: Callable[[Outcome], bool]) -> Outcome:
         """The outcome that `until` takes; where nothing changes any more before there is one, the last that was."""

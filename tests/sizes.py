@@ -23,7 +23,7 @@ class Size(NamedTuple):
 
 SIZES: Final = {
     "PROPERTY_EXAMPLES": Size(100, 300, 2_000, "examples of each property"),
-    "SHARES_VMS": Size(4, 4, 5, "VMs of the small cluster whose every order of steps is tried"),
+    "SHARES_VMS": Size(3, 4, 5, "VMs of the small cluster whose every order of steps is tried"),
     "FUZZ_REVIEWS": Size(2_000, 20_000, 100_000, "broken reviews that a server gets"),
     "ROOM_PARITY_SITUATIONS": Size(300, 2_000, 10_000, "nodes, each with a pod that fits or does not"),
     "INTERPOD_PARITY_GROUPS": Size(20, 100, 300, "groups of nodes, each with 7 pods under rules between pods"),
@@ -32,7 +32,7 @@ SIZES: Final = {
     "COLD_STARTS": Size(60, 200, 200, "VMs that start from nothing at once"),
     "ROLLING_CREATES": Size(300, 2_000, 10_000, "pods created, at least, while replicas are replaced"),
     "ROTATION_CREATES": Size(300, 5_000, 10_000, "pods created, at least, while certificates rotate"),
-    "ROTATIONS": Size(3, 20, 40, "rotations, at least, meanwhile"),
+    "ROTATIONS": Size(2, 20, 40, "rotations, at least, meanwhile"),
 }
 _CHOICE: Final = "TEST_SIZE"
 _COLUMNS: Final = Size._fields[:3]

@@ -16,14 +16,14 @@ CREATES: Final = size("ROTATION_CREATES")
 ROTATIONS: Final = size("ROTATIONS")
 CLIENTS: Final = 4
 LAGS: Final = (0.0, 1.0)  # seconds, of the servers' kubelets
-CALLER_LAG: Final = 1.5  # seconds, of an API server that is slow to hear of a bundle: half of what the keeper allows it
+CALLER_LAG: Final = 1.0  # seconds, of an API server that is slow to hear of a bundle: half of what the keeper allows it
 
-# Renewed 1.8 s after it was issued, while what is served is valid for another minute. A server serves what it had for
+# Renewed 2 s after it was issued, while what is served is valid for another minute. A server serves what it had for
 # 1 s (its kubelet) and 1 s (its look) after the Secret was written; the rest is for a machine that is busy.
-RENEWAL: Final = ("--lifetime", "60s", "--renew-at", "0.03")
-CAREFUL: Final = ("--propagation-seconds", "3", "--retire-seconds", "6")
+RENEWAL: Final = ("--lifetime", "60s", "--renew-at", "0.034")
+CAREFUL: Final = ("--propagation-seconds", "2", "--retire-seconds", "6")
 KILLED_AFTER_PODS: Final = (20, 500)  # at least, at most: at any point of a rotation, or of the next but one
-LATE_SECONDS: Final = 3.0  # of an API server that is slower to hear of a bundle than it is allowed
+LATE_SECONDS: Final = 2.5  # of an API server that is slower to hear of a bundle than it is allowed
 REQUESTS: Final = "apiserver_admission_webhook_request_total"
 
 pytestmark = pytest.mark.soak
@@ -97,7 +97,7 @@ def test_a_certificate_that_is_served_too_early_is_noticed(install: Unattended) 
 def test_an_authority_that_is_dropped_too_early_is_noticed(install: Unattended) -> None:
     """Servers still serve what it certifies: calls fail open, and their pods come without a decision."""
     counted = Counted(install.plane.api)
-    keeper = install.start_keeper(*RENEWAL, "--propagation-seconds", "3", "--retire-seconds", "0")
+    keeper = install.start_keeper(*RENEWAL, "--propagation-seconds", "2", "--retire-seconds", "0")
     with Admitting(install.plane.api, "disk") as admitting:
         until(lambda: [pod for pod in admitting.admissions if not pod.decision], "a pod without a decision")
     keeper.kill()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import builders
 import pytest
-from api_server import ApiServer, Asked, Cluster, Line, refusing
+from api_server import ApiServer, Asked, Cluster, Line, refusing, until
 from fleets import LATEST, running_pod, served
 from live import PATHS, cluster_of, write_kubeconfig
 from model_api import Answer
@@ -198,8 +198,10 @@ async def test_what_may_not_be_read_is_said_while_it_lasts(server: ApiServer, cl
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
         async with watching(server, tmp_path) as run:
             await run.until("unknown   vms/db on node-a (root: -): ClaimLookupFailed: ")
-            told = (tmp_path / "err").read_text()
-    assert told.count("not up to date: persistentvolumes: forbidden: 403 Forbidden: not for you") == 1
+            await until(lambda: "not for you\n" in (tmp_path / "err").read_text())
+    assert (tmp_path / "err").read_text().count(
+        "not up to date: persistentvolumes: forbidden: 403 Forbidden: not for you"
+    ) == 1
 
 
 async def test_without_the_pods_there_is_nothing_to_watch(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
