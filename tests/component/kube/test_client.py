@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from api_server import ApiServer, Asked, Cluster, Line, saying
 from live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
+from patience import PATIENCE_SECONDS
 from watching import manager
 
 from webhook.kube.client import Api, BadKubeconfig, Target, Trouble
@@ -26,7 +27,7 @@ def cluster() -> Cluster:
 async def test_what_is_sent(server: ApiServer, tmp_path: Path) -> None:
     """JSON, uncompressed, with our name and version, and the token."""
     async with connected(server, tmp_path, token="abc") as api:  # noqa: S106 - a test's
-        await api.get(ITEM, seconds=5)
+        await api.get(ITEM, seconds=PATIENCE_SECONDS)
     headers = server.asked[0].headers
     assert headers["accept"] == "application/json"
     assert headers["accept-encoding"] == "identity"
@@ -50,7 +51,7 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
             with pytest.raises(
                 Trouble, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
             ) as caught:
-                await api.get(ITEM, seconds=5)
+                await api.get(ITEM, seconds=PATIENCE_SECONDS)
             assert str(caught.value).isprintable()
         finally:
             await api.close()
@@ -62,7 +63,7 @@ async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
     api = await Api.connect(Target(kubeconfig=file))
     try:
         with pytest.raises(Trouble, match=r"^can't connect to no-such-host\.invalid:6443: "):
-            await api.get(ITEM, seconds=5)
+            await api.get(ITEM, seconds=PATIENCE_SECONDS)
     finally:
         await api.close()
 
@@ -73,7 +74,7 @@ async def test_a_redirect_does_not_take_the_token_elsewhere(server: ApiServer, t
         server.handler = saying(302, b"", location=f"http://127.0.0.2:{elsewhere.port}/")
         async with connected(server, tmp_path, token="secret") as api:  # noqa: S106 - a test's
             with suppress(Trouble):
-                await api.get(ITEM, seconds=2)
+                await api.get(ITEM, seconds=PATIENCE_SECONDS)
         assert all("authorization" not in asked.headers for asked in elsewhere.asked)
 
 
@@ -85,16 +86,16 @@ async def test_silence_is_told_apart(server: ApiServer, tmp_path: Path) -> None:
 
     server.handler = silent
     async with connected(server, tmp_path) as api:
-        with pytest.raises(Trouble, match=r"^no answer in 0\.05 s$") as caught:
-            await api.get(ITEM, seconds=0.05)
+        with pytest.raises(Trouble, match=r"^no answer in 0\.3 s$") as caught:
+            await api.get(ITEM, seconds=0.3)
         assert caught.value.silent
-        with pytest.raises(Trouble, match=r"^nothing came for 0\.05 s$") as caught:
-            async with api.stream(SHARE_MANAGERS, [], silence_seconds=0.05):
+        with pytest.raises(Trouble, match=r"^nothing came for 0\.3 s$") as caught:
+            async with api.stream(SHARE_MANAGERS, [], silence_seconds=0.3):
                 pass
         assert caught.value.silent
         await server.stop()
         with pytest.raises(Trouble, match="Connection refused") as caught:
-            await api.get(ITEM, seconds=5)
+            await api.get(ITEM, seconds=PATIENCE_SECONDS)
         assert not caught.value.silent
 
 

@@ -13,6 +13,7 @@ from api_server import ApiServer, Asked, Cluster, Line, until
 from kubernetes_asyncio.config import incluster_config
 from live import LONGHORN_NAMESPACE, SHARE_MANAGERS, cluster_of, connected, owners, ref, reflecting
 from model_api import refusal
+from patience import PATIENCE_SECONDS
 from watching import manager
 
 from webhook.core.view import Gap, Kind
@@ -57,10 +58,10 @@ async def test_a_read_with_an_expired_token_takes_the_new_one(
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 200
         door.token = "second"  # noqa: S105 - a test's
         file.write_text("second")
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 200
         assert [asked.headers["authorization"] for asked in server.asked] == [
             "Bearer first",
             "Bearer first",
@@ -94,7 +95,7 @@ async def test_a_token_that_no_one_renews_is_not_read_again_and_again(
     """Each call tries twice at most; then the server's word is the answer."""
     server.handler = Doorman(cluster, "other")
     async with connected(server, tmp_path, token="mine") as api:  # noqa: S106 - a test's
-        assert (await api.get(ITEM, seconds=5)).status == 401
+        assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 401
         assert len(server.asked) == 2
 
 
@@ -107,7 +108,7 @@ async def test_blanks_around_a_token_are_not_of_it(
     file = tmp_path / "token"
     file.write_text(content)
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 200
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
@@ -119,13 +120,13 @@ async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        await api.get(ITEM, seconds=5)
+        await api.get(ITEM, seconds=PATIENCE_SECONDS)
         if how == "gone":
             file.unlink()
         else:
             file.write_text("")
         door.token = "second"  # noqa: S105 - a test's
-        assert (await api.get(ITEM, seconds=5)).status == 401
+        assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 401
 
 
 # Certificates.
@@ -143,11 +144,11 @@ async def test_a_certificate_that_is_not_trusted_is_told_and_mended(cluster: Clu
         assert cache.problem.startswith("cut: its certificate is not trusted: ")
         assert "self-signed certificate in certificate chain" in cache.problem or "unable to get" in cache.problem
         with pytest.raises(Trouble, match="its certificate is not trusted"):
-            await api.get(ITEM, seconds=5)
+            await api.get(ITEM, seconds=PATIENCE_SECONDS)
         authority.cert_pem.write_to_path(str(bundle))
         await until(lambda: cache.synced)
         assert owners(cache) == {"a": "n1"}
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 200
 
 
 async def test_reads_that_all_fail_of_an_untrusted_certificate_are_all_told(cluster: Cluster, tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ async def test_reads_that_all_fail_of_an_untrusted_certificate_are_all_told(clus
         loop = asyncio.get_running_loop()
         for round_ in range(5):
             refs = [ref(Kind.NODE, f"n{round_}-{i}") for i in range(10)]
-            view = await store.read(store.view(), refs, loop.time() + 10)
+            view = await store.read(store.view(), refs, loop.time() + PATIENCE_SECONDS)
             assert [view.reads[each].value for each in refs] == [Gap.UNAVAILABLE] * 10
             assert all("certificate" in view.trouble(each) for each in refs), [view.trouble(each) for each in refs]
 
@@ -179,7 +180,7 @@ async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path
         other.issue_cert("127.0.0.1").configure_cert(server.tls)
         for _ in range(3):
             with pytest.raises(Trouble, match="certificate"):
-                await api.get(ITEM, seconds=5)
+                await api.get(ITEM, seconds=PATIENCE_SECONDS)
         cluster.collections[SHARE_MANAGERS].put({**MANAGER, **manager("b", 0, "n2")})
         await until(lambda: "b" in cache.objects)
         assert not cache.causes
@@ -220,10 +221,10 @@ async def test_a_pod_takes_its_service_account(
         api = await Api.connect(Target())
         try:
             assert api.host == server.url
-            assert (await api.get(ITEM, seconds=5)).status == 200
+            assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 200
             door.token = "second"  # noqa: S105 - a test's
             (service_account / "token").write_text("second")
-            assert (await api.get(ITEM, seconds=5)).status == 200
+            assert (await api.get(ITEM, seconds=PATIENCE_SECONDS)).status == 200
         finally:
             await api.close()
 
@@ -246,9 +247,9 @@ async def test_a_pod_whose_token_file_is_empty_is_told(
         try:
             (service_account / "token").write_text("")
             with pytest.raises(Trouble, match="Token file exists but empty"):
-                await api.get(ITEM, seconds=5)
+                await api.get(ITEM, seconds=PATIENCE_SECONDS)
             with pytest.raises(Trouble, match="Token file exists but empty"):
-                async with api.stream(ITEM, [], silence_seconds=5):
+                async with api.stream(ITEM, [], silence_seconds=PATIENCE_SECONDS):
                     pass
         finally:
             await api.close()

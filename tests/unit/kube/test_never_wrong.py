@@ -13,6 +13,7 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
+from patience import PATIENCE_SECONDS
 from strategies import Object, Scenario, review_of, scenarios
 from views import LONGHORN_NAMESPACE, cluster
 
@@ -82,7 +83,7 @@ async def answer(
         found = admit(review_of(scenario.pod), view, scenario.policy)
         if isinstance(found, Answer):
             return found, reads
-        view = await store.read(view, found.refs, loop.time() + 5)
+        view = await store.read(view, found.refs, loop.time() + PATIENCE_SECONDS)
     raise AssertionError("core asks and asks")
 
 

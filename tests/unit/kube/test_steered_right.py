@@ -12,6 +12,7 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
+from patience import PATIENCE_SECONDS
 from strategies import Object, Scenario, review_of
 from views import LONGHORN_NAMESPACE
 
@@ -95,7 +96,7 @@ async def answer(
         found = admit(review_of(scenario.pod, namespace=LONGHORN_NAMESPACE), view, scenario.policy, Entry.SHARE_MANAGER)
         if isinstance(found, Answer):
             return found, reads
-        view = await store.read(view, found.refs, loop.time() + 5)
+        view = await store.read(view, found.refs, loop.time() + PATIENCE_SECONDS)
     raise AssertionError("core asks and asks")
 
 
