@@ -95,7 +95,8 @@ def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
 
     def swap() -> None:
         for number in range(_SWAPS):
-            mounted.put(pairs[number % len(pairs)].payload)
+            payload = pairs[number % len(pairs)].payload
+            mounted.put({name: content + b"\n" * number for name, content in payload.items()})  # as never before
             if number == _HALFWAY:  # a busy machine may never have let a look fall between two swaps
                 taken.wait(PATIENCE_SECONDS)
 
