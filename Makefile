@@ -61,11 +61,17 @@ control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubect
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint
-lint: $(VENV)/.dev ## Lint, types and import contracts
+lint: $(VENV)/.dev ## Lint, types, import contracts and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
+
+.PHONY: house
+house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core README.md" for a part)
+	$(BIN)/mypy .ci/house
+	$(BIN)/python .ci/house $(IN)
 
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)

@@ -1,5 +1,7 @@
-"""The keeper of the serving certificate: issues it, renews it, and publishes its authority to the API servers.
+"""The certificate controller: issues the webhook's serving certificate, renews it, and publishes its authority to the
+API servers.
 
-`plan` tells the story: what the cluster shows -> one step with its reason. `keep` takes the steps, `cluster` reads and
-writes, `pki` makes certificates. Nothing here knows `webhook`, nor the other way round: the two meet at mounted files.
+`rotation` decides on one step from what the cluster shows, `controller` takes the step, and `x509` makes the
+certificates. The two programs meet at mounted files: `certs` imports nothing of `webhook` except
+webhook.component_base, and `webhook` imports nothing of `certs`.
 """

@@ -1,69 +1,59 @@
-"""argv -> one subcommand: keep, inspect or issue. Prints the help, and every message a user's mistake deserves."""
+"""The program `python -m certs`: its commands keep, inspect and issue, what their help says, and what runs them.
+
+A command imports what it needs when it runs, so that help, errors and completion come at once.
+"""
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from textwrap import fill, indent
-from typing import Any, Final, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from msgspec import Struct
+import click
 
-from certs import options, pki
-from certs.errors import UserError
-from certs.settings import BadSettings, Keeping, Kept, Option, resolve
+from certs.options import INSPECT, ISSUE, KEEP
+from webhook.component_base import command_line
+from webhook.component_base.command_line import Command
+from webhook.component_base.errors import BadSettings, UserError
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.program import program
 
 PROGRAM: Final = "python -m certs"
-EXIT_BAD_INPUT: Final = 2
-_HELP_WIDTH: Final = 100
 
 
-class Command(Struct, frozen=True, kw_only=True):
-    """One subcommand."""
+def _keep(**values: Any) -> int:
+    from certs.settings import Keeping  # noqa: PLC0415 - see the module
 
-    name: str
-    summary: str
-    examples: str
-    options: tuple[Option, ...]
-    run: Callable[[Mapping[str, Any]], int]
-    exit_codes: str
-
-
-def _keep(values: Mapping[str, Any]) -> int:
     keeping = Keeping(**_fields(Keeping, values))
-    from certs import keeping as program  # noqa: PLC0415 - the API client takes a second to import
-    from certs.connection import Target  # noqa: PLC0415 - as above
+    from certs.controller import run as keeper  # noqa: PLC0415 - the API client takes a second to import
 
-    target = Target(kubeconfig=values["kubeconfig"], context=values["context"])
-    return program.run(keeping, listen=values["listen"], target=target)
+    return keeper.run(keeping, listen=values["listen"], kubeconfig=_kubeconfig(values))
 
 
-def _inspect(values: Mapping[str, Any]) -> int:
-    from certs import inspection  # noqa: PLC0415 - what another subcommand does not need
+def _inspect(**values: Any) -> int:
+    from certs.inspect import run as inspection  # noqa: PLC0415 - see the module
 
     names, connect = values["name"], values["connect"]
     if values["dir"]:
         material, address = inspection.read_directory(values["dir"]), connect
     else:
-        from certs import live  # noqa: PLC0415 - the API client takes a second to import
-        from certs.connection import Target  # noqa: PLC0415 - as above
+        from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
+        from certs.settings import Kept  # noqa: PLC0415 - as above
 
         kept = Kept(**_fields(Kept, values))
         names = names or kept.names
-        material, service = live.read(Target(kubeconfig=values["kubeconfig"], context=values["context"]), kept)
+        material, service = cluster.read(_kubeconfig(values), kept)
         address = connect or service
     subject = inspection.Subject(material=material, names=names or (), address=address, asked=connect is not None)
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)
 
 
-def _fields(kind: type[Kept], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {field: values[field] for field in kind.__struct_fields__}
+def _issue(**values: Any) -> int:
+    from datetime import UTC, datetime  # noqa: PLC0415 - see the module
 
+    from certs.x509 import pki  # noqa: PLC0415 - see the module
 
-def _issue(values: Mapping[str, Any]) -> int:
     directory, names = values["dir"], values["name"]
     try:
         pair = pki.issue(names, now=datetime.now(UTC), lifetime=values["lifetime"])
@@ -77,134 +67,75 @@ def _issue(values: Mapping[str, Any]) -> int:
             with os.fdopen(os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
                 file.write(content)
     except OSError as error:
-        raise UserError(f"{error.filename or directory}: {error.strerror}; choose another with --dir") from None
-    print(f"{directory}: tls.crt for {', '.join(names)}, its tls.key, and ca.crt that verifies it")  # noqa: T201
+        raise UserError(
+            f"{error.filename or directory}: {error.strerror}; choose another directory with --dir"
+        ) from None
+    click.echo(f"{directory}: tls.crt for {', '.join(names)}, its tls.key, and ca.crt that verifies it")
     return 0
+
+
+def _fields(kind: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {field: values[field] for field in kind.__struct_fields__}
+
+
+def _kubeconfig(values: Mapping[str, Any]) -> Kubeconfig:
+    return Kubeconfig(file=values["kubeconfig"], context=values["context"])
 
 
 COMMANDS: Final = (
     Command(
-        name="keep",
-        summary="Issue, renew and publish the webhook's certificate, for ever",
+        "keep",
+        short_help="Issue, renew and publish the webhook's certificate until stopped",
+        help="Issue the webhook's certificate, renew it before it expires, and publish its authority in caBundle. Run "
+        "until stopped.",
         examples=f"""\
-# As manifests/certs runs it
+# The manifests run this (manifests/certs)
 {PROGRAM} keep
 
-# From a laptop, for a cluster of a kubeconfig
+# From a laptop, for the cluster of a kubeconfig's context
 {PROGRAM} keep --context staging --listen 127.0.0.1:8080""",
-        options=options.KEEP,
-        run=_keep,
-        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. Whatever "
-        "waiting can help is waited for.",
+        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. The keeper "
+        "waits for everything that may still come.",
+        params=[*KEEP],
+        callback=_keep,
     ),
     Command(
-        name="inspect",
-        summary="Show certificate, authorities and handshake, and what is wrong with them",
+        "inspect",
+        short_help="Show certificate, authorities and TLS handshake, and what is wrong with them",
+        help="Show certificate, authorities and TLS handshake, and what is wrong with them.",
         examples=f"""\
 # The live cluster
 {PROGRAM} inspect
 
-# What a TLS handshake gets, from where the Service can't be reached
+# What a TLS handshake gets, where the Service can't be reached
 kubectl -n kubevirt-coschedule port-forward svc/kubevirt-coschedule 9443:443 &
 {PROGRAM} inspect --connect 127.0.0.1:9443
 
 # Files
 {PROGRAM} inspect --dir /etc/kubevirt-coschedule/tls -o json""",
-        options=options.INSPECT,
-        run=_inspect,
         exit_codes="0 when all is good, 1 when something is wrong, 2 for bad input and a cluster that can't be read.",
+        params=[*INSPECT],
+        callback=_inspect,
     ),
     Command(
-        name="issue",
-        summary="Write a pair into a directory, for a laptop or a test",
+        "issue",
+        short_help="Write a key, a certificate and its authority into a directory",
+        help="Write a key, a certificate and its authority into a directory, for a laptop or a test.",
         examples=f"{PROGRAM} issue --dir ./tls --name localhost,127.0.0.1",
-        options=options.ISSUE,
-        run=_issue,
         exit_codes="0 when the files are written, 2 for bad input.",
+        params=[*ISSUE],
+        callback=_issue,
     ),
+)
+_PROGRAM: Final = program(
+    PROGRAM,
+    executable="kubevirt-coschedule-certs",
+    description="Looks after the webhook's certificate: the Secret that the webhook's pods mount, and the caBundle by "
+    "which API servers trust the webhook.",
+    commands=COMMANDS,
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program. Returns its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    command = next((each for each in COMMANDS if each.name in words[:2]), None)
-    if not words or (words[0] in ("-h", "--help", "help") and not command):
-        _print(_program_help())
-        return 0
-    if command is None or (words[0] != command.name and words[0] != "help"):
-        expected = ", ".join(each.name for each in COMMANDS)
-        return _refuse([f"unknown command {words[0]!r}: expected one of {expected}"], see=PROGRAM)
-    if words[0] == "help" or {"-h", "--help"} & set(words[1:]):
-        _print(_command_help(command))
-        return 0
-    try:
-        flags = vars(_parser(command).parse_args(words[1:]))
-        return command.run(resolve(command.options, flags, os.environ))
-    except UserError as error:
-        return _refuse(error.problems, see=f"{PROGRAM} {command.name}" if isinstance(error, BadSettings) else None)
-    except BrokenPipeError:
-        # The reader (head, less) has gone: no error of ours, and nothing more can be written to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
-
-
-def _refuse(problems: Sequence[str], see: str | None) -> int:
-    for problem in problems:
-        _print(f"error: {problem}", sys.stderr)
-    if see:
-        _print(f"See '{see} --help' for usage.", sys.stderr)
-    return EXIT_BAD_INPUT
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BadSettings(message)
-
-
-def _parser(command: Command) -> _Parser:
-    parser = _Parser(add_help=False, allow_abbrev=False, prog=f"{PROGRAM} {command.name}")
-    for option in command.options:
-        names = (option.short, option.flag) if option.short else (option.flag,)
-        parser.add_argument(*names, dest=option.field)
-    return parser
-
-
-def _program_help() -> str:
-    listed = "\n".join(f"  {command.name:<8} {command.summary}" for command in COMMANDS)
-    return f"""\
-Looks after the certificate of the webhook: the Secret that its servers mount, and the caBundle that API servers trust.
-
-Commands:
-{listed}
-
-Usage:
-  {PROGRAM} COMMAND [options]
-
-Use "{PROGRAM} COMMAND --help" for more about a command."""
-
-
-def _command_help(command: Command) -> str:
-    return "\n\n".join(
-        (
-            f"{command.summary}.",
-            "Examples:\n" + indent(command.examples, "  "),
-            "Options:\n" + "\n\n".join(map(_option_help, command.options)),
-            f"Usage:\n  {PROGRAM} {command.name} [options]",
-            "Exit codes:\n" + indent(fill(command.exit_codes, _HELP_WIDTH - 2), "  "),
-        )
-    )
-
-
-def _option_help(option: Option) -> str:
-    names = f"{option.short}, {option.flag}" if option.short else option.flag
-    default = f"={option.default!r}" if option.default is not None else f" {option.placeholder}"
-    required = "Required. " if option.default is None and not option.optional else ""
-    text = f"{option.help} {required}[${option.variable}]"
-    return f"    {names}{default}:\n" + indent(fill(text, _HELP_WIDTH - 8), "        ")
-
-
-def _print(text: str, to: Any = None) -> None:
-    print(text, file=to or sys.stdout)
+    """Run the program. Returns its exit code: 0, 1 where a command documents it, 2 for bad input."""
+    return command_line.main(_PROGRAM, argv)

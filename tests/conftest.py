@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from controlplane.build import NotBuilt
 from hypothesis import HealthCheck, settings
-from sizes import size
+from support.sizes import size
 
 settings.register_profile(
     "suite",

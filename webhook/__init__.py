@@ -1,3 +1,3 @@
-"""Co-locates KubeVirt virtual machines with the Longhorn share-manager that serves their ReadWriteMany disk."""
+"""An admission webhook that starts KubeVirt VMs on the node of the Longhorn share-manager that serves their disk."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""demo: the whole server on loopback over the example cluster, asked through real TLS connections, and checked.
+"""The command demo: run the webhook on loopback with the example cluster, call it over TLS, and check its answers.
 
-Nothing is stubbed: a throwaway certificate, a listener of its own, AdmissionReviews as the API server posts them.
-What must come back stands in expected.yaml, beside the examples.
+Nothing is simulated: the demo has a certificate and a listener of its own, and posts AdmissionReviews as the API
+server does. expected.yaml, beside the examples, has the expected answers.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ import jsonpatch
 import yaml
 from msgspec import Struct
 
-from webhook.app import entries
-from webhook.core.objects import LABEL_LONGHORN_SHARE_MANAGER
-from webhook.core.placement import Policy
+from webhook.app.handler import entries
+from webhook.component_base.address import Address
+from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
+from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.documents import BadDocument, read_file
-from webhook.explain.explanation import entry_of
-from webhook.explain.text import affinity_diff, columns
-from webhook.manifests import Manifests
-from webhook.options import Address
+from webhook.explain.evaluate import entry_of
+from webhook.files.documents import BadDocument, read_file
+from webhook.files.manifests import Manifests
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
+from webhook.terminal import affinity_diff, columns
 
 _TIMEOUT_SECONDS: Final = 10.0
 _HTTP_OK: Final = 200
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """One review, what came back over the socket, and what should have."""
+    """One AdmissionReview, the answer of the webhook, and the expected answer."""
 
     name: str
     review: Mapping[str, Any]
@@ -57,19 +57,23 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
     @property
     def got(self) -> dict[str, Any]:
-        """Decision, reason and nodes, worded as in expected.yaml."""
+        """Decision, reason and nodes, in the form of expected.yaml."""
         audit = self.response.get("auditAnnotations", {})
         nodes = [node for node in audit.get("node", "").split(",") if node]
         return {"decision": audit.get("decision"), "reason": audit.get("reason"), "nodes": nodes}
 
     @property
     def patched(self) -> Any:
-        """The pod with the patch applied; raises jsonpatch.JsonPatchException where it does not apply."""
+        """The pod after the patch.
+
+        Raises:
+            jsonpatch.JsonPatchException: the patch does not apply.
+        """
         operations = json.loads(base64.b64decode(self.response["patch"])) if "patch" in self.response else []
         return jsonpatch.apply_patch(self.review["request"]["object"], operations)
 
     def flaw(self) -> str | None:
-        """What is not as it must be; None where everything is."""
+        """Return a sentence about the first difference from the expected answer; None if there is none."""
         if self.status != _HTTP_OK or self.response.get("allowed") is not True:
             return f"HTTP {self.status}, allowed: {self.response.get('allowed')}"
         if self.response.get("uid") != self.review["request"]["uid"]:
@@ -85,7 +89,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 def run(out: TextIO) -> int:
-    """Run the demo. Returns 0 where every answer was the expected one, 1 where one was not.
+    """Run the demo. Returns 0 if every answer is the expected one, else 1.
 
     Raises:
         UserError: the examples can't be read.
@@ -100,12 +104,12 @@ def run(out: TextIO) -> int:
     flaws = [(exchange.name, flaw) for exchange in exchanges if (flaw := exchange.flaw())]
     for name, flaw in flaws:
         print(f"WRONG {name}: {flaw}", file=out)
-    print(f"\n{len(exchanges) - len(flaws)} of {len(exchanges)} answers, over TLS, are as expected.", file=out)
+    print(f"\n{len(exchanges) - len(flaws)} of {len(exchanges)} answers over TLS are as expected.", file=out)
     return 1 if flaws else 0
 
 
 def _examples() -> Path:
-    """manifests/examples of the checkout, or the copy that an installed distribution carries."""
+    """manifests/examples of the checkout, or the copy in an installed distribution."""
     checkout = Path(__file__).parents[1] / "manifests" / "examples"
     return checkout if checkout.is_dir() else Path(sys.prefix) / "share" / "kubevirt-coschedule" / "examples"
 
@@ -148,8 +152,8 @@ def _expected(file: Path) -> dict[str, Any]:
 
 
 def _issue(directory: Path) -> None:
-    """Have the other program write a pair for loopback, as a user would: the two meet at files only."""
-    subprocess.run(  # noqa: S603 - our own program, words of our own
+    """Have kubevirt-coschedule-certs write a certificate for loopback. `webhook` never imports `certs`."""
+    subprocess.run(  # noqa: S603 - a program of this project, with constant arguments
         [sys.executable, "-m", "certs", "issue", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
     )
 

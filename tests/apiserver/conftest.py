@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-import audit
 import pytest
-from cluster_state import ClusterState
-from control_plane import ControlPlane
-from installed import Installed
-from kept import Kept
+from support.control_plane import audit
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import Installed
+from support.control_plane.kept import Kept
 
 _running: list[ControlPlane] = []
 

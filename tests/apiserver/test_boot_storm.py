@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
-from admitting import until
-from boot_storm import Booting, Outcome, Storm, filler
-from installed import Installed
-from kube_api import Api, Object
-from replicas import Asked
-from scraping import scrape
-from sizes import size
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.replicas import Asked
+from support.drivers.scraping import scrape
+from support.scenarios.admitting import until
+from support.scenarios.boot_storm import Booting, Outcome
+from support.scenarios.storm import Storm, filler
+from support.sizes import size
 
 VMS: Final = size("STORM_VMS")
 ROUNDS: Final = range(size("STORM_ROUNDS"))
@@ -65,7 +66,7 @@ def test_nobody_is_stranded(number: int, asked: Asked, at_once: int, replicas: i
 def test_a_replica_ends_and_one_starts_amid_the_storm(
     number: int, at_once: int, how: signal.Signals, booting: Booting
 ) -> None:
-    """Whoever comes and goes, what was decided is seen in the pods. A VM that nobody was asked about runs anywhere."""
+    """Each decision shows in its pod while replicas start and stop. A VM without a decision runs on any node."""
     with booting.served() as replicas:
         starting = threading.Thread(target=replicas.start)
 
@@ -115,7 +116,7 @@ def test_a_storm_in_a_large_cluster(number: int, nodes: int, installed: Installe
 
 
 def test_without_the_guard_they_are(installed: Installed) -> None:
-    """The same with a pin for everybody: whoever does not fit waits for ever, or has others evicted for it."""
+    """Every VM gets a pin: a VM that does not fit waits without end, or kube-scheduler evicts others."""
     storm = Storm(vms=VMS // 3, seats=VMS // 3 * SEATS_OF_25_VMS // 25)
     with Booting(installed, storm) as booting, booting.served("--watch-pods", "virt-launcher"):
         outcome = booting.start(
@@ -166,5 +167,5 @@ def _node(name: str) -> Object:
 
 
 def _show(name: str, storm: Storm, outcome: Outcome) -> None:
-    """For whoever looks at the figures."""
+    """Print the figures; `pytest -rP` shows them."""
     print(f"{name}: {storm.vms} VMs, room for {storm.room}: {outcome}")  # noqa: T201 - shown by pytest -rP

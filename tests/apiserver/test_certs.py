@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from installed import NAME, Installed
-from kept import CONFIGURATION, SECRET, Kept
-from serving import ROOT, Pair
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kept import CONFIGURATION, SECRET, Kept
+from support.drivers.serving import ROOT, Pair
 
 MAX_HEALED_SECONDS: Final = 5.0
 
@@ -98,7 +98,7 @@ def test_a_keeper_outlives_its_api_server(kept: Kept) -> None:
     """It comes back as the API server does, and heals what happened meanwhile."""
     with kept.keeping() as log:
         kept.until(kept.is_good)
-        kept.plane.restart_apiserver()
+        kept.plane.restart_api_server()
         kept.api.delete(SECRET)
         kept.until(lambda: kept.state().secret is not None and kept.is_good())
     assert not [line for line in log.read_text().splitlines() if "Traceback" in line]

@@ -10,14 +10,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
+from support.control_plane.kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
 
-from certs import cluster, pki, state
-from certs.cluster import Cluster
-from certs.connection import Target
-from certs.keep import Keeper
-from certs.plan import Policy
-from certs.state import State
+from certs.controller import objects
+from certs.controller.objects import Cluster
+from certs.controller.reconciler import Controller
+from certs.rotation import state
+from certs.rotation.plan import Policy
+from certs.rotation.state import State
+from certs.x509 import pki
+from webhook.component_base.kubeconfig import Kubeconfig
 
 QUICK: Final = Policy(
     names=NAMES,
@@ -84,10 +86,10 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
-            async with cluster.connect(Target(kubeconfig=kept.kubeconfig), PLACES) as real:
+            async with objects.connect(Kubeconfig(file=kept.kubeconfig), PLACES) as real:
                 yield Dying(real, kept, left, at)
 
-        keeper = Keeper(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
+        keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)
         with pytest.raises(Killed):
             await keeper.run()
     assert kept.state().secret.current != first

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
-from installed import NAME
-from kept import CONFIGURATION, Kept
-from kube_api import Api, ApiError, Object
+from support.control_plane.installed import NAME
+from support.control_plane.kept import CONFIGURATION, Kept
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
 
-from certs import state
+from certs.rotation import state
 
 OPENAPI: Final = "/openapi/v3/apis/admissionregistration.k8s.io/v1"
 SCHEMAS: Final = "io.k8s.api.admissionregistration.v1."
@@ -32,7 +33,10 @@ FIELDS: Final[dict[str, tuple[Any, str]]] = {
     "sideEffects": ("NoneOnDryRun", "no field of a webhook"),
     "timeoutSeconds": (30, "no field of a webhook"),
 }
-"""A field of a webhook: another value, which an admin may write (None: no such field), and what the keeper is told."""
+"""Field of a webhook -> another value, which an admin may write, and the message that the certificate controller gets.
+
+None: there is no such field.
+"""
 
 SERVICE: Final[dict[str, Any]] = {"name": "other", "namespace": "other", "path": "/other", "port": 8443}
 """A field of the Service that is called, and another value."""

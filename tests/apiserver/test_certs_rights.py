@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from installed import NAME
-from kept import CONFIGURATION, SECRET, Kept
-from kube_api import Api, ApiError
+from support.control_plane.installed import NAME
+from support.control_plane.kept import CONFIGURATION, SECRET, Kept
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api
 
 
 def may(api: Api, verb: str, target: dict[str, Any]) -> bool:

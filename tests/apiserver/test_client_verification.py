@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import builders
 import pytest
-from control_plane import ControlPlane
-from installed import Installed
-from mounted import Authority
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import Installed
+from support.control_plane.mounted import Authority
+from support.objects import builders
 
 API: Final = "apiserver.config.k8s.io/v1"
 FAIL_OPEN: Final = "apiserver_admission_webhook_fail_open_count"
@@ -58,8 +58,8 @@ def called(installed: Installed) -> bool:
 
 
 @pytest.mark.parametrize("name", [["--client-name", CLIENT], []], ids=["its name", "any name"])
-def test_the_api_server_is_heard(showing: Installed, name: Sequence[str]) -> None:
-    """It shows the certificate that it was told to, and is answered."""
+def test_the_api_server_gets_an_answer(showing: Installed, name: Sequence[str]) -> None:
+    """The API server shows the client certificate of its configuration, and the webhook answers."""
     with showing.serving("--client-ca-file", showing.directory / "client-ca.crt", *name):
         assert called(showing)
 
@@ -68,7 +68,7 @@ def test_a_caller_of_another_name_is_refused(showing: Installed) -> None:
     """403 with a sentence, which the API server logs: the pod is created as it is."""
     with showing.serving("--client-ca-file", showing.directory / "client-ca.crt", "--client-name", "front-proxy"):
         assert not called(showing)
-    assert f"got the client certificate of {CLIENT}, expected that of front-proxy" in showing.plane.apiserver.tail()
+    assert f"got the client certificate of {CLIENT}, expected that of front-proxy" in showing.plane.api_server.tail()
 
 
 def test_a_caller_of_another_authority_is_refused(showing: Installed) -> None:

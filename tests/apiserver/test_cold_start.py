@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import audit
 import pytest
-from admitting import caches, until, until_watched
-from cold_starting import PODS, WEBHOOK, Here, pods_on, stopped, tickets_of
-from installed import NAME, Installed
-from kube_api import Object
-from vm_starts import GATE, NODES, Start, decision, only_on, preferred
+from support.control_plane import audit
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import GATE, NODES, Start, decision, only_on, preferred
+from support.scenarios.admitting import caches, until, until_watched
+from support.scenarios.cold_starting import PODS, WEBHOOK, Here, pods_on, stopped, tickets_of
 
 VM: Final = Start("db01")
 RESTORED: Final = Start("db02", restored=True)
@@ -76,7 +76,7 @@ def test_a_vm_whose_node_is_still_on_its_way_to_us(here: Here) -> None:
 
 
 def test_a_vm_that_is_still_on_its_way_to_us(here: Here) -> None:
-    """The cache is fresh and has not heard of the pod: its ticket tells the node, and a list of that node the VM."""
+    """The fresh cache lacks the pod. The attachment ticket names the node, and a list of that node shows the VM."""
     with here.late(), here.seeing() as seen:
         node, pod = here.starting.start(VM)
         assert placed(here, pod) == node
@@ -85,7 +85,7 @@ def test_a_vm_that_is_still_on_its_way_to_us(here: Here) -> None:
 
 
 def test_without_a_cache_of_pods(here: Here) -> None:
-    """Their watch is forbidden: what the cache last held is not believed, the ticket leads to the VM all the same."""
+    """RBAC forbids the watch: the webhook does not trust the cache, and still finds the VM by the attachment ticket."""
     api = here.starting.api
     rules = api.get(ROLE)["rules"]
     no_watch = [{**rule, "verbs": ["list"]} if rule["resources"] == ["pods"] else rule for rule in rules]

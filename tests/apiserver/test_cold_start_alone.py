@@ -1,4 +1,4 @@
-"""A VM starts from nothing while the program is down, or hangs: its share-manager pod is created all the same."""
+"""A VM starts from nothing while the program is down, or hangs: its share-manager pod is still created."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, REJECTIONS, Counted, until
-from cluster_state import ClusterState
-from cold_starting import WEBHOOK
-from installed import Installed
-from kube_api import Object
-from vm_starts import NODES, Start, Starting, decision, nodes
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import NODES, Start, Starting, decision, nodes
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, Counted, until
+from support.scenarios.cold_starting import WEBHOOK
 
 VM = Start("db01")
 TIMEOUT_SECONDS: Final = 2  # of this entry in the manifests; the other's is 3

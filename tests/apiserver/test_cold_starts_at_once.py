@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
-from cold_starting import Here, Seen, pods_on, stopped, tickets_of
-from installed import Installed
-from kube_api import Object
-from overhearing import Asked
-from sizes import size
-from vm_starts import GATE, NODES, Start, preferred
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import GATE, NODES, Start, preferred
+from support.fakes.overhearing import Asked
+from support.scenarios.cold_starting import Here, Seen, pods_on, stopped, tickets_of
+from support.sizes import size
 
 AT_ONCE: Final = 20
 MOST: Final = 0.99
@@ -80,7 +80,7 @@ def test_whole_starts(here: Here) -> None:
 def test_whole_starts_are_answered_in_time(here: Here) -> None:
     """Most of them within 10 ms, reads included.
 
-    The share that was is printed: 99 of 100 is the goal, and whoever shares the machine can only take from it.
+    The test prints the share. The goal is 99 of 100; other load on the machine can only lower the share.
     """
     shares = []
     for _ in range(ROUNDS):

@@ -12,13 +12,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
-from builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
-from control_plane import ControlPlane
 from controlplane.build import programs
-from installed import NAME, Installed
-from kube_api import Api, ApiError
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api
+from support.objects import builders
+from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
 
 SECONDS: Final = 30.0
 
@@ -60,7 +61,7 @@ def test_a_restarted_api_server_has_everything_at_the_same_place(plane: ControlP
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "kept", "namespace": "default"}}
     plane.api.create(account)
     mine = plane.as_user(plane.service_account("default", "kept"))
-    plane.restart_apiserver()
+    plane.restart_api_server()
     assert plane.api.get(account)["metadata"]["name"] == "kept"
     with pytest.raises(ApiError, match="cannot list resource") as caught:
         mine.items("v1", "Pod", "default")
@@ -68,11 +69,11 @@ def test_a_restarted_api_server_has_everything_at_the_same_place(plane: ControlP
 
 
 def test_a_compacted_revision_is_gone(plane: ControlPlane) -> None:
-    """A watch from before a compaction is told 410 by an API server that has no memory of that time."""
+    """An API server whose history starts after a compaction answers 410 to a watch from before the compaction."""
     before = plane.api.create(_config_map("before"))["metadata"]["resourceVersion"]
     plane.api.create(_config_map("after"))
     assert plane.compact() > int(before)
-    plane.restart_apiserver()
+    plane.restart_api_server()
     with closing(plane.api.watch("v1", "ConfigMap", "default", seconds=5, resourceVersion=before)) as events:
         event = next(events)
     assert (event["type"], event["object"]["code"]) == ("ERROR", http.client.GONE)
@@ -82,7 +83,8 @@ def test_nothing_outlives_the_tests(tmp_path: Path) -> None:
     """A test run that is killed takes every program of its control plane with it."""
     starting = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        "from pathlib import Path; from control_plane import ControlPlane; from controlplane.build import programs\n"
+        "from pathlib import Path; from controlplane.build import programs\n"
+        "from support.control_plane.control_plane import ControlPlane\n"
         f"plane = ControlPlane(Path({str(tmp_path)!r}), scheduler='kube-scheduler' in programs()).__enter__()\n"
         "print(*(program.pid for program in plane.programs), flush=True); sys.stdin.read()"
     )

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-import vm_events
-from admitting import admitted, until, until_watched
-from builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
-from cluster_state import ClusterState
-from installed import NAME, Installed
-from kube_api import Api, ApiError, Object
-from kubectl import Kubectl
-from serving import Serving
-from vm_events import clear, events, written
-from vm_starts import Start, Starting, nodes
+from support.control_plane import vm_events
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.kubectl import Kubectl
+from support.control_plane.vm_events import clear, events, written
+from support.control_plane.vm_starts import Start, Starting, nodes
+from support.drivers.serving import Serving
+from support.objects.builders import LONGHORN_API_VERSION, LONGHORN_NAMESPACE, NAMESPACE
+from support.scenarios.admitting import admitted, until, until_watched
 
 VM: Final = Start("db01")
 DEFINITION: Final = {
@@ -161,8 +162,8 @@ def test_the_right_is_to_create_and_no_more(story: Story, attempt: Callable[[Api
     assert caught.value.status == http.client.FORBIDDEN
 
 
-def test_the_log_tells_of_each_event_by_its_call(story: Story) -> None:
-    """At debug: the uid of the admission, and what became of its Event."""
+def test_the_log_has_the_outcome_of_each_event(story: Story) -> None:
+    """At level debug: the uid of the admission, and the outcome of its Event."""
     lines = story.server.lines()
     told = [(line["uid"], line["outcome"]) for line in lines if line["message"] == "event"]
     admissions = {line["uid"]: line for line in lines if line["message"] == "admission"}

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from admitting import until, until_watched
-from cluster_state import ClusterState
-from installed import Installed
-from serving import Serving
-from vm_events import clear, events, written
-from vm_starts import Start, Starting, nodes
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.vm_events import clear, events, written
+from support.control_plane.vm_starts import Start, Starting, nodes
+from support.drivers.serving import Serving
+from support.scenarios.admitting import until, until_watched
 
 VM = Start("db01")
 

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
 import trustme
-from admitting import until_watched
-from cluster_state import ClusterState
-from control_plane import ControlPlane, User
-from explaining import a_vm
-from explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
-from installed import Installed
-from kubevirt_kinds import crd
-from serving import cluster as example
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane, User
+from support.control_plane.installed import Installed
+from support.control_plane.kubevirt_kinds import crd
+from support.drivers.explaining import a_vm
+from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
+from support.drivers.serving import cluster as example
+from support.objects import builders
+from support.scenarios.admitting import until_watched
 
 from webhook import cli
 
@@ -93,7 +93,7 @@ def viewer(plane: ControlPlane) -> Iterator[User]:
 
 
 def test_a_cluster_without_kubevirt(explain: Run, plane: ControlPlane) -> None:
-    """The real API server's 404 for a group that it does not know is told from that for an object."""
+    """`explain` distinguishes the API server's 404 for an unknown group from the 404 for an object."""
     code, out, err = explain("vm/db")
     assert (code, out) == (2, "")
     assert (
@@ -121,7 +121,7 @@ def test_a_vm_that_is_not_there(explain: Run, plane: ControlPlane) -> None:
 
 
 @pytest.mark.usefixtures("with_vm")
-def test_whoever_may_nothing_is_told_which_permission_is_missing(explain: Run, nobody: User) -> None:
+def test_a_user_without_rights_learns_which_permission_is_missing(explain: Run, nobody: User) -> None:
     """RBAC's own words: who, which verb, which resource, where."""
     code, out, err = explain("vm/db", nobody)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
@@ -129,16 +129,16 @@ def test_whoever_may_nothing_is_told_which_permission_is_missing(explain: Run, n
 
 
 @pytest.mark.usefixtures("with_vm")
-def test_whoever_may_see_a_part_gets_what_can_be_said(explain: Run, viewer: User) -> None:
+def test_a_user_with_some_rights_gets_a_partial_answer(explain: Run, viewer: User) -> None:
     """Without the right to volumes nothing is known of the node; the reason and a note say whose right is missing."""
     code, out, _ = explain("vm/db", viewer)
     found = json.loads(out)
     assert (code, found["decision"], found["reason"]) == (1, "unchanged", "ClaimLookupFailed")
     assert f'User "{viewer.name}" cannot get resource "persistentvolumes"' in found["sentence"]
-    assert [note[:52] for note in found["notes"][-2:]] == [
-        "only nodes that a claim leads to are shown: 403 Forb",
-        "not everything could be read with your own permissio",
-    ]
+    nodes, permissions = found["notes"][-2:]
+    only = "only the nodes of the claims' share-managers are shown, because the nodes could not be listed: 403 Forb"
+    assert nodes.startswith(only)
+    assert permissions.startswith("you may not read every object that explain needs")
 
 
 def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:
@@ -150,7 +150,7 @@ def test_a_wrong_token(explain: Run, plane: ControlPlane) -> None:
 
 
 def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A server whose certificate is not of the kubeconfig's authority is told nothing, and named."""
+    """`explain` sends nothing to a server whose certificate the kubeconfig's authority has not signed, and names it."""
     kubeconfig = plane.kubeconfig(tmp_path / "kubeconfig", plane.admin)
     content = json.loads(kubeconfig.read_text())
     authority = tmp_path / "ca.crt"
@@ -160,7 +160,7 @@ def test_a_wrong_authority(plane: ControlPlane, tmp_path: Path, capsys: pytest.C
     assert cli.main(["explain", "vm/db", "--kubeconfig", str(kubeconfig)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"error: {origin(plane.url)}: its certificate is not trusted: ")
+    assert err.startswith(f"error: {origin(plane.url)}: the API server's certificate is not trusted: ")
 
 
 def test_an_api_server_that_is_down(explain: Run) -> None:

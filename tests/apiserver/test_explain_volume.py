@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import builders
-import cold_start
 import pytest
-from admitting import until_watched
-from cluster_state import ClusterState
-from cold_start import PASSPHRASE, VOLUME, a_class, a_volume
-from control_plane import ControlPlane, User
-from explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
-from installed import Installed
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane, User
+from support.control_plane.installed import Installed
+from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
+from support.objects import builders
+from support.scenarios import cold_start
+from support.scenarios.admitting import until_watched
+from support.scenarios.cold_start import PASSPHRASE, VOLUME, a_class, a_volume
 
 ASKED: Final = f"volume/{VOLUME}"
 LONGHORN: Final = "longhorn-system"
@@ -94,7 +94,7 @@ def test_a_volume_that_is_not_there(explain: Run) -> None:
     assert err.startswith(f"error: volume/nope: no Volume nope in namespace {LONGHORN} of ")
 
 
-def test_whoever_may_see_no_pod_is_told_which_permission_is_missing(explain: Run, viewer: User) -> None:
+def test_a_user_without_rights_on_pods_learns_which_permission_is_missing(explain: Run, viewer: User) -> None:
     """RBAC's own words for each of them: the VMs' pods, the tickets, the pod that there is, the StorageClass."""
     code, out, _ = explain(ASKED, viewer)
     found = json.loads(out)
@@ -108,7 +108,7 @@ def test_whoever_may_see_no_pod_is_told_which_permission_is_missing(explain: Run
         ("get", "settings"),
     ):
         assert f'User "{viewer.name}" cannot {verb} resource "{resource}"' in notes
-    assert "not everything could be read with your own permissions" in notes
+    assert "you may not read every object that explain needs" in notes
 
 
 def test_a_share_manager_pod_that_the_webhook_has_steered(

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 
 import pytest
 import trustme
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until
-from builders import OPT_IN
-from impostors import Answer, Said, impostor, mute, patched, reviewed
-from installed import NAME, Installed
-from kube_api import ApiError, Object
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Object
+from support.fakes.impostors import Answer, Said, impostor, mute, patched, reviewed
+from support.objects.builders import OPT_IN
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admission, Counted, admitted, until
 
 REQUESTS: Final = "apiserver_admission_webhook_request_total"
 DURATIONS: Final = "apiserver_admission_webhook_admission_duration_seconds"
@@ -74,7 +75,7 @@ FAULTS: Final = {
         "webhook response was absent",
     ),
     "another call's uid": Fault(answering(lambda _: patched("other", _RIGHT_PATCH)), 503, 'expected response.uid="'),
-    "patch that is no patch": Fault(answering(lambda uid: patched(uid, b"[")), 503, "undecodable patch"),
+    "patch that is not a patch": Fault(answering(lambda uid: patched(uid, b"[")), 503, "undecodable patch"),
     "patch without a type": Fault(
         answering(lambda uid: reviewed(uid, patch="W10=")), 503, "response.patch but not response.patchType"
     ),
@@ -118,7 +119,7 @@ def called(installed: Installed, before: Admission) -> Iterator[Installed]:  # n
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_the_pod_is_created_as_it_is(fault: Fault, called: Installed, before: Admission) -> None:
     """It is what it is without us, no later than the timeout, and the API server counts a failed call and says why."""
-    api, log = called.plane.api, called.plane.apiserver.log
+    api, log = called.plane.api, called.plane.api_server.log
     counted = Counted(api)
     logged = log.stat().st_size
     with fault.server(called):
@@ -147,8 +148,8 @@ def test_two_answers_would_hold_a_pod_up(answer: Answer, called: Installed) -> N
     assert (more(REJECTIONS, name=WEBHOOK), more(FAIL_OPEN, name=WEBHOOK)) == (1, 0)
 
 
-def test_an_honest_impostor_is_heard(called: Installed) -> None:
-    """With the right certificate and a good answer the same server does change the pod: the faults are the faults."""
+def test_an_honest_impostor_changes_the_pod(called: Installed) -> None:
+    """With the right certificate and a good answer the same server changes the pod: only the faults cause failures."""
     counted = Counted(called.plane.api)
     with answering(lambda uid: patched(uid, _RIGHT_PATCH))(called):
         created = admitted(called.plane.api, "disk")
@@ -158,7 +159,7 @@ def test_an_honest_impostor_is_heard(called: Installed) -> None:
 
 @pytest.mark.parametrize("value", BAD_VALUES.values(), ids=BAD_VALUES)
 def test_a_bad_value_is_a_warning(value: str, heard: Installed, before: Admission) -> None:
-    """A VM whose annotation we can't read starts as it is, and whoever creates the pod is told what was expected."""
+    """A VM with an unknown annotation value starts unchanged, and the client that creates the pod gets a warning."""
     counted = Counted(heard.plane.api)
     created = admitted(heard.plane.api, "disk", opt_in=value)
     [warning] = created.warnings
@@ -180,6 +181,6 @@ def heard(called: Installed) -> Iterator[Installed]:
 
 
 def as_asked(pod: Object) -> Object:
-    """A pod but for what the API server makes up anew for each."""
+    """The pod without the fields that the API server sets for each pod."""
     own = ("name", "uid", "creationTimestamp", "managedFields")
     return {**pod, "metadata": {name: value for name, value in pod["metadata"].items() if name not in own}}

@@ -12,21 +12,31 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, WEBHOOK, Admission, Admitting, Counted, admitted, until, until_watched
-from control_plane import ControlPlane
-from installed import NAME, Installed
-from patients import Patient, allowed, patient
-from truth import CLAIM
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import NAME, Installed
+from support.scenarios.admitting import (
+    FAIL_OPEN,
+    WEBHOOK,
+    Admission,
+    Admitting,
+    Counted,
+    admitted,
+    until,
+    until_watched,
+)
+from support.scenarios.patients import Patient, allowed, patient
+from support.scenarios.truth import CLAIM
 
-from webhook.kube.freshness import STALE_AFTER_SECONDS
+from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 
 _SLACK_SECONDS: Final = 5.0  # from when a fact has changed until the API server has told it, on a busy machine
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """The program on a control plane of its own. A scheduler would not outlive it: one whose API server is killed finds
-    pods on other nodes than it had last heard of, calls its cache corrupted, and exits.
+    """The webhook on a control plane of its own, without a scheduler.
+
+    When the API server is killed, kube-scheduler finds pods on other nodes than its cache has, and exits.
     """
     directory = tmp_path_factory.mktemp("faults")
     with ControlPlane(directory, scheduler=False) as plane:
@@ -66,9 +76,9 @@ def test_an_api_server_that_restarts(well: Patient) -> None:
     """What changes before and after is known when the watches are back, and until then it is read."""
     with Admitting(well.plane.api, CLAIM) as admitting:
         well.truth.move("node-b")
-        well.plane.stop_apiserver(signal.SIGTERM)
+        well.plane.stop_api_server(signal.SIGTERM)
         well.until_noticed()
-        well.plane.start_apiserver()
+        well.plane.start_api_server()
         well.truth.move("node-c")
         until_watched(well.serving)
     well.assert_well()
@@ -82,9 +92,9 @@ def test_an_api_server_that_dies_and_has_forgotten(well: Patient) -> None:
         well.way.freeze()
         well.way.cut()
         well.truth.move("node-b")
-        well.plane.stop_apiserver(signal.SIGKILL)
+        well.plane.stop_api_server(signal.SIGKILL)
         well.plane.compact()
-        well.plane.start_apiserver()
+        well.plane.start_api_server()
         well.truth.move("node-c")
         well.until_noticed()
         well.way.thaw()
@@ -135,7 +145,7 @@ def test_silence_for_longer_than_is_promised(well: Patient) -> None:
     well.way.freeze()
     well.way.cut()
     well.truth.move("node-b")
-    until(is_unsure, "a decision that is no pin")
+    until(is_unsure, "a decision that is not a pin")
     assert_none_too_old(well, admissions)
     assert {tuple(each.required) for each in admissions[:-1]} == {("node-a",)}
     assert admissions[-1].preferred == ["node-a"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Counted, admitted, until
-from control_plane import ControlPlane
-from unattended import CONFIGURATION, SECRET, Unattended, bundle_of, without_us
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.unattended import CONFIGURATION, SECRET, Unattended, bundle_of, without_us
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Counted, admitted, until
 
 MAX_SECONDS: Final = 60.0  # three programs start at once: 10 s on two busy cores
 

@@ -10,16 +10,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
-import rendering
 import yaml
-from control_plane import ControlPlane
 from controlplane import build
-from kube_api import Object
-from kubectl import Identity, Kubectl, end_namespace, everything
-from rendering import CERT_MANAGER, CERTS, DEFAULT, INSTALLS, MANIFESTS, NAME, TLS, identity, installed
-from serving import spawned, until_logged
+from support.control_plane import rendering
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.kube_api import Object
+from support.control_plane.kubectl import Identity, Kubectl, end_namespace, everything
+from support.control_plane.rendering import (
+    CERT_MANAGER,
+    CERTS,
+    DEFAULT,
+    INSTALLS,
+    MANIFESTS,
+    NAME,
+    TLS,
+    identity,
+    installed,
+)
+from support.drivers.serving import spawned, until_logged
+from support.objects import builders
 
 from webhook import __version__
 

@@ -8,12 +8,13 @@ from contextlib import closing
 from typing import Any, Final
 
 import pytest
-from builders import LONGHORN_NAMESPACE, NAMESPACE
-from installed import NAME, Installed
-from kube_api import Api, ApiError, Object
-from rendering import CERTS, TLS
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.rendering import CERTS, TLS
+from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
 
-from certs import state
+from certs.rotation import state
 
 READ: Final = ("get", "list", "watch")
 KEPT: Final = ("get", "watch", "patch")

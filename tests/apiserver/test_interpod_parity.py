@@ -10,9 +10,9 @@ from collections import Counter
 from typing import Final
 
 import pytest
-from control_plane import ControlPlane
-from interpod_parity import ALLOWED, BY_NAME, BY_TAINTS, Outcome, Parity, drawn
-from sizes import size
+from support.control_plane.control_plane import ControlPlane
+from support.scenarios.interpod_parity import BY_NAME, BY_TAINTS, PASSED, Outcome, Parity, drawn
+from support.sizes import size
 
 GROUPS: Final = size("INTERPOD_PARITY_GROUPS")
 SEED: Final = int(os.environ.get("INTERPOD_PARITY_SEED", "7"))
@@ -62,7 +62,7 @@ def test_the_model_is_the_scheduler(outcomes: list[Outcome]) -> None:
 @pytest.mark.parametrize(
     ("said", "percent"),
     [
-        (ALLOWED, 30),
+        (PASSED, 30),
         ("PodAffinityUnmet", 5),
         ("PodAntiAffinity", 3),
         ("Repelled", 2),

@@ -7,20 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import prometheus
 import pytest
-import serving
 import trustme
-from admitting import FAIL_OPEN, WEBHOOK, Counted, admitted, caches, until, until_watched
-from builders import NAMESPACE, virt_launcher_pod
-from cluster_state import ClusterState
-from installed import NAME, Installed
 from prometheus_client.samples import Sample
-from scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
-from serving import Client, Serving
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import NAME, Installed
+from support.drivers import prometheus, serving
+from support.drivers.scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
+from support.drivers.serving import Client, Serving
+from support.objects.builders import NAMESPACE, virt_launcher_pod
+from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, admitted, caches, until, until_watched
 
-from webhook.core.fleet import Decided, State
-from webhook.families import Family
+from webhook.core.observe.vm_status import Decided, State
+from webhook.telemetry.exposition import Family
 
 PODS: Final = 7
 CALLS: Final = "apiserver_admission_webhook_admission_duration_seconds_count"
@@ -122,7 +121,7 @@ def test_promtool_has_nothing_to_say_of_the_metrics(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("family", Family, ids=[family.title for family in Family])
-def test_every_metric_of_the_table_is_told(family: Family, seen: Seen) -> None:
+def test_every_metric_of_the_table_is_exposed(family: Family, seen: Seen) -> None:
     """With all its labels, by a server that has seen all this: no metric is there in words only."""
     name = f"{family.title}_count" if family.kind == "histogram" else family.title
     (labels,) = {frozenset(each.labels) for each in seen.after.samples if each.name == name}
@@ -170,7 +169,7 @@ def value(found: Scraped, name: str) -> float:
     return found.value(name, name=WEBHOOK) if found.has(name, name=WEBHOOK) else 0.0
 
 
-def test_admissions_are_told_by_what_was_decided(seen: Seen) -> None:
+def test_admissions_are_counted_by_decision(seen: Seen) -> None:
     """Six pinned by their share-manager's pod; the claim that is not there was asked for, once."""
 
     def more(name: str, **labels: str) -> float:
@@ -185,14 +184,14 @@ def test_admissions_are_told_by_what_was_decided(seen: Seen) -> None:
     assert seen.after.value(Family.LATE_READS.title) == 0
 
 
-def test_each_cache_is_told_as_readiness_tells_it(seen: Seen) -> None:
+def test_each_cache_is_exposed_as_readiness_shows_it(seen: Seen) -> None:
     """By the same name, fresh, and with as many objects."""
     for name, cache in caches(seen.server).items():
         assert seen.after.value(Family.CACHE_FRESH.title, cache=name) == cache.fresh == 1
         assert cache.detail.startswith(f"{seen.after.value(Family.CACHE_OBJECTS.title, cache=name):g} objects")
 
 
-def test_vms_are_told_as_they_are(seen: Seen) -> None:
+def test_vms_are_counted_by_state(seen: Seen) -> None:
     """One apart since its pod was made, two together; one of them was seen to start, and nobody was asked about it."""
     states = {state: seen.after.value(Family.VMS.title, state=state) for state in State}
     assert states == {**dict.fromkeys(State, 0), State.TOGETHER: 2, State.APART: 1}

@@ -8,13 +8,14 @@ from typing import Final
 
 import pytest
 import yaml
-from control_plane import ControlPlane
 from controlplane import build
-from installed import Installed
-from kube_api import ApiError, Object
-from kustomizing import kustomize
-from rendering import MONITORING, identity, with_component
-from rendering import installed as rendered
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import Installed
+from support.control_plane.kube_answers import ApiError
+from support.control_plane.kube_api import Object
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import MONITORING, identity, with_component
+from support.control_plane.rendering import installed as rendered
 
 KINDS: Final = ("ServiceMonitor", "PrometheusRule")
 

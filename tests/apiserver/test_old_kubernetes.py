@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from control_plane import ControlPlane
-from corpus import Case
-from installed import Installed
-from replaying import Replay, rows
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import Installed
+from support.objects.corpus import Case
+from support.scenarios.replaying import Replay, rows
 
 ROWS = list({(case.expect.decision, case.expect.reason): case for case in rows()}.values())
 ROWS_AT_LEAST = 35

@@ -10,22 +10,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import audit
-import builders
 import pytest
 import yaml
-from admitting import WEBHOOK
-from builders import LONGHORN_NAMESPACE, NAMESPACE
-from cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
-from installed import Installed
-from kubectl import Kubectl
-from one_story import HOME, VMS, Story, happened
-from one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
-from vm_events import events, written
+from support.control_plane import audit
+from support.control_plane.installed import Installed
+from support.control_plane.kubectl import Kubectl
+from support.control_plane.vm_events import events, written
+from support.objects import builders
+from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
+from support.scenarios.admitting import WEBHOOK
+from support.scenarios.cold_starting import WEBHOOK as SHARE_MANAGER_WEBHOOK
+from support.scenarios.one_story import HOME, VMS, Story, happened
+from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 
-from webhook import cli, settings
-from webhook.core.fleet import Decided, State
-from webhook.families import Family
+from webhook import cli
+from webhook.core.observe.vm_status import Decided, State
+from webhook.explain.settings import EXPLAIN
+from webhook.status.settings import STATUS
+from webhook.telemetry.exposition import Family
 
 SUMMARY: Final = "4 VMs: 2 together, 1 apart, 1 stuck\n"
 PINNED_POD: Final = "virt-launcher-pinned-1"
@@ -40,9 +42,9 @@ Run = Callable[[str], tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
-    for option in (*settings.STATUS, *settings.EXPLAIN):
-        monkeypatch.delenv(option.variable, raising=False)
+    """Remove the settings of the user who runs the tests."""
+    for option in (*STATUS, *EXPLAIN):
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +173,7 @@ def test_the_log_warns_of_the_one_that_is_stuck(story: Story, run: Run) -> None:
 
 
 @pytest.mark.parametrize(("vm", "number"), [("together", 0), ("apart", 0), ("pinned", 0), ("cold", 0), ("cold", 1)])
-def test_a_decision_is_the_same_wherever_it_is_told(vm: str, number: int, story: Story) -> None:
+def test_a_decision_is_the_same_in_every_place(vm: str, number: int, story: Story) -> None:
     """In the log, on the pod, in the audit log, on the page, and on the VirtualMachineInstance."""
     plane, pod = story.installed.plane, story.pods[vm][number]
     line, webhook = story.line(pod), SHARE_MANAGER_WEBHOOK if number else WEBHOOK
@@ -227,8 +229,8 @@ def test_explain_a_vm(asked: str, vm: str, story: Story, run: Run) -> None:
     assert (claim["node"], claim["reason"], claim["sentence"]) == (volume["node"], volume["reason"], volume["because"])
     assert (claim["volumeHandle"], claim["shareManager"]["state"]) == (volume["volume"], volume["shareManager"])
     assert f"    =   node {told.share_manager}" in text
-    hints = [f"{item['because']}; a new pod is decided on"] if told.state == "stuck" else []
-    assert [hint.partition(" by what")[0] for hint in found["hints"]] == hints
+    hints = [f"{item['because']}; the webhook decides again for a new pod"] if told.state == "stuck" else []
+    assert [hint.partition(": virtctl")[0] for hint in found["hints"]] == hints
     assert all(f"  Hint: {hint}" in text for hint in hints)
 
 

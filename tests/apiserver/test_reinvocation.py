@@ -9,23 +9,22 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
-import builders
-import builders_pods
 import jsonpatch
 import pytest
-from admitting import Admission, admission_lines, until, until_watched
-from cluster_state import ClusterState
-from installed import Installed
-from kube_api import Object
-from later_webhook import Later, later_webhook
-from pod_changes import plain
-from serving import Serving
-from vm_starts import Starting
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.control_plane.later_webhook import Later, later_webhook
+from support.control_plane.vm_starts import Starting
+from support.drivers.serving import Serving
+from support.models.pod_changes import plain
+from support.objects import builders, builders_pods
+from support.scenarios.admitting import Admission, admission_lines, until, until_watched
 
-from webhook.core.json_patch import add
+from webhook.core.patch.json_patch import add
 
 LABEL: Final = "tests/disk"
-_MADE_ANEW: Final = ("name", "uid", "creationTimestamp", "managedFields")  # by the API server, for each pod
+_SET_FOR_EACH: Final = ("name", "uid", "creationTimestamp", "managedFields")  # by the API server, for each pod
 
 _SIDECAR: Final = {"name": "sidecar", "image": "example.com/sidecar", "resources": {"requests": {"cpu": "40"}}}
 CHANGES: Final = {
@@ -146,12 +145,12 @@ def share_manager() -> Object:
 
 
 def as_asked_for(admission: Admission) -> Any:
-    """Metadata and spec, but for what is made anew for each, and for what is empty. A gated pod's status has a time."""
-    metadata = {key: value for key, value in admission.pod["metadata"].items() if key not in _MADE_ANEW}
+    """Metadata and spec without empty fields and fields that differ in each pod. A gated pod's status has a time."""
+    metadata = {key: value for key, value in admission.pod["metadata"].items() if key not in _SET_FOR_EACH}
     return plain({"metadata": metadata, "spec": admission.pod["spec"]})
 
 
-def judged_afresh(here: Here, pod: Object, change: str, at_first: Told, told: Told) -> Admission:
+def decided_on_again(here: Here, pod: Object, change: str, at_first: Told, told: Told) -> Admission:
     """The pod as it is stored after a late change: as after an early one, and our second answer is the right one."""
     early = here.created(jsonpatch.apply_patch(pod, [CHANGES[change]]), dryRun="All")
     before = len(admission_lines(here.server))
@@ -167,10 +166,10 @@ def judged_afresh(here: Here, pod: Object, change: str, at_first: Told, told: To
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_virt_launcher_pod_is_judged_afresh(change: str, spec: Object, here: Here) -> None:
-    """It is pinned where it still may be; where it may not, our pin is gone and our preference stays."""
+def test_a_virt_launcher_pod_is_decided_on_again(change: str, spec: Object, here: Here) -> None:
+    """The pin stays if the changed pod still allows it. Otherwise the pin is removed and the preference stays."""
     told = LAUNCHER[change]
-    late = judged_afresh(here, launcher(**spec), change, _PINNED, told)
+    late = decided_on_again(here, launcher(**spec), change, _PINNED, told)
     assert late.decision.startswith(f"{told.decision} on node-a: {told.reason}: ")
     assert (f"; not required, because {told.not_required}: " in late.decision) == bool(told.not_required)
     assert set(late.required) == (set() if told.not_required else {"node-a"})
@@ -178,10 +177,10 @@ def test_a_virt_launcher_pod_is_judged_afresh(change: str, spec: Object, here: H
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_share_manager_pod_is_judged_afresh(change: str, here: Here) -> None:
-    """It is drawn to its VM's node where it still may run there, and never has to."""
+def test_a_share_manager_pod_is_decided_on_again(change: str, here: Here) -> None:
+    """The pod prefers its VM's node if it still can run there. The webhook never requires that node."""
     told = SHARE_MANAGER[change]
-    late = judged_afresh(here, share_manager(), change, _STEERED, told)
+    late = decided_on_again(here, share_manager(), change, _STEERED, told)
     drawn = ["node-a"] if told.decision == "preferred" else []
     assert late.decision.startswith(f"{told.decision}{' on node-a' * len(drawn)}: {told.reason}: ")
     assert (late.required, late.preferred) == ([], drawn)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from corpus import Case
-from installed import Installed
-from replaying import Replay, rows
+from support.control_plane.installed import Installed
+from support.objects.corpus import Case
+from support.scenarios.replaying import Replay, rows
 
 ROWS = rows()
 ROWS_AT_LEAST = 490

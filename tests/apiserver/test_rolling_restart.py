@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-import serving
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted
-from cluster_state import ClusterState
-from installed import Installed
-from replicas import REPLICAS, Replicas
-from sizes import size
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.replicas import REPLICAS, Replicas
+from support.drivers import serving
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted
+from support.sizes import size
 
 CREATES: Final = size("ROLLING_CREATES")
 CLIENTS: Final = 4  # virt-controller has ten workers, and does more between two pods

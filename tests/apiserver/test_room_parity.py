@@ -9,10 +9,10 @@ import os
 from typing import Final
 
 import pytest
-from control_plane import ControlPlane
-from room_parity import FITS, LIMITED, Outcome, Parity, causes
-from room_situations import Situations
-from sizes import size
+from support.control_plane.control_plane import ControlPlane
+from support.scenarios.room_parity import FITS, LIMITED, Outcome, Parity, causes
+from support.sizes import size
+from support.strategies.room_situations import Situations
 
 SITUATIONS: Final = size("ROOM_PARITY_SITUATIONS")
 SEED: Final = int(os.environ.get("ROOM_PARITY_SEED", "7"))

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
-from sizes import size
-from tls_callers import TlsCallers
-from unattended import Unattended, without_us
+from support.control_plane.unattended import Unattended, without_us
+from support.fakes.tls_callers import TlsCallers
+from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
+from support.sizes import size
 
 CREATES: Final = size("ROTATION_CREATES")
 ROTATIONS: Final = size("ROTATIONS")
@@ -72,7 +72,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: 
     figures = (
         f"{pods} pods, {len(callers.leaves)} certificates in the Secret, {callers.rotations} authorities retired, "
         f"{taken} certificates taken, {kills} keepers killed, {connections} connections of the API server, "
-        f"{callers.handshakes} handshakes of late callers; lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
+        f"{callers.handshakes} handshakes of late callers. Lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
         f"{len(callers.lost)} handshakes"
     )
     print(figures)  # noqa: T201 - for whoever looks at them, under -rP
@@ -86,7 +86,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: 
 
 
 def test_a_certificate_that_is_served_too_early_is_noticed(install: Unattended) -> None:
-    """API servers that have not heard of its authority yet refuse it."""
+    """API servers that do not have the new authority yet refuse the certificate."""
     keeper = install.start_keeper(*RENEWAL, "--propagation-seconds", "0", "--retire-seconds", "6")
     with TlsCallers(install.plane.api, install.endpoints, LATE_SECONDS) as callers:
         until(lambda: callers.lost, "a refusal")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import builders
 import pytest
-from admitting import FAIL_OPEN, Counted, admission_lines
-from installed import NAME, Installed
-from kube_api import Api, Object
-from serving import Serving
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import Api, Object
+from support.drivers.serving import Serving
+from support.objects import builders
+from support.scenarios.admitting import FAIL_OPEN, Counted, admission_lines
 
 EVALUATION_ERRORS: Final = "apiserver_admission_match_condition_evaluation_errors_total"
 _SAFE: Final[Object] = {  # what the own namespace's pod security asks for

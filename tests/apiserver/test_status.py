@@ -1,4 +1,4 @@
-"""status on a real API server: VMs as they are in production, whoever asks, a plan that kubectl takes, and a watch."""
+"""status on a real API server: VMs as in production, different users, a plan that kubectl takes, a watch."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import builders
 import pytest
 import yaml
-from admitting import until
-from cluster_state import ClusterState
-from control_plane import ControlPlane, User
-from explaining_plane import RBAC, service_account
-from fleet_scenes import STATES, scenes
-from fleets import EARLY, LATER, served
-from kube_api import Object
-from kubectl import Kubectl
-from kubevirt_kinds import crd
-from patience import PATIENCE_SECONDS
-from serving import ROOT
-from status_runs import instance
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane, User
+from support.control_plane.kube_api import Object
+from support.control_plane.kubectl import Kubectl
+from support.control_plane.kubevirt_kinds import crd
+from support.drivers.explaining_plane import RBAC, service_account
+from support.drivers.serving import ROOT
+from support.drivers.status_runs import instance
+from support.objects import builders
+from support.objects.fleets import EARLY, LATER, served
+from support.scenarios.admitting import until
+from support.scenarios.fleet_scenes import STATES, scenes
+from support.waits import MAX_WAIT_SECONDS
 
-from webhook import cli, settings
+from webhook import cli
+from webhook.status.settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
 NOT_ENOUGH: Final = "Insufficient cpu"
@@ -47,9 +48,9 @@ BINDING: Final = {
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
-    for option in settings.STATUS:
-        monkeypatch.delenv(option.variable, raising=False)
+    """Remove the settings of the user who runs the tests."""
+    for option in STATUS:
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def status(control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs status as some user; as the admin, where none is told."""
+    """Run status as `user`, or as the admin."""
 
     def run(words: str, user: User | None = None) -> tuple[int, str, str]:
         kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", user or control_plane.admin)
@@ -134,7 +135,7 @@ def test_a_cold_start_is_followed(status: Run, cluster: ClusterState) -> None:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_whoever_may_see_a_part_gets_what_can_be_said(status: Run, control_plane: ControlPlane) -> None:
+def test_a_user_with_some_rights_gets_a_partial_answer(status: Run, control_plane: ControlPlane) -> None:
     """Which permissions are missing, in RBAC's words; nothing is together, and nothing is a success."""
     user = service_account(control_plane, "status-viewer")
     control_plane.install([VIEWER, BINDING])
@@ -196,7 +197,7 @@ def test_a_watch_tells_what_changes(control_plane: ControlPlane, cluster: Cluste
         cluster.become([*rest, served("page", "node-b", EARLY)[1]])
         until(lambda: told() == {**STATES, "moved": "together"}, "the one that has changed")
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_SECONDS) == 130
+        assert process.wait(MAX_WAIT_SECONDS) == 130
     finally:
         process.kill()
         process.wait()

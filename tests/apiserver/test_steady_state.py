@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-import serving
-from admitting import admission_lines, admitted, until, until_watched
-from cluster_state import ClusterState
-from installed import Installed
-from kube_api import Api
-from serving import Serving
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Api
+from support.drivers import serving
+from support.drivers.serving import Serving
+from support.scenarios.admitting import admission_lines, admitted, until, until_watched
 
 PODS: Final = 200
 _REQUEST: Final = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from admitting import FAIL_OPEN, WEBHOOK, Counted, until
-from control_plane import ControlPlane
-from installed import NAME, Installed
-from kube_api import Object
-from patients import Patient, allowed, patient
-from truth import shelf
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import NAME, Installed
+from support.control_plane.kube_api import Object
+from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, until
+from support.scenarios.patients import Patient, allowed, patient
+from support.scenarios.truth import shelf
 
 SECRET: Final[Object] = {
     "apiVersion": "v1",
@@ -113,7 +113,7 @@ def test_a_token_ends_and_is_renewed(bare: Installed, kubeconfig: Path, token_fi
         running.assert_well()
 
         plane.api.delete(SECRET)
-        plane.restart_apiserver(signal.SIGKILL)  # it believes a token for 10 s, and forgets that by this
+        plane.restart_api_server(signal.SIGKILL)  # it believes a token for 10 s, and forgets that by this
         until_told(running, "unauthorized: 401", *KUBERNETES, *LONGHORNS)
         running.truth.move("node-b")
         token_file.write_text(bound_token(plane))

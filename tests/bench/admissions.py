@@ -23,12 +23,12 @@ HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import aiohttp  # noqa: E402 - a script finds its neighbours after it has said where they are
-import serving  # noqa: E402
 from load import Load, Slice  # noqa: E402
 from sample import sample_review  # noqa: E402
 from stages import stages  # noqa: E402
+from support.drivers import serving  # noqa: E402
 
-from webhook.manifests import Manifests  # noqa: E402
+from webhook.files.manifests import Manifests  # noqa: E402
 
 GOAL: Final = 0.75  # of the constant's reviews a second
 _BUSY: Final = 0.95  # below this the client, not the server, was measured
@@ -74,7 +74,7 @@ def contenders(directory: Path, request: bytes, plan: Plan, cpu: int) -> Iterato
     manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
     flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
     every_line = "--log-admissions-per-second=999999"  # a log line is part of the price
-    with serving.serving(*flags, every_line, log=directory / "webhook.log", cpu=cpu) as server:
+    with serving.serving(*flags, every_line, log=directory / "webhook.telemetry.log", cpu=cpu) as server:
         webhook = contender("webhook", server.process, server.port, pair.trust, requests=[request], plan=plan)
         size = str(len(webhook.full.answer.body))
         command = [sys.executable, str(HERE / "constant.py"), str(pair.cert_file), str(pair.key_file), size]
@@ -177,7 +177,7 @@ def main() -> None:
         view = Manifests.load(directory / "cluster.json", longhorn_namespace="longhorn-system")
         for stage, microseconds in stages(body, view, plan.stage_repeats):
             say(f"{stage + ', us':34}{microseconds:12.1f}\n")
-    for module in ("webhook.cli", "webhook.app"):
+    for module in ("webhook.cli", "webhook.app.run"):
         say(f"{'import ' + module + ', ms':34}{import_milliseconds(module, plan.imports):12.1f}\n")
 
 

@@ -20,17 +20,17 @@ from sample import sample_review
 from scale import Scale, claim_name, collections, namespace
 from table import percentile
 
-from webhook.app import admitter
-from webhook.core.placement import Policy
+from webhook.app.handler import admitter
+from webhook.core.opt_in import Policy
+from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods
-from webhook.kube.store import Store
 
 _OWNER: Final = b"82e8dbfd"  # how the VM's uid begins
 _TURNS_AT_ONCE: Final = 4
 _PERCENTS: Final = (50, 99, 99.9)
 
 
-def _known(scale: Scale, pods: WatchedPods) -> Store:
+def _known(scale: Scale, pods: WatchedPods) -> ClusterCache:
     return store_of({each.path: each.objects() for each in collections(scale)}, pods)
 
 

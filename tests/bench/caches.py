@@ -20,7 +20,6 @@ from typing import Any, Final, NamedTuple
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
 from admissions import Contender, contender, measure  # noqa: E402
 from admissions import Plan as Slices  # noqa: E402
 from callers import Caller  # noqa: E402
@@ -28,7 +27,8 @@ from clusters import Bench, Cluster, cluster, until_synced  # noqa: E402
 from process import cpu_seconds, resident  # noqa: E402
 from sample import sample_review  # noqa: E402
 from scale import Scale, claim_name, collections, namespace  # noqa: E402
-from serving import Client, Serving  # noqa: E402
+from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.serving import Client, Serving  # noqa: E402
 from table import percentile, row, title  # noqa: E402
 
 from webhook.kube.kinds import resources  # noqa: E402
@@ -80,7 +80,7 @@ def inside(large: Cluster, way: str, repeats: int) -> None:
     title(f"Caches alone, {way}, {large.scale.objects:,} objects, {repeats} runs")
     runs = [large.bench.run("inside.py", large.kubeconfig) for _ in range(repeats)]
     per_100k = large.scale.objects / 100_000
-    for name, phase in (("list", "list"), ("list anew", "relist")):
+    for name, phase in (("list", "list"), ("list again", "relist")):
         found = [run[phase] for run in runs]
         assert all(each["objects"] == large.scale.objects for each in found), found
         seconds, cpu = _each(found, "seconds"), _each(found, "cpu_seconds")

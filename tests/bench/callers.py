@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Self
 
-from serving import Client, Reply
+from support.drivers.serving import Client, Reply
 
 
 class Caller:

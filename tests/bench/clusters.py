@@ -13,9 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import serving
 from scale import Scale
-from serving import ROOT, Client, Pair, Serving
+from support.drivers import serving
+from support.drivers.serving import ROOT, Client, Pair, Serving
 
 from webhook.kube.kinds import WatchedPods, resources
 

@@ -1,9 +1,10 @@
 """`make bench BENCH=cold_starts`: how often a share-manager pod lands on its VM's node, by what is written into it.
 
-A real kube-apiserver and kube-scheduler, clusters of uneven load, and the same cold starts for each way: the VMs' pods
-have a node, then the share-manager pods are created. First with affinities of the bench's own, to see which of them
-is heard and what outweighs it; then with the webhook, also where nearly all nodes are cordoned or full. README.md
-beside this file has the figures. Needs the programs of tests/controlplane/build.py.
+The bench uses a real kube-apiserver and kube-scheduler, clusters of uneven load, and the same cold starts for each way.
+The VMs' pods have a node, then the bench creates the share-manager pods. First the bench writes affinities of its own,
+to see which of them decide and what outweighs them. Then the webhook writes them, also in a cluster of which nearly all
+nodes are cordoned or full. README.md beside this file has the figures. Needs the programs of
+tests/controlplane/build.py.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from typing import Final, NamedTuple
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 import steered  # noqa: E402
 import uneven  # noqa: E402
-from control_plane import ControlPlane  # noqa: E402
-from installed import Installed  # noqa: E402
-from kube_api import Object  # noqa: E402
 from landing import Landed, Telling, land, write  # noqa: E402
 from misses import misses, told  # noqa: E402
+from support.control_plane.control_plane import ControlPlane  # noqa: E402
+from support.control_plane.installed import Installed  # noqa: E402
+from support.control_plane.kube_api import Object  # noqa: E402
+from support.objects import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 from uneven import ColdStart, UnevenNode, share_manager_pod  # noqa: E402
 from wishes import longhorns_own, wishes  # noqa: E402
 
@@ -118,11 +119,11 @@ def _with_nearly_all(here: Circumstance, installed: Installed) -> None:
 
 def _tell(plane: ControlPlane, missed: Mapping[str, Sequence[tuple[ColdStart, Object]]]) -> None:
     """Why: the pods that missed once more, at a scheduler that tells its scores."""
-    telling = Telling(plane)
+    count_refusals = Telling(plane)
     for what, all_of_them in missed.items():
         again = all_of_them[:_TOLD_MOST]
         if again:
-            landed, scores = telling.land([pod for _, pod in again])
+            landed, scores = count_refusals.land([pod for _, pod in again])
             for line in told(misses([start for start, _ in again], landed, scores)):
                 _say(f"  {what}: of {len(again)} missed {line}")
 

@@ -21,14 +21,14 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
-import serving  # noqa: E402
-from cluster_state import ClusterState  # noqa: E402
 from clusters import until_synced  # noqa: E402
-from control_plane import ControlPlane  # noqa: E402
-from installed import Installed  # noqa: E402
-from kube_api import Api, Object  # noqa: E402
 from sample import SAMPLE_CLAIMS, sample_pod  # noqa: E402
+from support.control_plane.cluster_state import ClusterState  # noqa: E402
+from support.control_plane.control_plane import ControlPlane  # noqa: E402
+from support.control_plane.installed import Installed  # noqa: E402
+from support.control_plane.kube_api import Api, Object  # noqa: E402
+from support.drivers import serving  # noqa: E402
+from support.objects import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 from table import percentile, row, title  # noqa: E402
 
 _WITHOUT: Final = "without a webhook"

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import Final, cast
 
-from model_api import bookmark
+from support.models.model_api import bookmark
 
-from webhook.kube.client import Api
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
+from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.store import Store
-from webhook.kube.watch import ListWatch
 
 _LONGHORN: Final = "longhorn-system"
 _LAST_VERSION: Final = 10**9
@@ -20,9 +20,9 @@ _AHEAD_SECONDS: Final = 3_600.0  # caches are fresh for as long as a measurement
 _NO_API: Final = cast("Api", SimpleNamespace(in_pod=False))
 
 
-def store_of(lists: Mapping[str, Iterable[bytes]], pods: WatchedPods = WatchedPods.ALL) -> Store:
+def store_of(lists: Mapping[str, Iterable[bytes]], pods: WatchedPods = WatchedPods.ALL) -> ClusterCache:
     """A store that has listed these objects, by the path of their collection."""
-    store = Store(_NO_API, longhorn_namespace=_LONGHORN, kinds=resources(_LONGHORN, pods))
+    store = ClusterCache(_NO_API, longhorn_namespace=_LONGHORN, kinds=resources(_LONGHORN, pods))
     at = asyncio.get_running_loop().time() + _AHEAD_SECONDS
     for cache in store.caches.values():
         _list(cache, lists[cache.resource.collection], at)

@@ -1,9 +1,10 @@
 """The caches alone in an event loop that ticks: how long they take to be whole, and for how long nothing else ran.
 
-Called as `inside.py KUBECONFIG [TITLE ...]`, with the titles of the kinds to keep, all where none is given; prints one
-line of JSON: first everything is listed, then, where all kinds are kept, everything expires and is listed anew.
-`stall_ms` is the longest time between two ticks; `stall_cpu_ms` the most of the CPU that this process used between two:
-where others use the machine too, that is the truer one.
+Call it as `inside.py KUBECONFIG [TITLE ...]`, with the titles of the kinds to keep; without titles it keeps all kinds.
+It prints one line of JSON. First it lists everything. If it keeps all kinds, everything then expires and is listed
+again.
+`stall_ms` is the longest time between two ticks. `stall_cpu_ms` is the most CPU time that this process used between two
+ticks: on a machine with other load that figure is the better one.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from typing import Any, Final
 from msgspec import Struct
 from process import resident
 
-from webhook.kube.client import Api, Target
-from webhook.kube.reflector import Reflector
-from webhook.kube.store import Store
-from webhook.kube.watch import Cause, ListWatch
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
 
 _TICK_SECONDS: Final = 0.001
 
@@ -42,8 +45,8 @@ class Listing(Struct):
 
 
 async def _measure(kubeconfig: Path, titles: Sequence[str]) -> dict[str, Any]:
-    api = await Api.connect(Target(kubeconfig=kubeconfig))
-    store = Store(api, longhorn_namespace="longhorn-system")
+    api = await Api.connect(Kubeconfig(file=kubeconfig))
+    store = ClusterCache(api, longhorn_namespace="longhorn-system")
     caches = [cache for cache in store.caches.values() if not titles or cache.resource.title in titles]
     gc.freeze()  # as `serve` does
     before, _ = resident()

@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Final, NamedTuple
 
-import builders
-from control_plane import NEWEST, ControlPlane
-from control_plane_flags import SCHEDULER_FLAGS
 from controlplane.build import programs
-from kube_api import Api, Object
 from process import cpu_seconds
-from programs import Program
+from support.control_plane.control_plane import NEWEST, ControlPlane
+from support.control_plane.control_plane_flags import SCHEDULER_FLAGS
+from support.control_plane.kube_api import Api, Object
+from support.control_plane.programs import Program
+from support.objects import builders
 
 _SELECTED: Final = {"labelSelector": "longhorn.io/component=share-manager"}
 _PODS: Final = f"/api/v1/namespaces/{builders.LONGHORN_NAMESPACE}/pods"

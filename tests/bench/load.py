@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from process import cpu_seconds
-from serving import Client, parse_reply
+from support.drivers.serving import Client, parse_reply
 
 
 class Slice(NamedTuple):

@@ -20,16 +20,16 @@ from time import perf_counter, perf_counter_ns
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
 from admissions import QUICK, Contender, Plan, contender  # noqa: E402
 from sample import sample_review  # noqa: E402
-from scraping import asking, scraped  # noqa: E402
 from stages import stages  # noqa: E402
+from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.scraping import asking, scraped  # noqa: E402
 
-from webhook import app  # noqa: E402
-from webhook.core.placement import Policy  # noqa: E402
-from webhook.manifests import Manifests  # noqa: E402
-from webhook.metrics import Admissions  # noqa: E402
+from webhook.app.handler import admitter  # noqa: E402
+from webhook.core.opt_in import Policy  # noqa: E402
+from webhook.files.manifests import Manifests  # noqa: E402
+from webhook.telemetry.metrics import Admissions  # noqa: E402
 
 FULL = Plan(rounds=25, slice_seconds=1.0, connections=8, stage_repeats=400, imports=0)
 GOAL = 0.02
@@ -95,7 +95,7 @@ def main() -> None:
 async def _in_turn(view: Manifests, body: bytes, pairs: int) -> tuple[float, float]:
     """(median microseconds of an admission without counting, median of how much more the next one took, counted)."""
     admissions = Admissions()
-    uncounted, counted = (app.admitter(view, Policy(), note) for note in (lambda _: None, admissions.note))
+    uncounted, counted = (admitter(view, Policy(), note) for note in (lambda _: None, admissions.note))
     took, more = [], []
     for number in range(pairs):
         ns = {}

@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from browser import WIDE, Tab, browsing  # noqa: E402 - a script finds its neighbours after it has said where they are
-from fleets import LATEST, served  # noqa: E402
-from paging import Object, Paged, paged, vm  # noqa: E402
+from support.drivers.browser import WIDE, Tab, browsing  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.paging import Object, Paged, paged, vm  # noqa: E402
+from support.objects.fleets import LATEST, served  # noqa: E402
 
-from webhook.page.news import Cursor  # noqa: E402
+from webhook.page.feed import Cursor  # noqa: E402
 
 
 class Plan(NamedTuple):
@@ -90,18 +90,18 @@ class Stalls:
 
 
 async def bodies(page: Paged, rounds: int) -> list[tuple[str, float]]:
-    """What the server pays for a page that knows nothing, and for one that knows all but one VM."""
+    """What the server pays for a page without a cursor, and for a page that lacks one VM."""
     whole, stalls, one = [], [], []
     for number in range(rounds):
-        page.news._whole = None  # or the second within the second is free
+        page.feed._whole = None  # or the second within the second is free
         stall = Stalls()
         async with stall.watched():
-            seconds, size = await timed(page.news.body(None))
+            seconds, size = await timed(page.feed.body(None))
         whole.append(seconds)
         stalls.append(stall.longest)
-        cursor = Cursor(page.news._process, page.fleet.snapshot.version, page.decisions.total)
+        cursor = Cursor(page.feed._process, page.fleet.snapshot.version, page.decisions.total)
         await page.put(served("vm-00050-root", f"node-00{number % 4}", LATEST)[1])
-        one.append(await timed(page.news.body(cursor)))
+        one.append(await timed(page.feed.body(cursor)))
     return [
         ("all VMs as a body, median, ms", statistics.median(whole) * 1e3),
         ("the same, KiB", size / 1024),

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
 from admissions import Contender, contender, measure  # noqa: E402
 from admissions import Plan as Slices  # noqa: E402
 from callers import Caller  # noqa: E402
@@ -25,7 +24,8 @@ from clusters import Bench, Cluster, cluster, until_synced  # noqa: E402
 from process import cpu_seconds, resident  # noqa: E402
 from sample import sample_review  # noqa: E402
 from scale import PODS, Scale, claim_name, namespace  # noqa: E402
-from serving import Client, Serving  # noqa: E402
+from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.serving import Client, Serving  # noqa: E402
 from table import percentile, row, title  # noqa: E402
 
 from webhook.kube.kinds import WatchedPods  # noqa: E402

@@ -26,9 +26,10 @@ from running import Scale, lines
 from sample import sample_review
 from table import row, title
 
-from webhook.core.requests import Usage, is_over, usage
-from webhook.core.room import NodeLoad, allocatable, refusal
-from webhook.core.workload import Workload, WorkloadStatus
+from webhook.core.api.container import Workload, WorkloadStatus
+from webhook.core.scheduler.plugins.node_resources_fit import refusal
+from webhook.core.scheduler.state.node_info import NodeLoad, allocatable
+from webhook.core.scheduler.state.pod_requests import Usage, is_over, usage
 
 _ALLOCATABLE: Final = {
     "cpu": "95500m",
@@ -138,7 +139,7 @@ def _memory(scale: Scale) -> _Pods:
 
 
 def _events(scale: Scale, pods: _Pods) -> None:
-    """A pod that is moved to and fro is the dearest event there is; one that changes in nothing we read is usual."""
+    """A pod that moves from node to node is the dearest event; one that changes in nothing we read is usual."""
     for name, number in (("a VM's pod", 0), ("a web server's", 1)):
         line = next(text for index, text in enumerate(lines(scale)) if index == number)
         gone = line.replace(b"MODIFIED", b"DELETED", 1)

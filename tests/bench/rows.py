@@ -13,12 +13,13 @@ from typing import Any
 from process import resident
 from scale import vm_name
 
-from webhook.core.placement import Policy
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
-from webhook.kube.client import Api, Target
-from webhook.kube.fleet import Fleet
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.store import Store
+from webhook.kube.vm_status import VMStatusTracker
 
 _LONGHORN = "longhorn-system"
 
@@ -38,7 +39,7 @@ class Stalls:
             self.longest, last = max(self.longest, now - last), now
 
 
-async def _pass(fleet: Fleet) -> float:
+async def _pass(fleet: VMStatusTracker) -> float:
     before = time.thread_time()
     await fleet.refresh()
     return (time.thread_time() - before) * 1000
@@ -46,9 +47,9 @@ async def _pass(fleet: Fleet) -> float:
 
 async def measure(kubeconfig: str) -> dict[str, Any]:
     """Every figure."""
-    api = await Api.connect(Target(kubeconfig=Path(kubeconfig)))
+    api = await Api.connect(Kubeconfig(file=Path(kubeconfig)))
     kinds = resources(_LONGHORN, WatchedPods.VIRT_LAUNCHER)
-    store = Store(api, longhorn_namespace=_LONGHORN, kinds=kinds)
+    store = ClusterCache(api, longhorn_namespace=_LONGHORN, kinds=kinds)
     gc.freeze()
     caches = asyncio.create_task(store.run())
     while not all(cache.synced for cache in store.caches.values()):  # noqa: ASYNC110 - it has no event
@@ -56,7 +57,7 @@ async def measure(kubeconfig: str) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
     before, _ = resident()
-    fleet = Fleet(store, Policy())
+    fleet = VMStatusTracker(store, Policy())
     figures: dict[str, Any] = {"first_ms": await _pass(fleet)}
     figures["mib"] = resident()[0] - before
     figures["idle_ms"] = await _pass(fleet)
@@ -66,7 +67,9 @@ async def measure(kubeconfig: str) -> dict[str, Any]:
     stalls = Stalls()
     watching = asyncio.create_task(stalls.watch())
     await asyncio.sleep(0)
-    another = Fleet(store, Policy())  # its first pass is looked at; it is kept, for to let go of it takes time
+    another = VMStatusTracker(
+        store, Policy()
+    )  # its first pass is looked at; it is kept, for to let go of it takes time
     await another.refresh()
     await asyncio.sleep(0)
     await fleet.refresh()

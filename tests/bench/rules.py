@@ -20,15 +20,16 @@ from typing import Any, Final, NamedTuple
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 from heard import store_of  # noqa: E402
 from sample import sample_pod  # noqa: E402
 from scale import PODS, Scale, claim_name, collections, namespace  # noqa: E402
+from support.objects import builders  # noqa: E402 - a script finds its neighbours after it has said where they are
 from table import percentile, row, title  # noqa: E402
 
 from webhook.core.admit import Answer, admit  # noqa: E402
-from webhook.core.placement import Mode, Pin, Policy  # noqa: E402
-from webhook.kube.store import Store  # noqa: E402
+from webhook.core.decision import Pin  # noqa: E402
+from webhook.core.opt_in import Mode, Policy  # noqa: E402
+from webhook.kube.cache.cluster_cache import ClusterCache  # noqa: E402
 
 LONGEST_MS: Final = 5.0
 
@@ -134,7 +135,7 @@ def _vms(case: Case, plan: Plan) -> Iterator[bytes]:
         yield json.dumps(pod).encode()
 
 
-def _known(case: Case, plan: Plan) -> Store:
+def _known(case: Case, plan: Plan) -> ClusterCache:
     lists = {each.path: each.objects() for each in collections(Scale(claims=1, pods=1, nodes=plan.nodes))}
     return store_of({**lists, PODS: _vms(case, plan)})
 
@@ -164,7 +165,7 @@ async def _measure(case: Case, plan: Plan) -> list[Took]:
     return [_admission(_review(case, number), store) for number in range(plan.calls)]
 
 
-def _admission(review: bytes, store: Store) -> Took:
+def _admission(review: bytes, store: ClusterCache) -> Took:
     """What `serve` does between two turns of its event loop."""
     view = store.view()
     began = thread_time()
@@ -172,7 +173,7 @@ def _admission(review: bytes, store: Store) -> Took:
     took = thread_time() - began
     assert isinstance(answer, Answer)
     assert isinstance(answer.decision, Pin)
-    [verdict] = answer.decision.verdicts
+    [verdict] = answer.decision.node_fits
     return Took(took * 1e3, len(answer.decision.shortlist), verdict.feasible)
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-import builders
-from serving import ROOT
+from support.drivers.serving import ROOT
+from support.objects import builders
 
 _POD: Final = ROOT / "tests" / "cases" / "pods" / "virt-launcher-typical.json"
 SAMPLE_CLAIMS: Final = ("disk", "state", "single")  # two with a share-manager on one node, and a ReadWriteOnce one

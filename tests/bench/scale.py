@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-import builders
 import stored
+from support.objects import builders
 
 PODS: Final = "/api/v1/pods"
 _TENANTS: Final = 500

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from timeit import Timer
 from typing import Any, Final
 
-from webhook import record
-from webhook.core import admit, json_patch, patch, placement, review
-from webhook.core.placement import Policy
+from webhook.core import admit
+from webhook.core.api import admission_review
+from webhook.core.opt_in import Policy
+from webhook.core.patch import decision_patch, json_patch
+from webhook.core.placement import virt_launcher
 from webhook.core.view import ClusterView
-from webhook.log import Log
-from webhook.metrics import Admissions
+from webhook.telemetry import record
+from webhook.telemetry.log import Log
+from webhook.telemetry.metrics import Admissions
 
 _EVERY_LINE: Final = 10**9
 _ROUNDS: Final = 50  # short, so that the best of many repeats meets a quiet moment of the machine
@@ -21,18 +24,18 @@ _ROUNDS: Final = 50  # short, so that the best of many repeats meets a quiet mom
 
 def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, float]]:
     """(stage, microseconds), the best of `repeats`."""
-    request = review.decode(body)
+    request = admission_review.decode(body)
     pod = request.pod()
-    decision = placement.decide(pod, request.namespace or "", view, Policy())
-    operations = patch.for_decision(pod, decision)
+    decision = virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy())
+    operations = decision_patch.for_decision(pod, decision)
     answer = admit.admit(body, view, Policy())
     audit = answer.audit_annotations
     measured: dict[str, Callable[[], Any]] = {
-        "decode the review": lambda: review.decode(body),
-        "decide": lambda: placement.decide(pod, request.namespace or "", view, Policy()),
-        "build the patch": lambda: patch.for_decision(pod, decision),
+        "decode the review": lambda: admission_review.decode(body),
+        "decide": lambda: virt_launcher.place_virt_launcher(pod, request.namespace or "", view, Policy()),
+        "build the patch": lambda: decision_patch.for_decision(pod, decision),
         "prove the patch": lambda: json_patch.apply(json_patch.tree_of(pod), operations),
-        "encode the answer": lambda: review.encode(request.uid, operations, audit_annotations=audit),
+        "encode the answer": lambda: admission_review.encode(request.uid, operations, audit_annotations=audit),
         "all of core": lambda: admit.admit(body, view, Policy()),
         "record and log line": _log_line(answer),
         "count it for /metrics": _counting(answer),

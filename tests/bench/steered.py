@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Final
 
-import builders
 from clusters import until_synced
-from control_plane import ControlPlane
-from installed import Installed
-from kube_api import Object
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import Installed
+from support.control_plane.kube_api import Object
+from support.objects import builders
 from uneven import UnevenNode
 
 _WRITERS: Final = 4

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-import builders
 from sample import sample_pod, set_fields
+from support.objects import builders
 
 _CREATED: Final = "2026-01-02T03:04:05Z"
 _CPU_FEATURES: Final = (

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import program
-from control_plane import NEWEST
 from controlplane.build import programs
+from support.control_plane.control_plane import NEWEST
+from support.drivers.browser import program
 
 pytestmark = [
     pytest.mark.soak_only,
@@ -37,21 +37,21 @@ def test_admissions_are_measured() -> None:
         "server CPU per review, least, us",
         "latency one at a time, p99, us",
         "all of core, us",
-        "import webhook.app, ms",
+        "import webhook.app.run, ms",
     ):
         assert any(row.startswith(name) and float(value) > 0 for row, value in rows.items()), shown
     assert "ratio of reviews/s: median" in shown
 
 
 def test_caches_are_measured() -> None:
-    """A small cluster goes through every measurement, and what is no matter of time comes out as it should."""
+    """A small cluster goes through every measurement, and the figures that do not depend on time are right."""
     shown = _quick("caches.py")
     for name in (
         "seconds to synced, per 100,000 objects",
         "resident, MiB",
         "ratio of CPU, median of rounds",
         "CPU of an event, us",
-        "list anew: seconds per 100,000 objects, least",
+        "list again: seconds per 100,000 objects, least",
         "ratio of MiB",
     ):
         assert _figure(shown, name) > 0, shown
@@ -68,7 +68,7 @@ def test_the_page_is_measured() -> None:
 
 
 def test_knowing_every_pod_is_measured() -> None:
-    """Servers that know all pods, those of VMs and none are started, called, and told of changes."""
+    """The bench starts servers that watch all pods, VM pods or no pods, calls them, and changes pods."""
     shown = _quick("pods.py")
     for name in (
         "seconds to synced, all",
@@ -91,7 +91,7 @@ def test_create_latency_is_measured() -> None:
 
 
 def test_cold_starts_are_measured() -> None:
-    """A few share-manager pods are steered in each way, and what the scheduler did with them is told."""
+    """A few share-manager pods are steered in each way, and the bench prints what kube-scheduler did with them."""
     programs(NEWEST)  # or it is skipped, and says what to build
     shown = _quick("cold_starts.py")
     for name in ("nothing", "list of 64 as shunned", "the webhook", "the webhook, all nodes but 5 cordoned"):

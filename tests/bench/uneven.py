@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-import builders
-from kube_api import Object
+from support.control_plane.kube_api import Object
+from support.objects import builders
 
 _IMAGE: Final = builders.share_manager_pod("any")["spec"]["containers"][0]["image"]
 _IMAGE_BYTES: Final = 350_000_000

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-import builders
-from kube_api import Object
+from support.control_plane.kube_api import Object
+from support.objects import builders
 from uneven import ColdStart, UnevenNode
 
 _LISTED_MOST: Final = 64

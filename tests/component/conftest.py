@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from explaining_live import Explain, objects
-from static_api import StaticApi
+from support.drivers.explaining_live import Explain, objects
+from support.fakes.static_api import StaticApi
 
-from webhook import settings
+from webhook.explain.settings import EXPLAIN
 
 
 @pytest.fixture
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have settings of their own, and a cluster."""
-    for name in [option.variable for option in settings.EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
+    for name in [option.envvar for option in EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
         monkeypatch.delenv(name, raising=False)
 
 

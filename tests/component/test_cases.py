@@ -1,4 +1,4 @@
-"""The corpus, row by row, over the whole of `webhook.core` on an embedded cluster."""
+"""Each row of the corpus, through all of `webhook.core` on an embedded cluster."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import functools
 import json
 from typing import Any
 
-import corpus
 import jsonpatch
-import oracle
 import pytest
-import shortlists
 import yaml
-from builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
-from corpus import UNCHANGED, Case
+from support.models import oracle
+from support.objects import corpus
+from support.objects.builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
+from support.objects.corpus import UNCHANGED, Case
+from support.strategies import shortlists
 
-from webhook import documents
 from webhook.core.admit import AGAIN, Answer, Entry, admit
-from webhook.core.placement import Mode, Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.manifests import Manifests
+from webhook.files import documents
+from webhook.files.manifests import Manifests
 
 CASES = corpus.load()
 ROWS_AT_LEAST = 540
@@ -44,7 +44,7 @@ NEEDS_TOO_MUCH = {
 }  # ten thousand label sets: tests/unit/core/test_neighbours.py has them
 TOLD_OF_RUNNING_VMS = {"VmNotScheduled", "VmStuck", "VmUnschedulable"}
 NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
-IS_NO_DECISION = {"NodeFeasible"}  # a verdict on a node; a decision that follows it is told by its evidence
+IS_NO_DECISION = {"NodeFeasible"}  # the fit of a node; the reason of such a decision is its evidence
 BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked for us, and it gets no annotation
     "NotAPod",
     "NotACreate",
@@ -88,19 +88,19 @@ every_case_with_a_place = pytest.mark.parametrize(
 
 @functools.cache
 def cluster(case: Case) -> Manifests:
-    """The embedded cluster of a case, by way of YAML as a user would write it."""
+    """Return the embedded cluster of a case, through YAML as a user would write it."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     read = documents.read(yaml.dump_all(case.objects, Dumper=dumper), "cluster.yaml")
     return Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
 
 
 def entry_of(case: Case) -> Entry:
-    """The entry of the webhook configuration by which the API server asks about the row's pod."""
+    """Return the entry of the webhook configuration to which the API server sends the row's pod."""
     return next(entry for entry in Entry if entry.title == case.entry)
 
 
 def ask(case: Case, body: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:
-    """(the answer, its response) to a review on the case's cluster."""
+    """Return (the answer, its response) to a review on the case's cluster."""
     answer = admit(json.dumps(body).encode(), cluster(case), Policy(Mode(case.mode)), entry_of(case))
     assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
     response = json.loads(answer.body)["response"]
@@ -110,19 +110,19 @@ def ask(case: Case, body: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:
 
 
 def patched(pod: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
-    """The pod after the response's patch."""
+    """Return the pod after the response's patch."""
     patch = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
     after: dict[str, Any] = jsonpatch.apply_patch(copy.deepcopy(pod), patch)
     return after
 
 
 def expected_affinity(case: Case) -> Any:
-    """The pod's affinity afterwards, apart from a short list; ABSENT where it has none."""
+    """Return the pod's affinity afterwards, without a short list; ABSENT if it has none."""
     return case.pod["spec"].get("affinity", ABSENT) if case.expect.affinity == UNCHANGED else case.expect.affinity
 
 
-def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
-    """The pod without the affinity, which a row tells whole, and our annotations; what held only them goes too."""
+def without_webhook_parts(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod without its affinity, the webhook's annotations, and parents that are then empty."""
     rest = copy.deepcopy(pod)
     for ours in (DECISION, WRITTEN):
         (rest["metadata"].get("annotations") or {}).pop(ours, None)
@@ -134,7 +134,7 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
 
 @every_case
 def test_the_decision_is_the_expected_one(case: Case) -> None:
-    """Decision, reason, nodes and warning are the row's, told to the API server's audit log in the same words."""
+    """Decision, reason, nodes and warning are those of the row, and the audit annotations have the same text."""
     _, response = ask(case, case.review)
     expect = case.expect
     audit = response["auditAnnotations"]
@@ -148,7 +148,7 @@ def test_the_decision_is_the_expected_one(case: Case) -> None:
 
 @every_case
 def test_the_envelope_always_admits(case: Case) -> None:
-    """The response is allowed, echoes the uid, and has patch and patchType together or neither."""
+    """The response is allowed, has the request's uid, and has patch and patchType together or neither."""
     answer, response = ask(case, case.review)
     assert json.loads(answer.body).keys() == {"apiVersion", "kind", "response"}
     assert response["allowed"] is True
@@ -158,16 +158,16 @@ def test_the_envelope_always_admits(case: Case) -> None:
 
 @every_case
 def test_the_pod_afterwards_is_the_expected_one(case: Case) -> None:
-    """spec.affinity is exactly the row's, and nothing but that and our annotation has changed."""
+    """spec.affinity is exactly that of the row. Only the affinity and the webhook's annotations change."""
     _, response = ask(case, case.review)
     after = patched(case.pod, response)
     assert shortlists.problems(case, after["spec"].get("affinity", ABSENT), expected_affinity(case)) == []
-    assert without_ours(after) == without_ours(case.pod)
+    assert without_webhook_parts(after) == without_webhook_parts(case.pod)
 
 
 @every_case
-def test_the_annotation_tells_the_decision(case: Case) -> None:
-    """A pod that opted in carries decision, reason and nodes in our annotation; any other pod gets no patch."""
+def test_the_annotation_shows_the_decision(case: Case) -> None:
+    """A pod that opted in has decision, reason and nodes in its annotation. Any other pod gets no patch."""
     _, response = ask(case, case.review)
     if case.expect.reason in BEFORE_OPT_IN:
         assert "patch" not in response
@@ -183,7 +183,7 @@ def test_the_annotation_tells_the_decision(case: Case) -> None:
 
 @every_case
 def test_a_second_admission_changes_nothing(case: Case) -> None:
-    """The patched pod, asked about again, gets no patch and the same decision."""
+    """A second call with the patched pod gives no patch and the same decision."""
     _, first = ask(case, case.review)
     again = copy.deepcopy(case.review)
     if case.creates_pod:
@@ -195,8 +195,8 @@ def test_a_second_admission_changes_nothing(case: Case) -> None:
 
 
 @every_case_with_a_place
-def test_what_the_scheduler_may_do_is_what_the_row_says(case: Case) -> None:
-    """`binds`, `pending` or a short list are what an independent model of kube-scheduler gives for the patched pod."""
+def test_the_scheduler_model_agrees_with_the_row(case: Case) -> None:
+    """`binds`, `pending` or the short list of the row are the result of an independent model of kube-scheduler."""
     expect = case.expect
     names = {node["metadata"]["name"] for node in case.nodes}
     _, response = ask(case, case.review)
@@ -212,19 +212,19 @@ def test_what_the_scheduler_may_do_is_what_the_row_says(case: Case) -> None:
 
 
 def test_the_corpus_is_large_enough() -> None:
-    """A corpus that silently lost its rows would pass everything."""
+    """Without this test a corpus that loses its rows would pass."""
     assert len(CASES) >= ROWS_AT_LEAST
 
 
 def test_every_reason_occurs_in_the_corpus() -> None:
-    """Each reason that core can give on an embedded cluster has a row, and the corpus names no other."""
+    """Each reason that core can give on an embedded cluster has a row, and the corpus names no other reason."""
     elsewhere = NEEDS_A_LIVE_CLUSTER | NEEDS_TOO_MUCH | NEEDS_A_BUG | IS_NO_DECISION | TOLD_OF_RUNNING_VMS
     possible = {reason.code for reason in Reason} - elsewhere
     assert {case.expect.reason for case in CASES} == possible
 
 
 def test_every_rendered_pod_occurs_in_the_corpus() -> None:
-    """Each pod that KubeVirt rendered for us is asked about."""
+    """Each pod that KubeVirt has rendered has a row."""
     rendered = {path.stem for path in (corpus.DIRECTORY / "pods").glob("*.json")}
     rows = (corpus.DIRECTORY / "fixtures.yaml").read_text(encoding="utf-8")
     assert rendered

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
-import builders
 import pytest
-from serving import cluster, issue, write_cluster
+from support.drivers.command_lines import values
+from support.drivers.serving import cluster, issue, write_cluster
+from support.objects import builders
 
-from webhook import __version__, app, cli, options, settings
+from webhook import __version__, cli
+from webhook.app import run
+from webhook.app.settings import SERVE as SERVE_OPTIONS
+from webhook.component_base.command_line import Command
+from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import Option
+from webhook.explain.settings import EXPLAIN
 
-_NAMES: Final = [command.name for command in cli.COMMANDS]
+_EMPTY: Final = '""'
+_NAMES: Final = ["serve", "explain", "status", "demo", "version", "help", "completion"]
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own."""
-    for option in (*settings.SERVE, *settings.EXPLAIN):
-        monkeypatch.delenv(option.variable, raising=False)
+    """Remove the settings of the user who runs the tests."""
+    for option in (*SERVE_OPTIONS, *EXPLAIN):
+        monkeypatch.delenv(option.envvar, raising=False)
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)
@@ -32,20 +41,35 @@ def test_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize("words", ["{} --help", "{} -h", "help {}", "{} --manifests x --help"], ids=str)
 @pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
-def test_help_of_a_command_says_all_of_it(command: cli.Command, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_a_command_says_all_of_it(command: Command, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Every flag with its variable and its default, examples, usage, exit codes; in lines that fit a terminal."""
     assert cli.main(words.format(command.name).split()) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert f"Usage:\n  kubevirt-coschedule {command.name}" in out
-    assert "Examples:" in out
-    assert "Exit codes:" in out
-    for option in command.options:
-        expected = f" {option.placeholder}:" if option.default is None else f"={option.default!r}:"
-        expected = ":" if option.switch else expected
-        assert f"{option.flag}{expected}" in out
-        assert f"${option.variable}" in out
+    assert out.startswith(f"Usage: kubevirt-coschedule {command.name} [OPTIONS]")
+    assert "Examples:\n  " in out
+    assert "Exit codes:\n  " in out
+    for option in (each for each in command.params if isinstance(each, Option)):
+        assert re.search(rf"^  (-\w, )?{option.opts[0]}( \S+)?$", out, re.MULTILINE)
+        defaults = [f"default: {option.default or _EMPTY}"] if isinstance(option.default, str) else []
+        told = ["required"] if option.required else defaults
+        assert f"[env var: {'; '.join([option.envvar, *told])}]" in " ".join(out.split())
     assert max(map(len, out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("columns", [50, 80, 200])
+@pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
+def test_help_breaks_no_name_at_a_hyphen(
+    command: Command, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user copies names from the help. Its text is as wide as the terminal, and no wider than people read."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert cli.main([command.name, "--help"]) == 0
+    text = capsys.readouterr().out
+    described, _, options = text.partition("Examples:")[0], *text.partition("Options:")[1:]
+    lines = (described + options).splitlines()
+    assert [line for line in lines if re.search(r"\w-$", line)] == []
+    assert max(len(line) for line in lines if len(line.split()) > 1) <= min(columns, 100)
 
 
 @pytest.mark.parametrize("words", [["version"], ["--version"], ["-v"]], ids=" ".join)
@@ -57,7 +81,15 @@ def test_version(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 
 SERVE: Final = "serve --manifests m --tls-cert-file c --tls-private-key-file k "
 TYPED: Final = {
-    "unknown command": ("serv", ["unknown command 'serv': expected one of serve, explain, status, demo, version"]),
+    "unknown command": (
+        "serv",
+        [
+            (
+                "unknown command 'serv': expected one of serve, explain, status, demo, version, help, completion; "
+                "did you mean serve?"
+            )
+        ],
+    ),
     "nothing for serve": (
         "serve",
         [
@@ -90,7 +122,7 @@ TYPED: Final = {
     ),
     "events on what files describe": (
         SERVE + "--events on",
-        ["got --events on and --manifests m: expected a live cluster to tell"],
+        ["got --events on and --manifests m: expected a live cluster for the events"],
     ),
     "two clusters for serve": (
         SERVE + "--context c",
@@ -122,19 +154,19 @@ TYPED: Final = {
         ],
     ),
     "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"]),
-    "unknown flag": (SERVE + "--lisen :1", ["unrecognized arguments: --lisen :1"]),
-    "shortened flag": (SERVE + "--long x", ["unrecognized arguments: --long x"]),
-    "flag without value": (SERVE + "--mode", ["argument --mode: expected one argument"]),
+    "unknown flag": (SERVE + "--lisen :1", ["unknown option '--lisen'; did you mean --listen?"]),
+    "shortened flag": (SERVE + "--long x", ["unknown option '--long'"]),
+    "flag without value": (SERVE + "--mode", ["Option '--mode' requires an argument."]),
     "bad output": (
         "explain vm/a -o xml",
         ["--output: got 'xml', expected text, yaml or json"],
     ),
-    "a word too many": ("version now", ["unrecognized arguments: now"]),
+    "a word too many": ("version now", ["Got unexpected extra argument (now)"]),
 }
 
 
 @pytest.mark.parametrize(("words", "problems"), TYPED.values(), ids=TYPED.keys())
-def test_what_is_typed_wrongly_is_told_at_once(
+def test_what_is_typed_wrongly_is_reported_at_once(
     words: str, problems: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every problem in a sentence of its own, where to read on, exit code 2, and nothing on standard output."""
@@ -153,84 +185,15 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "error: KUBEVIRT_COSCHEDULE_MODE: got 'hard', expected" in capsys.readouterr().err
 
 
-def test_a_flag_wins_over_its_variable() -> None:
+def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Flag, then variable, then default; an empty variable counts as one that was set."""
-    given = {"KUBEVIRT_COSCHEDULE_MODE": "off", "KUBEVIRT_COSCHEDULE_LISTEN": "[::1]:1"}
-    flags = dict.fromkeys(("manifests", "tls_cert_file", "tls_private_key_file"), "x") | {"mode": "preferred"}
-    found = options.resolve(settings.SERVE, flags, given)
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_MODE", "off")
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_LISTEN", "[::1]:1")
+    found = values(cli.COMMANDS, *SERVE.split(), "--mode", "preferred")
     assert (found["mode"], str(found["listen"]), str(found["health_listen"])) == ("preferred", "[::1]:1", ":8080")
-    with pytest.raises(options.BadSettings, match="KUBEVIRT_COSCHEDULE_MODE: got ''"):
-        options.resolve(settings.SERVE, {**flags, "mode": None}, {"KUBEVIRT_COSCHEDULE_MODE": ""})
-
-
-ADDRESSES: Final = {
-    ":9443": ("", 9443),
-    "127.0.0.1:0": ("127.0.0.1", 0),
-    "[::1]:65535": ("::1", 65535),
-    "localhost:80": ("localhost", 80),
-    "9443": None,
-    "::1:80": None,
-    "a:": None,
-    "a:-1": None,
-    "a:65536": None,
-    "a:http": None,
-    "a:\N{ARABIC-INDIC DIGIT ONE}": None,
-    "": None,
-}
-
-
-@pytest.mark.parametrize(("text", "expected"), ADDRESSES.items(), ids=ascii)
-def test_an_address_is_host_and_port(text: str, expected: tuple[str, int] | None) -> None:
-    """HOST:PORT, :PORT or [IPV6]:PORT, and it is written as it is read."""
-    if expected is None:
-        with pytest.raises(ValueError, match="expected HOST:PORT"):
-            options.address(text)
-        return
-    assert options.address(text) == expected
-    assert str(options.address(text)) == text
-
-
-SECONDS: Final = {
-    "0": 0,
-    "15": 15,
-    "0.5": 0.5,
-    "99999.999": 99999.999,
-    "-1": None,
-    "+1": None,
-    "1s": None,
-    "1e3": None,
-    "1_0": None,
-    " 1": None,
-    ".5": None,
-    "nan": None,
-    "inf": None,
-    "100000": None,
-    "\N{ARABIC-INDIC DIGIT ONE}": None,
-    "": None,
-}
-
-
-@pytest.mark.parametrize(("text", "expected"), SECONDS.items(), ids=ascii)
-def test_seconds_are_a_plain_decimal_number(text: str, expected: float | None) -> None:
-    """None at all, whole ones and parts of one; no sign, no unit, no exponent."""
-    if expected is None:
-        with pytest.raises(ValueError, match="expected a number of seconds, 0 or more"):
-            options.seconds(text)
-        return
-    assert options.seconds(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("0", 0), ("100", 100), ("999999", 999999), *((odd, None) for odd in ("-1", "1.5", "", "1e3"))],
-)
-def test_a_count_is_a_plain_number(text: str, expected: int | None) -> None:
-    """None at all, or some."""
-    if expected is None:
-        with pytest.raises(ValueError, match="expected a number, 0 or more"):
-            options.count(text)
-        return
-    assert options.count(text) == expected
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_MODE", "")
+    with pytest.raises(BadSettings, match="KUBEVIRT_COSCHEDULE_MODE: got ''"):
+        values(cli.COMMANDS, *SERVE.split())
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), SystemExit(3)], ids=["interrupt", "exit"])
@@ -242,7 +205,7 @@ def test_an_interrupt_is_no_traceback(
     def fail(_: object) -> int:
         raise failure
 
-    monkeypatch.setattr(app, "serve", fail)
+    monkeypatch.setattr(run, "serve", fail)
     try:
         code = cli.main(SERVE.split())
     except SystemExit as ended:
@@ -272,4 +235,4 @@ def test_explain_counts_what_no_rule_reads(tmp_path: Path, capsys: pytest.Captur
     assert cli.main(["explain", "-f", str(pod), "--manifests", str(manifests), "-n", "vms"]) == 0
     out, err = capsys.readouterr()
     assert "required on node-a" in out
-    assert err == f"{manifests}: ignored what no rule reads: 2 v1 Secret\n"
+    assert err == f"{manifests}: ignored objects that no rule reads: 2 v1 Secret\n"

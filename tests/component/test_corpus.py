@@ -1,4 +1,4 @@
-"""What reads the corpus: a row is read as it is described, or is an error that says where."""
+"""The reader of the corpus: it reads each row as described, or fails with the place of the mistake."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import corpus
 import pytest
-from builders import review
+from support.objects import corpus
+from support.objects.builders import review
 
 GOOD_ROW = """
   - name: A good row
@@ -29,8 +29,8 @@ GOOD_ROW = """
         ),
         pytest.param("reason:", "because:", "'A good row': expect: unknown key because", id="unknown key of expect"),
         pytest.param('"false"', "false", "pod.optIn: got False, expected a quoted string", id="unquoted boolean"),
-        pytest.param("A good row", "row", "'row': name: got 'row', expected a sentence", id="name that is no sentence"),
-        pytest.param("name:", "nome:", "row 1: the row: unknown key nome", id="no name"),
+        pytest.param("A good row", "row", "'row': name: got 'row', expected a sentence", id="a name of one word"),
+        pytest.param("name:", "title:", "row 1: the row: unknown key title", id="no name"),
         pytest.param("pod:", "mode: off\n    pod:", "mode: got False", id="unquoted off"),
         pytest.param(
             "pod:", "name: Another\n    pod:", "key name: no string, or here twice", id="key that stands twice"
@@ -69,15 +69,15 @@ GOOD_ROW = """
     ],
 )
 def test_a_malformed_row_is_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
-    """A row with a mistake is an error that names the file and what is wrong, and the row where it has a name."""
+    """A row with a mistake is an error that names the file, the row if it has a name, and the mistake."""
     assert old in GOOD_ROW
     (tmp_path / "bad.yaml").write_text("rows:" + GOOD_ROW.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(corpus.BadCorpus, match=f"^bad.yaml: .*{re.escape(told)}"):
         corpus.load(tmp_path)
 
 
-def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    """Rows are told apart by name, in whatever file they stand."""
+def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    """Each row needs a name of its own among all files."""
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text("rows:" + GOOD_ROW, encoding="utf-8")
     with pytest.raises(corpus.BadCorpus, match=r"b\.yaml: row 'A good row': the name stands already in a\.yaml"):
@@ -85,20 +85,20 @@ def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_good_row_is_read(tmp_path: Path) -> None:
-    """The row that the mistakes above are made in is without one."""
+    """The row of the tests above has no mistake by itself."""
     (tmp_path / "good.yaml").write_text("rows:" + GOOD_ROW, encoding="utf-8")
     assert [case.name for case in corpus.load(tmp_path)] == ["A good row"]
 
 
 def holds_null(value: Any) -> bool:
-    """Whether there is a null anywhere inside."""
+    """Whether there is a null at any depth."""
     if isinstance(value, dict | list):
         return any(map(holds_null, value.values() if isinstance(value, dict) else value))
     return value is None
 
 
 def test_a_pod_that_holds_a_null_is_not_replayed() -> None:
-    """The API server drops nulls before it asks a webhook, so such a row would not be replayed as it stands."""
+    """The API server drops nulls before it calls a webhook, so such a row would be replayed with another pod."""
     nulls = [case for case in corpus.load() if holds_null(case.pod)]
     assert nulls
     assert [case.name for case in nulls if case.replay] == []

@@ -1,4 +1,4 @@
-"""The demo: everything is as expected, and it would say so if anything were not."""
+"""The demo: all its answers are as expected, and it reports an answer that is not."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import json
 import re
 from typing import Any, Final
 
-import builders
 import pytest
+from support.objects import builders
 
 from webhook import cli, demo
 
 
 @pytest.fixture
 def exchange() -> demo.Exchange:
-    """An exchange in which all is as it must be."""
+    """An exchange whose answer is as expected."""
     review = builders.review(builders.virt_launcher_pod(), uid="u-1")
     value = {"nodeAffinity": {"x": "node-a"}}
     patch = json.dumps([{"op": "add", "path": "/spec/affinity", "value": value}]).encode()
@@ -34,12 +34,12 @@ def changed(exchange: demo.Exchange, **fields: Any) -> demo.Exchange:
 
 
 def encoded(*operations: dict[str, Any]) -> str:
-    """Operations as a response carries them."""
+    """Operations in the form of a response."""
     return base64.b64encode(json.dumps(operations).encode()).decode()
 
 
 def test_every_answer_over_tls_is_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    """A row for each review, the change of one, and a count; nothing on standard error."""
+    """A row for each review, one affinity before and after, and a count; nothing on standard error."""
     assert cli.main(["demo"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -53,7 +53,7 @@ def test_every_answer_over_tls_is_as_expected(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_cold_start_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """The VM is admitted freely, and right below its share-manager pod is drawn to where the VM then is."""
+    """The VM starts on any node; in the next line the webhook steers its share-manager pod to the VM's node."""
     assert cli.main(["demo"]) == 0
     lines = capsys.readouterr().out.splitlines()
     vm = next(index for index, line in enumerate(lines) if line.startswith("VM cold01 "))
@@ -62,8 +62,8 @@ def test_a_cold_start_is_two_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert "VM cold01 uses it, and its pod virt-launcher-cold01-x7k2p is on node node-a" in lines[vm + 1]
 
 
-def test_a_wrong_answer_is_told_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 1, with what was got and what was expected."""
+def test_a_wrong_answer_is_shown_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 1, with the answer and the expected one."""
     right = demo._expected
     monkeypatch.setattr(demo, "_expected", lambda file: right(file) | {"5-cold-start": {"decision": "required"}})
     out = io.StringIO()
@@ -73,7 +73,7 @@ def test_a_wrong_answer_is_told_and_fails(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_exchange_without_flaw_has_none(exchange: demo.Exchange) -> None:
-    """The rows below differ from it in one thing each."""
+    """The rows of the next test each differ from it in one field."""
     assert exchange.flaw() is None
 
 

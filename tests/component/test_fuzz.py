@@ -1,6 +1,6 @@
-"""Thousands of broken reviews over real TLS connections: each is answered well, and the server stays well.
+"""Thousands of broken reviews over real TLS connections: each gets a correct answer, and the server works on.
 
-`make soak` sends more, FUZZ_SEED repeats a run: case N of a seed is always the same.
+`make soak` sends more. FUZZ_SEED repeats a run: case N of a seed is always the same.
 """
 
 from __future__ import annotations
@@ -15,12 +15,23 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-import builders
 import jsonpatch
 import pytest
-from fuzzing import Case, cases
-from serving import Client, Pair, Reply, Serving, cluster, issue, request, resident_mib, serving, write_cluster
-from sizes import size
+from support.drivers.serving import (
+    Client,
+    Pair,
+    Reply,
+    Serving,
+    cluster,
+    issue,
+    request,
+    resident_mib,
+    serving,
+    write_cluster,
+)
+from support.objects import builders
+from support.sizes import size
+from support.strategies.fuzzing import Case, cases
 
 REVIEWS: Final = size("FUZZ_REVIEWS")
 SEED: Final = int(os.environ.get("FUZZ_SEED", secrets.randbelow(2**32)))
@@ -81,24 +92,24 @@ def test_memory_is_flat(fuzzed: Fuzzed) -> None:
 
 
 def drive(server: Serving, pair: Pair, stream: Iterable[Case]) -> Counter[str]:
-    """Send every case and judge every answer. Returns how many ended how."""
+    """Send every case and check every answer. Return the number of cases for each result."""
     seen: Counter[str] = Counter()
     again: list[bytes] = []
     with Client(server.port, pair.trust) as client:
         for body, reply in answered(client, bodies(stream, server, pair, seen)):
             seen[str(reply.status)] += 1
-            patched = judge(body, reply)
+            patched = check_answer(body, reply)
             if patched is not None:
                 seen["patched"] += 1
                 if seen["patched"] % _AGAIN_EVERY == 0:
                     again.append(patched)
         for body, reply in answered(client, iter(again)):
-            assert "patch" not in reply.response, told("patched twice", body, reply)
+            assert "patch" not in reply.response, repeat_hint("patched twice", body, reply)
     return seen
 
 
 def bodies(stream: Iterable[Case], server: Serving, pair: Pair, seen: Counter[str]) -> Iterator[bytes]:
-    """The bodies to send; a case that is wrong as HTTP is sent at once, on a connection of its own."""
+    """Yield the bodies to send. A case that is wrong as HTTP is sent at once, on a connection of its own."""
     for case in stream:
         if case.raw is None:
             yield case.body
@@ -106,12 +117,12 @@ def bodies(stream: Iterable[Case], server: Serving, pair: Pair, seen: Counter[st
         seen["as HTTP"] += 1
         for reply in talk(server, pair, case.raw):
             seen[f"{reply.status} as HTTP"] += 1
-            assert reply.status < 500, told("5xx", case.raw, reply)
+            assert reply.status < 500, repeat_hint("5xx", case.raw, reply)
             assert reply.status in (100, 200) or reply.sentence
 
 
 def answered(client: Client, stream: Iterator[bytes]) -> Iterator[tuple[bytes, Reply]]:
-    """Each body with its answer, some of them always in flight."""
+    """Yield each body with its answer; several calls are always in flight."""
     sent: list[bytes] = []
     while sent or stream:
         batch = list(islice(stream, _IN_FLIGHT))
@@ -124,7 +135,7 @@ def answered(client: Client, stream: Iterator[bytes]) -> Iterator[tuple[bytes, R
 
 
 def talk(server: Serving, pair: Pair, data: bytes) -> Iterator[Reply]:
-    """Say these bytes; the answers until the server hangs up or waits for more."""
+    """Send these bytes, and return the answers until the server closes the connection or waits for more."""
     with Client(server.port, pair.trust) as client:
         try:
             client.send(data)
@@ -135,39 +146,39 @@ def talk(server: Serving, pair: Pair, data: bytes) -> Iterator[Reply]:
             return
 
 
-def judge(body: bytes, reply: Reply) -> bytes | None:
-    """Fail where an answer is not as it must be. Returns the review of the patched pod where there is a patch."""
-    assert reply.status in (200, 400), told("status", body, reply)
+def check_answer(body: bytes, reply: Reply) -> bytes | None:
+    """Fail if an answer is wrong. Return the review of the patched pod, None without a patch."""
+    assert reply.status in (200, 400), repeat_hint("status", body, reply)
     if reply.status == 400:
-        assert reply.sentence, told("no sentence", body, reply)
+        assert reply.sentence, repeat_hint("no sentence", body, reply)
         return None
     answer = json.loads(reply.body)
     response = answer["response"]
     assert (answer["apiVersion"], answer["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
-    assert response["allowed"] is True, told("not allowed", body, reply)
+    assert response["allowed"] is True, repeat_hint("not allowed", body, reply)
     assert ("patch" in response) == ("patchType" in response)
     reasons = set(response["auditAnnotations"].values())
-    assert reasons.isdisjoint({"InternalError", "PatchNotProven"}), told("ours", body, reply)
+    assert reasons.isdisjoint({"InternalError", "PatchNotProven"}), repeat_hint("ours", body, reply)
     review = json.loads(body.decode(errors="replace"), strict=False, parse_int=number)
-    assert response["uid"] == review["request"]["uid"], told("uid", body, reply)
+    assert response["uid"] == review["request"]["uid"], repeat_hint("uid", body, reply)
     if "patch" not in response:
         return None
     assert response["patchType"] == "JSONPatch"
     pod = review["request"]["object"]
     operations = json.loads(base64.b64decode(response["patch"]))
     patched = jsonpatch.apply_patch(pod, operations)
-    assert without_ours(patched) == without_ours(pod), told("touches more", body, reply)
+    assert without_webhook_parts(patched) == without_webhook_parts(pod), repeat_hint("touches more", body, reply)
     review["request"]["object"] = patched
     return json.dumps(review).encode()
 
 
 def number(digits: str) -> int | str:
-    """The number; one that int() refuses for its length stays a text, in a field that nobody reads."""
+    """Return the number. A number that int() refuses for its length stays a text, in a field that no rule reads."""
     return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
 
 
-def without_ours(pod: Any) -> Any:
-    """The pod without what we may write: null, empty and absent parents of it are one."""
+def without_webhook_parts(pod: Any) -> Any:
+    """Return the pod without the parts that the webhook may write. Null, empty and absent parents are equal."""
     pod = dict(pod)
     for parent, holder, field in _OURS:
         pod[parent] = dict(pod[parent])
@@ -178,7 +189,7 @@ def without_ours(pod: Any) -> Any:
 
 
 def read_log(server: Serving) -> Counter[str]:
-    """How many admissions had which reason; fails on a line that is no JSON, an error, or a traceback."""
+    """Return the number of admissions for each reason. Fail on a line that is not JSON, an error, or a traceback."""
     reasons: Counter[str] = Counter()
     with server.log.open(encoding="utf-8") as lines:
         for text in lines:
@@ -189,6 +200,6 @@ def read_log(server: Serving) -> Counter[str]:
     return reasons
 
 
-def told(what: str, data: bytes, reply: Reply) -> str:
-    """What to say of a failure: how to repeat it, and what it was."""
+def repeat_hint(what: str, data: bytes, reply: Reply) -> str:
+    """Return the text for a failure: the case, and how to repeat it."""
     return f"{what}: FUZZ_SEED={SEED}\nsent {data[:4000]!r} ({len(data)} bytes)\ngot {reply}"

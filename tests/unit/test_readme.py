@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from webhook import options, settings
+from webhook.app.settings import SERVE
+from webhook.cluster_options import ENVIRONMENT_PREFIX
+from webhook.component_base.options import Option
 from webhook.core.reasons import Reason
-from webhook.families import Family
+from webhook.telemetry.exposition import Family
 
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
 README = Path(__file__).parents[2] / "README.md"
@@ -21,10 +23,10 @@ def reasons() -> str:
 
 def options_table() -> str:
     """The table of serve's options."""
-    rows = "\n".join(f"| `{option.flag}` | {_default(option)} | {option.help} |" for option in settings.SERVE)
+    rows = "\n".join(f"| `{option.opts[0]}` | {_default(option)} | {option.help} |" for option in SERVE)
     return (
-        f"| Flag | Default | What it is |\n|---|---|---|\n{rows}\n\nEvery flag also as an environment variable: "
-        f"`{options.ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
+        f"| Flag | Default | What it is |\n|---|---|---|\n{rows}\n\nEach flag is also an environment variable: "
+        f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
     )
 
 
@@ -38,10 +40,10 @@ def _labels(family: Family) -> str:
     return ", ".join(f"`{label}`" for label in family.labels)
 
 
-def _default(option: options.Option) -> str:
-    if option.default is not None:
-        return f"`{option.default}`"
-    return "none" if option.optional else "required"
+def _default(option: Option) -> str:
+    if option.required:
+        return "required"
+    return f"`{option.default}`" if isinstance(option.default, str) and option.default else "none"
 
 
 def render(text: str) -> str:

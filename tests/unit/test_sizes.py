@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import sizes
+from support import sizes
 
 README: Final = Path(__file__).parents[2] / "README.md"
 NAME: Final = "STORM_VMS"

@@ -1,6 +1,22 @@
-"""The path of one admission, bytes to bytes. Read this first.
+"""The path of one admission, bytes to bytes. Read this module first.
 
-Three lanes and no fourth: BadReview (we could not read the question), admitted unchanged, admitted with a patch.
+The rules, by their numbers. Code, tests and documents use these numbers and no others:
+
+1. The request creates a pod (`opt_in.not_a_pod_creation`).
+2. The pod is of the kind that the entry is for: a virt-launcher pod, or a share-manager pod of Longhorn.
+3. Nobody has chosen its node yet: KubeVirt for a live migration or for a provisioning pod, the user by spec.nodeName.
+4. The VM asks for co-scheduling by its annotation (`opt_in.requested_mode`).
+5. Each claim of a virt-launcher pod leads to a share-manager (`evidence.share_managers`). The volume of a
+   share-manager pod leads to the VMs that use it (`evidence.consumers`).
+6. Something shows the node of that share-manager, or of that VM.
+7. The pod can run on that node (`placement.fit`).
+8. A virt-launcher pod must run on the node if the mode is required, the evidence is firm and the pod can run there.
+   Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference.
+9. What an earlier answer wrote into the pod is removed first. A pod that already carries the result gets no patch
+   (`patch.unpatch`).
+
+An admission has three results: BadReview for a body that is not an AdmissionReview, the pod unchanged, or the pod with
+a patch. The webhook never rejects a pod.
 """
 
 from __future__ import annotations
@@ -11,19 +27,27 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import json_patch, patch, placement, review, steering, unpatch
-from webhook.core.json_patch import NotApplicable, Operation
-from webhook.core.objects import Pod
-from webhook.core.placement import Decision, Leave, Policy
+from webhook.core.api import admission_review
+from webhook.core.api.admission_review import AdmissionRequest
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave
+from webhook.core.opt_in import Policy, not_a_pod_creation
+from webhook.core.patch import decision_patch, json_patch, unpatch
+from webhook.core.patch.json_patch import NotApplicable, Operation
+from webhook.core.placement.share_manager import steer_share_manager
+from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
-from webhook.core.review import AdmissionRequest
-from webhook.core.view import ClusterView, Needs
+from webhook.core.view import ClusterView, NeedObjects
 
 AGAIN: Final = "again-"
+"""Prefix of the audit annotations' keys if the API server calls the webhook for the same pod a second time."""
 
 
 class Answer(Struct, frozen=True):
-    """What was answered: the body to send, and what it was made from. `pod` is None where the object is no pod."""
+    """The answer to one AdmissionReview: the body to send, and what the body was made from.
+
+    `pod` is None if the request does not create a pod.
+    """
 
     body: bytes
     request: AdmissionRequest
@@ -33,121 +57,122 @@ class Answer(Struct, frozen=True):
     audit_annotations: Mapping[str, str]
 
 
-Decide = Callable[[Pod, str, ClusterView, Policy], Decision | Needs]
-"""What an entry of the webhook configuration asks: what to do with this pod of that namespace."""
+Decide = Callable[[Pod, str, ClusterView, Policy], Decision | NeedObjects]
+"""Decides for a pod and its namespace; or returns the objects that must be read first."""
 
 
 class Entry(Enum):
-    """The entries of the webhook configuration: the path at which each is called, and the rules for its pods."""
+    """The entries of the webhook configuration: the path that the API server calls, and the function that decides."""
 
     def __init__(self, title: str, decide: Decide) -> None:
         self.title = title
         self.path = f"/mutate/{title}"
         self.decide = decide
 
-    VIRT_LAUNCHER = "virt-launcher", placement.decide
-    SHARE_MANAGER = "share-manager", steering.decide
+    VIRT_LAUNCHER = "virt-launcher", place_virt_launcher
+    SHARE_MANAGER = "share-manager", steer_share_manager
 
 
-class Question(Struct, frozen=True):
-    """A pod that is being created, which came by `entry` in an AdmissionReview.
+class PodCreation(Struct, frozen=True):
+    """A pod that is being created; the API server called the path of `entry` for it.
 
-    `pod` is as it came, `before` as it was before we ever wrote into it; `undone` leads from the one to the other.
+    `pod` is the pod in the request. `before` is that pod without what an earlier answer of the webhook wrote into it,
+    and `reverting` are the operations that lead from `pod` to `before`.
     """
 
     request: AdmissionRequest
     entry: Entry
     pod: Pod
     before: Pod
-    undone: Sequence[Operation]
+    reverting: Sequence[Operation]
 
     @property
     def namespace(self) -> str:
-        """The pod's: the request's is authoritative, for the object's own can be empty at CREATE."""
+        """The pod's namespace. The request's is used first, because the object's own can be empty at CREATE."""
         return self.request.namespace or self.pod.metadata.namespace or ""
 
 
-def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | Needs:
-    """Answer the AdmissionReview in `body`, which came by `entry`; as `read` and `answer`."""
-    question = read(body, entry)
-    return question if isinstance(question, Answer) else answer(question, view, policy)
+def admit(body: bytes, view: ClusterView, policy: Policy, entry: Entry = Entry.VIRT_LAUNCHER) -> Answer | NeedObjects:
+    """Answer the AdmissionReview in `body`, which the API server sent to `entry`: `read`, then `answer`."""
+    creation = read(body, entry)
+    return creation if isinstance(creation, Answer) else answer(creation, view, policy)
 
 
-def read(body: bytes, entry: Entry) -> Question | Answer:
-    """The question in `body`; the answer where it is not about the creation of a pod.
+def read(body: bytes, entry: Entry) -> PodCreation | Answer:
+    """Return the pod creation in `body`; or the answer, if the request does not create a pod (rule 1).
 
     Raises:
-        BadReview: the body is no AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
+        BadReview: the body is not an AdmissionReview of admission.k8s.io/v1, or its pod can't be read.
     """
-    request = review.decode(body)
-    foreign = placement.foreign(request)
-    if foreign:
-        return unchanged(request, foreign)
+    request = admission_review.decode(body)
+    why = not_a_pod_creation(request)
+    if why:
+        return unchanged(request, why)
     pod = request.pod()
-    before, undone = unpatch.taken_out(pod)
-    return Question(request, entry, pod, before, undone)
+    before, reverting = unpatch.without_applied_patch(pod)
+    return PodCreation(request, entry, pod, before, reverting)
 
 
-def answer(question: Question, view: ClusterView, policy: Policy) -> Answer | Needs:
-    """The answer, or the objects that `view` must have read before there can be one."""
-    decision = question.entry.decide(question.before, question.namespace, view, policy)
-    if isinstance(decision, Needs):
+def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer | NeedObjects:
+    """Return the answer (rules 2 to 8); or the objects that `view` must have read before there can be one."""
+    decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
+    if isinstance(decision, NeedObjects):
         return decision
-    written = patch.for_decision(question.before, decision)
-    if isinstance(written, Why):
-        decision, written = Leave(why=written), []
-    return _proven(question.request, question.pod, decision, question.undone, written)
+    operations = decision_patch.for_decision(creation.before, decision)
+    if isinstance(operations, Why):
+        decision, operations = Leave(why=operations), []
+    return proven_answer(creation, decision, operations)
 
 
-def unchanged(request: AdmissionRequest, why: Why) -> Answer:
-    """The answer that admits the object of `request` as it is."""
-    return _encode(request, None, Leave(why=why), [])
+def proven_answer(creation: PodCreation, decision: Decision, adding: Sequence[Operation]) -> Answer:
+    """Return the answer that removes what an earlier answer wrote into the pod, and writes what is right now.
 
-
-def _proven(
-    request: AdmissionRequest,
-    pod: Pod,
-    decision: Decision,
-    undone: Sequence[Operation],
-    written: Sequence[Operation],
-) -> Answer:
-    """The answer that takes out of the pod what we wrote before, and writes what is right now.
-
-    Operations that can't be shown to apply are not sent: the pod starts as it is. None is sent where the pod carries
-    all of it already.
+    All operations are applied to a copy of the pod first. If one does not apply, the pod stays unchanged. If the pod
+    already carries the result, the answer has no operations.
     """
-    operations = [*undone, *written]
-    after = json_patch.tree_of(pod)
+    operations = [*creation.reverting, *adding]
+    after = json_patch.tree_of(creation.pod)
     try:
         json_patch.apply(after, operations)
     except NotApplicable as problem:
-        return unchanged(request, Reason.PATCH_NOT_PROVEN.why(problem=problem))
-    carried = bool(undone) and unpatch.is_same(json_patch.tree_of(pod), after)
-    return _encode(request, pod, decision, [] if carried else operations)
+        return unchanged(creation.request, Reason.PATCH_NOT_PROVEN.why(problem=problem))
+    if creation.reverting and unpatch.is_same(json_patch.tree_of(creation.pod), after):
+        operations = []
+    return _encode(creation.request, creation.pod, decision, operations)
+
+
+def unchanged(request: AdmissionRequest, why: Why) -> Answer:
+    """Return the answer that admits the object of `request` as it is."""
+    return _encode(request, None, Leave(why=why), [])
 
 
 def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, operations: Sequence[Operation]) -> Answer:
-    told = _audit_annotations(decision)
-    body = review.encode(request.uid, operations, audit_annotations=_keyed(told, pod), warnings=_warnings(decision))
-    return Answer(body, request, pod, decision, operations, told)
+    audit_annotations = _audit_annotations(decision)
+    body = admission_review.encode(
+        request.uid, operations, audit_annotations=_keyed(audit_annotations, pod), warnings=_warnings(decision)
+    )
+    return Answer(body, request, pod, decision, operations, audit_annotations)
 
 
 def _audit_annotations(decision: Decision) -> dict[str, str]:
-    """What the API server writes to its audit log under our webhook's name: decision, reason, evidence, nodes."""
-    told = {
+    """Return what the API server adds to its audit log: decision, reason, sentence, nodes."""
+    audit_annotations = {
         "decision": "unchanged" if isinstance(decision, Leave) else decision.strength.value,
         "reason": decision.why.reason.code,
         "because": decision.why.sentence,
     }
     if not isinstance(decision, Leave):
-        told["node"] = ",".join(decision.nodes)
-    return told
+        audit_annotations["node"] = ",".join(decision.nodes)
+    return audit_annotations
 
 
-def _keyed(told: Mapping[str, str], pod: Pod | None) -> Mapping[str, str]:
-    """The API server keeps the first value of each key. Where it asks again both answers are there, by other keys."""
+def _keyed(audit_annotations: Mapping[str, str], pod: Pod | None) -> Mapping[str, str]:
+    """Return the audit annotations with keys of their own for a second call.
+
+    The API server stores only the first value of each key. With other keys the audit log has both answers.
+    """
     again = pod is not None and pod.metadata.annotation(ANNOTATION_DECISION) is not None
-    return {f"{AGAIN}{key}": value for key, value in told.items()} if again else told
+    return {f"{AGAIN}{key}": value for key, value in audit_annotations.items()} if again else audit_annotations
 
 
 def _warnings(decision: Decision) -> list[str]:

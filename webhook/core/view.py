@@ -1,7 +1,7 @@
-"""ClusterView: the questions core asks of a cluster, and the three ways an answer can be missing.
+"""ClusterView: what core asks of a cluster, and the three reasons why a view has no object.
 
-A view answers from memory and never waits. What it does not hold it calls UNREAD; core then returns `Needs`
-with every such reference at once, and the caller reads them and asks again.
+A view answers from memory and never waits. If it does not hold an object, its answer is NOT_CACHED. Core then returns
+`NeedObjects` with all such references at once; the caller reads these objects and asks core again.
 """
 
 from __future__ import annotations
@@ -12,30 +12,16 @@ from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from webhook.core.crowd import Crowd
-from webhook.core.objects import (
-    LonghornNode,
-    Node,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Pod,
-    ShareManager,
-    VolumeAttachment,
-)
-
-
-class Key(NamedTuple):
-    """Namespace and name of an object; the namespace of a cluster-wide one is empty."""
-
-    namespace: str
-    name: str
+from webhook.core.api.longhorn import LonghornNode, ShareManager, VolumeAttachment
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.scheduler.state.snapshot import Snapshot
 
 
 class Kind(StrEnum):
-    """The kinds core reads. LONGHORN_NODE is longhorn.io's Node, NODE the core one.
-
-    A Ref to VIRT_LAUNCHERS_ON_NODE names a namespace and a node: those pods of the one that are on the other.
-    """
+    """The kinds that core reads. NODE is the Kubernetes Node, LONGHORN_NODE is longhorn.io's Node."""
 
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
     PERSISTENT_VOLUME = "PersistentVolume"
@@ -49,101 +35,130 @@ class Kind(StrEnum):
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
 
 
-class Ref(NamedTuple):
-    """One object that core asked for. For Longhorn's kinds the view knows the namespace: it stays empty."""
+class ObjectRef(NamedTuple):
+    """A reference to one object. The namespace of Longhorn's objects stays empty, because the view knows it."""
 
     kind: Kind
-    key: Key
+    key: NamespacedName
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return self.key.name
 
 
-class Gap(Enum):
-    """Why a view gives no object."""
+class VirtLaunchersOnNode(NamedTuple):
+    """A reference to the virt-launcher pods of one namespace that are on one node."""
 
-    ABSENT = "the cluster has no such object"
-    UNREAD = "not read yet: a caller that can should read it and ask again"
-    UNAVAILABLE = "it was asked for, and no answer came in time"
+    namespace: str
+    node: str
+
+    @property
+    def kind(self) -> Kind:
+        """Always VIRT_LAUNCHERS_ON_NODE."""
+        return Kind.VIRT_LAUNCHERS_ON_NODE
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node
+
+
+Ref = ObjectRef | VirtLaunchersOnNode
+"""What core asks a caller to read: one object, or the pods of a namespace on a node."""
+
+
+class NoObject(Enum):
+    """Why a view has no object to return."""
+
+    NOT_FOUND = "the cluster has no such object"
+    NOT_CACHED = "the object was not read yet: the caller can read it and ask core again"
+    UNAVAILABLE = "the API server gave no usable answer in time"
 
 
 class ClusterView(Protocol):
-    """What core may ask. Every method returns at once; none raises."""
+    """What core can ask of a cluster. Every method returns at once; none raises."""
 
-    def trouble(self, ref: Ref) -> str:
-        """Why the answer to `ref` was UNAVAILABLE, in a few words."""
+    def read_error(self, ref: Ref) -> str:
+        """Why the answer to `ref` is UNAVAILABLE, in a few words."""
         ...
 
-    def doubt(self) -> str | None:
-        """What this view answered, though it may have changed since and nobody could be asked; None for nothing.
+    def staleness(self) -> str | None:
+        """Which answers of this view may be out of date because the API server could not confirm them; None for none.
 
-        Such an answer is good for a preference, and not for a hard pin.
+        Such an answer is good enough for a preference. It is not good enough to require a node.
         """
         ...
 
-    def persistent_volume_claim(self, key: Key) -> PersistentVolumeClaim | Gap:
+    def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """The claim of that namespace and name."""
         ...
 
-    def persistent_volume(self, name: str) -> PersistentVolume | Gap:
-        """The volume of that name."""
+    def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
+        """The PersistentVolume of that name."""
         ...
 
-    def share_manager(self, volume: str) -> ShareManager | Gap:
+    def share_manager(self, volume: str) -> ShareManager | NoObject:
         """The ShareManager of a Longhorn volume (PersistentVolume `spec.csi.volumeHandle`)."""
         ...
 
-    def share_manager_pod(self, volume: str) -> Pod | Gap:
+    def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """The pod share-manager-<volume> in Longhorn's namespace."""
         ...
 
-    def node(self, name: str) -> Node | Gap:
+    def node(self, name: str) -> Node | NoObject:
         """The Kubernetes node of that name."""
         ...
 
     def has_longhorn_nodes(self) -> bool:
-        """Whether the cluster shows any nodes.longhorn.io at all; where not, they are not asked for."""
+        """Whether the cluster has any nodes.longhorn.io. If it has none, core does not ask for them."""
         ...
 
-    def longhorn_node(self, name: str) -> LonghornNode | Gap:
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """Longhorn's object for the Kubernetes node of that name."""
         ...
 
     def node_names(self) -> Sequence[str]:
-        """The Kubernetes nodes, in no order that means anything; none where they can't be known without asking."""
+        """The names of the Kubernetes nodes, in any order; empty if only a request could tell them."""
         ...
 
     def usable_nodes(self) -> int:
-        """How many of `node_names` are Ready and not cordoned."""
+        """The number of `node_names` that are Ready and not cordoned."""
         ...
 
-    def crowd(self) -> Crowd | str | None:
-        """What the pods of the cluster leave of its nodes; why that is not known; None where nobody is to ask."""
-        ...
+    def snapshot(self) -> Snapshot | str | None:
+        """What the pods of the cluster leave of its nodes.
 
-    def volume_claims(self, volume: str) -> Sequence[Key] | Gap:
-        """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
-
-        UNREAD is settled by reading the PersistentVolume that is called as the handle, as provisioned ones are.
+        A sentence instead says why that is not known. None: this process does not watch pods.
         """
         ...
 
-    def virt_launchers(self, claim: Key) -> Sequence[Pod] | Gap:
-        """Every virt-launcher pod that uses this claim; UNAVAILABLE where no cache knows them all."""
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
+        """The claims (`spec.claimRef`) of the PersistentVolumes that have this CSI volume handle.
+
+        After NOT_CACHED the caller reads the PersistentVolume that has the handle as its name, as provisioned ones do.
+        """
         ...
 
-    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | Gap:
-        """The virt-launcher pods of a namespace that are on a node, as the API server has them; never from a cache."""
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
+        """Every virt-launcher pod that uses this claim; UNAVAILABLE if no cache has all of them."""
         ...
 
-    def volume_attachment(self, volume: str) -> VolumeAttachment | Gap:
-        """Longhorn's VolumeAttachment of a volume, as the API server has it; never from a cache."""
+    def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
+        """The virt-launcher pods of a namespace that are on a node, from the API server and never from a cache."""
+        ...
+
+    def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
+        """Longhorn's VolumeAttachment of a volume, from the API server and never from a cache."""
         ...
 
 
-class Needs(Struct, frozen=True):
-    """Core can't decide before these were read. Never empty; an answer of UNAVAILABLE counts as read."""
+class NeedObjects(Struct, frozen=True):
+    """The objects that must be read before core can decide; at least one. UNAVAILABLE counts as read."""
 
     refs: tuple[Ref, ...]
 
 
-def unread(*asked: tuple[Ref, object]) -> Needs:
-    """Those references among `asked` whose answer was UNREAD; at least one must be."""
-    return Needs(tuple(ref for ref, answer in asked if answer is Gap.UNREAD))
+def need_objects(*answers: tuple[Ref, object]) -> NeedObjects:
+    """Return the references whose answer is NOT_CACHED; at least one must be."""
+    return NeedObjects(tuple(ref for ref, answer in answers if answer is NoObject.NOT_CACHED))

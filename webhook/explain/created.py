@@ -1,6 +1,6 @@
-"""A pod that is there -> the pod as it was when it was created, as far as the webhook was asked about it.
+"""An existing pod -> the pod as it was in the AdmissionReview of its creation.
 
-What the scheduler and we have written since is taken out again: the node, and what our record tells.
+kube-scheduler has added the node since then, and the webhook its annotations and its part of the affinity.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from typing import Any
 
 import msgspec
 
-from webhook.core.json_patch import NotApplicable, apply
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
+from webhook.core.patch.json_patch import NotApplicable, apply
+from webhook.core.patch.unpatch import revert_operations
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.core.unpatch import undo
 
 _Json = dict[str, Any]
 
 
 def as_created(pod: _Json) -> _Json:
-    """The pod without its node, our annotations, and the affinity that we wrote; itself where it can't be read."""
+    """Return the pod without its node and without what the webhook wrote; the pod itself if it can't be read."""
     try:
-        operations = undo(msgspec.convert(pod, Pod))
+        operations = revert_operations(msgspec.convert(pod, Pod))
         before: _Json = _copied(pod)
         apply(before, operations)
     except (msgspec.ValidationError, NotApplicable):
@@ -33,14 +33,14 @@ def as_created(pod: _Json) -> _Json:
 
 
 def _copied(value: Any) -> Any:
-    """A deep copy in which no two places share a value, as YAML's anchors make them share one."""
+    """A deep copy. YAML's anchors make two fields share one value; in the copy each field has its own."""
     if isinstance(value, dict):
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _drop_empty(spec: _Json) -> None:
-    """The parents that we made are empty now."""
+    """Drop the empty objects in which the webhook's terms were."""
     affinity = spec.get("affinity")
     if isinstance(affinity, dict):
         for kind in ("nodeAffinity", "podAffinity"):

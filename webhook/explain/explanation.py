@@ -1,59 +1,23 @@
-"""Explanation: all that was found and decided for one object, as one value.
+"""Explanation: the decision for one object with its evidence, as one value.
 
-It is put together from core's own functions, over the same bytes that the server would be sent, so it can't say
-anything else than what is served. No rule may live here; the form that `-o yaml` and `-o json` print is this value's.
+`webhook.explain.evaluate` makes it. `-o yaml` and `-o json` print this value as it is: its fields are the format.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-import jsonpatch
-import msgspec
 from msgspec import Struct
 
-from webhook.core import admit, steering
-from webhook.core.admit import Answer, Entry
-from webhook.core.objects import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER, Pod
-from webhook.core.placement import Decision, Leave, Policy, WeightedNode
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.review import BadReview
-from webhook.core.view import ClusterView, Needs
-from webhook.documents import BadDocument
-from webhook.explain import evidence
-from webhook.explain.claim_chain import ClaimChain
-from webhook.explain.cluster import Cluster, settled
-from webhook.explain.evidence import Evidence, NodeVerdict
-from webhook.explain.pods_now import gone_before
-from webhook.explain.volume_chain import VolumeChain
-
-_LOST: Final = frozenset(
-    reason.code
-    for reason in (
-        Reason.CLAIM_LOOKUP_FAILED,
-        Reason.SHARE_MANAGER_POD_UNREAD,
-        Reason.VOLUME_LOOKUP_FAILED,
-        Reason.NODE_LOOKUP_FAILED,
-        Reason.PODS_UNKNOWN,
-    )
-)
-_READ_BY_YOU: Final = (
-    "not everything could be read with your own permissions; the webhook has its service account's, and may see more"
-)
-_RUNNING_HINTS: Final = {
-    Entry.VIRT_LAUNCHER: (
-        "this pod has its node already; explain its VirtualMachine instead to see what the next start would get"
-    ),
-    Entry.SHARE_MANAGER: (
-        "this pod has its node already; explain volume/NAME of its volume instead to see what the next start would get"
-    ),
-}
+from webhook.core.decision import WeightedNode
+from webhook.explain.chain.claim_chain import ClaimChain
+from webhook.explain.chain.evidence import NodeEvidence
+from webhook.explain.chain.volume_chain import VolumeChain
 
 
 class Subject(Struct, rename="camel", frozen=True, kw_only=True):
-    """The object; `source` is file:line, or TYPE/NAME as it was typed. A pod without a name shows its generateName."""
+    """The object. `source` is file:line, or TYPE/NAME as typed. `name` can be a pod's generateName."""
 
     kind: str
     namespace: str
@@ -62,7 +26,7 @@ class Subject(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
-    """A pod that the object is, or has; `decision` is what its annotation says was decided when it was created."""
+    """A pod that the object is, or has. `decision` is the annotation that the webhook wrote at the pod's creation."""
 
     name: str
     phase: str | None
@@ -70,18 +34,8 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
     decision: str | None
 
 
-class Question(Struct, frozen=True, kw_only=True):
-    """What to explain: the AdmissionReview that the API server would send for `subject`."""
-
-    subject: Subject
-    review: dict[str, Any]
-    notes: Sequence[str] = ()
-    hints: Sequence[str] = ()
-    running: Sequence[RunningPod] = ()
-
-
 class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
-    """`mode` is what the pod asked for, None where it is left out; `annotation` is the value that says so."""
+    """The mode that the pod asks for, None if it does not opt in; and the annotation's value."""
 
     annotation: str | None
     cluster_mode: str
@@ -90,18 +44,36 @@ class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
-    """The pod's spec.affinity."""
+    """The pod's spec.affinity before and after the patch."""
 
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
 
 class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
-    """One object explained. Every key is always there; what does not apply is null or empty.
+    """The explanation of one object. Each key is always present; a key that does not apply is null or empty.
 
-    `cluster` says where the facts come from; `entry` is that of the webhook configuration, and says which rules are
-    asked. A virt-launcher pod has `claims`, a share-manager pod a `volume`. `shortlist` are the nodes that a
-    preference lets the scheduler choose from; `followers` the volumes whose share-manager pods will follow this pod.
+    Attributes:
+        object: the object that is explained.
+        cluster: the cluster or the files with the other objects.
+        entry: the entry of the webhook configuration that selects the pod; it decides which rules apply.
+        notes: what could not be read or derived.
+        hints: what the user can do.
+        running: the pods that the object has now.
+        opt_in: what the pod asks for.
+        claims: of a virt-launcher pod, each claim with the objects behind it.
+        volume: of a share-manager pod, its volume with the objects behind it.
+        nodes: whether the pod can run on each node, candidates first.
+        decision: required, preferred or unchanged.
+        reason: the code of the reason.
+        sentence: the reason in words.
+        required: the nodes of the required affinity, best first.
+        preferred: the nodes of the preferred affinity, best first.
+        shortlist: the nodes to which a preference in a large cluster restricts kube-scheduler.
+        followers: the volumes whose share-manager pods Longhorn creates later, and the webhook steers to this pod.
+        annotation: the annotation kubevirt-scheduler/decision that the webhook writes.
+        patch: the JSON patch.
+        affinity: the pod's affinity before and after the patch.
     """
 
     object: Subject
@@ -113,7 +85,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     opt_in: OptIn
     claims: Sequence[ClaimChain]
     volume: VolumeChain | None
-    nodes: Sequence[NodeVerdict]
+    nodes: Sequence[NodeEvidence]
     decision: str
     reason: str
     sentence: str
@@ -127,122 +99,5 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def placed(self) -> bool:
-        """Whether the pod is drawn to any node."""
+        """Whether the pod gets an affinity to a node."""
         return bool(self.required or self.preferred)
-
-
-def explain(question: Question, cluster: Cluster, policy: Policy) -> Explanation:
-    """Ask core, and tell all of it.
-
-    Raises:
-        BadDocument: core can't read the review.
-    """
-    subject, entry = question.subject, entry_of(question.review)
-    unknown = _prepared(question.review, cluster) if entry is Entry.SHARE_MANAGER else []
-    try:
-        body = json.dumps(question.review, default=str).encode()
-        answer = _answer(body, entry, subject.namespace, cluster, policy)
-    except (BadReview, ValueError, RecursionError) as error:
-        problem = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
-    decision = answer.decision
-    found = evidence.of(answer, entry, subject.namespace, cluster, policy)
-    drawn = None if isinstance(decision, Leave) else decision
-    before, after = _before_and_after(answer, body)
-    running = [_RUNNING_HINTS[entry]] if decision.why.reason is Reason.NODE_ALREADY_SET else []
-    lost = [_READ_BY_YOU] if _LOST & {decision.why.reason.code, *found.reasons} else []
-    return Explanation(
-        object=subject,
-        cluster=cluster.origin,
-        entry=entry.title,
-        notes=[*question.notes, *unknown, *found.trouble, *lost],
-        hints=[*question.hints, *running],
-        running=question.running,
-        opt_in=_opt_in(answer.pod, decision, policy),
-        claims=found.claims,
-        volume=found.volume,
-        nodes=found.nodes,
-        decision=answer.audit_annotations["decision"],
-        reason=decision.why.reason.code,
-        sentence=decision.why.sentence,
-        required=drawn.required if drawn else (),
-        preferred=drawn.preferred if drawn else (),
-        shortlist=drawn.shortlist if drawn else (),
-        followers=_followers(found, decision),
-        annotation=_dig(after, "metadata", "annotations", ANNOTATION_DECISION),
-        patch=answer.operations,
-        affinity=AffinityChange(before=_dig(before, "spec", "affinity"), after=_dig(after, "spec", "affinity")),
-    )
-
-
-def _answer(body: bytes, entry: Entry, namespace: str, cluster: Cluster, policy: Policy) -> Answer:
-    """What core answers. Pods are counted for one that asked for us alone: a large cluster has many.
-
-    Raises as admit does.
-    """
-
-    def ask(view: ClusterView) -> Answer | Needs:
-        return admit.admit(body, view, policy, entry)
-
-    first = settled(cluster, ask)
-    if first.pod is None:
-        return first
-    cluster.know_room(gone_before(first.pod, namespace), needed=_opted_in(first.decision))
-    return settled(cluster, ask)
-
-
-def entry_of(review: Any) -> Entry:
-    """The entry of the webhook configuration by which the API server sends this pod: its objectSelector tells."""
-    component = _dig(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
-    return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
-
-
-def _prepared(review: Any, cluster: Cluster) -> list[str]:
-    """Have the cluster list what a server has in its caches, and core never asks to read; what of it is not known."""
-    try:
-        volume = steering.volume_of(msgspec.convert(_dig(review, "request", "object"), Pod))
-    except msgspec.ValidationError:
-        return []  # core says what is wrong with it
-    cluster.node_names()
-    return list(cluster.know_volume(volume))
-
-
-def _followers(found: Evidence, decision: Decision) -> list[str]:
-    """The volumes whose share-manager is on no node and has no pod: it is made after this pod has its node."""
-    if not _opted_in(decision):
-        return []
-    stopped = Reason.SHARE_MANAGER_NO_NODE.code
-    waiting = [chain for chain in found.claims if chain.reason == stopped and not (chain.pod and chain.pod.live)]
-    return list(dict.fromkeys(chain.volume_handle for chain in waiting if chain.volume_handle))
-
-
-def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
-    """The pod that was sent and the pod that the API server makes of it; nothing at all for what is no new pod."""
-    if answer.pod is None:
-        return None, None
-    pod = json.loads(body)["request"]["object"]
-    return pod, jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(pod)
-
-
-def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
-    """A pod that core took for opted in asked for its annotation's mode, true standing for the cluster's."""
-    annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) if pod else None
-    opted_in = _opted_in(decision)
-    asked = policy.mode.value if annotation == "true" else annotation
-    return OptIn(
-        annotation=annotation,
-        cluster_mode=policy.mode.value,
-        opted_in=opted_in,
-        mode=asked if opted_in else None,
-    )
-
-
-def _opted_in(decision: Decision) -> bool:
-    return not isinstance(decision, Leave) or decision.opted_in
-
-
-def _dig(value: Any, *path: str) -> Any:
-    """The field at `path`, None where any step of it is absent or null."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value

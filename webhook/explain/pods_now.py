@@ -1,6 +1,6 @@
-"""The pods that a VM or a volume has now, beside the one that is explained: the next one of it.
+"""The current pods of a VM or a volume. Explain evaluates the next pod, which starts after the current ones are gone.
 
-They are gone before that is made, so that their room is free; and one that is stuck has to be freed by somebody.
+The resources of a current pod therefore count as free. A hint names the command for a current pod that is stuck.
 """
 
 from __future__ import annotations
@@ -8,42 +8,44 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from webhook.core import instances, restart
-from webhook.core.objects import LABEL_APP, UNSCHEDULABLE, VIRT_LAUNCHER, Pod
-from webhook.core.reasons import ANNOTATION_WRITTEN, Reason
-from webhook.core.written import decode
-from webhook.explain import names
-from webhook.explain.cluster import Cluster
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.observe import restart
+from webhook.core.patch.applied_patch import from_annotation
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
+from webhook.explain.api import names
+from webhook.explain.sources.cluster_reader import ClusterReader
 
 
-def gone_before(newcomer: Pod, namespace: str) -> Callable[[Pod], bool]:
-    """Whether a pod is gone by the time that `newcomer` is made."""
-    return partial(_is_gone, newcomer, namespace)
+def gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
+    """Return a function that says whether a pod is gone before `incoming` is created in `namespace`."""
+    return partial(_is_gone, incoming, namespace)
 
 
-def _is_gone(newcomer: Pod, namespace: str, pod: Pod) -> bool:
-    """Pods of one VM (but for live migrations, which are not ours), or of one name, follow one another."""
+def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
+    """Pods of one VM follow one another, and pods of one name. The webhook leaves live migrations unchanged."""
     if (pod.metadata.namespace or "default") != namespace:
         return False
-    if newcomer.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
-        return pod.metadata.name == newcomer.metadata.name
-    vm = instances.name(newcomer)
-    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and instances.name(pod) == vm
+    if incoming.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
+        return pod.metadata.name == incoming.metadata.name
+    vm = kubevirt.vm_name(incoming)
+    return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.vm_name(pod) == vm
 
 
-def stuck(pod: Pod, cluster: Cluster) -> str | None:
-    """What to do about a pod that we have pinned, and that kube-scheduler finds no node for; None for any other."""
-    told = pod.status.scheduled if pod.status else None
-    written = decode(pod.metadata.annotation(ANNOTATION_WRITTEN))
-    if told is None or told.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
+def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
+    """Return what to do about a pod that the webhook pinned and that fits no node; None for any other pod."""
+    scheduled = pod.status.scheduled if pod.status else None
+    written = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
+    if scheduled is None or scheduled.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
-    why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=told.message or "no reason given")
-    free = _restart(instances.name(pod), pod.metadata.namespace or "default", cluster)
-    return f"{why.sentence}; a new pod is decided on by what is there then: {free}"
+    why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=scheduled.message or "no reason given")
+    free = _restart(kubevirt.vm_name(pod), pod.metadata.namespace or "default", cluster)
+    return f"{why.sentence}; the webhook decides again for a new pod: {free}"
 
 
-def _restart(vm: str, namespace: str, cluster: Cluster) -> str:
+def _restart(vm: str, namespace: str, cluster: ClusterReader) -> str:
     found = cluster.lookup(names.VIRTUAL_MACHINE, vm, namespace)
     if found.items:
-        return restart.command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
-    return restart.command(vm, namespace, None) if found.trouble else restart.unowned(vm)
+        return restart.restart_command(vm, namespace, restart.run_strategy(found.items[0].value.get("spec") or {}))
+    return restart.restart_command(vm, namespace, None) if found.problem else restart.restart_without_owner(vm)

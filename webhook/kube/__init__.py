@@ -1,4 +1,6 @@
-"""A live cluster: what core asks about it, kept by list and watch, and read one by one where that is not enough."""
+"""A live cluster: list and watch fill caches with what core reads, and single reads fill the gaps. Nothing here
+decides.
+"""
 
 import os
 

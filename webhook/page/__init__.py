@@ -1,1 +1,1 @@
-"""The page on the health listener: which VMs are with their share-manager, and what was decided last. It only reads."""
+"""The page on the health listener: which VMs run with their share-managers, and the last decisions. Read-only."""

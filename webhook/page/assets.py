@@ -1,4 +1,4 @@
-"""The page's own files, read once: each with its type, its ETag, and its bytes as they are and gzipped."""
+"""The files of the page, read once: each with its type, its ETag, and its bytes, plain and gzipped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INDEX: Final = "page.html"
 
 
 class Asset(Struct, frozen=True, kw_only=True):
-    """One file."""
+    """One file of the page."""
 
     content_type: str
     etag: str
@@ -28,8 +28,8 @@ class Asset(Struct, frozen=True, kw_only=True):
     packed: bytes
 
 
-def load() -> Mapping[str, Asset]:
-    """Path of the URL -> file; `/` is the page itself."""
+def load_assets() -> Mapping[str, Asset]:
+    """Return the file for each URL path; `/` is the page itself."""
     found: dict[str, Asset] = {}
     for file in resources.files(__package__).joinpath("static").iterdir():
         content_type = _TYPES.get(file.name[file.name.rfind(".") :])

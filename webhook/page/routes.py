@@ -1,6 +1,6 @@
-"""The page's paths: its files, and /api/state, which waits until there is news. GET and HEAD, and nothing is changed.
+"""The paths of the page: its files, and /api/state, which answers after a change, or after 10 s. GET and HEAD only.
 
-What is shown comes from memory, and it is bounded how many wait for it: whoever looks takes nothing from the calls.
+Everything comes from memory, and the number of waiting pages is limited, so that pages do not slow the calls down.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from aiohttp import web
 
 from webhook.page import assets
 from webhook.page.assets import Asset
-from webhook.page.news import Cursor, News
+from webhook.page.feed import Cursor, Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
-WATCHERS: Final = 32  # pages that are open
-WAIT_SECONDS: Final = 10.0  # a page that hears nothing for longer has lost its connection
+WATCHERS_MAX: Final = 32  # pages that wait for an answer
+WAIT_SECONDS: Final = 10.0  # a page without an answer for 30 s reports that the connection is lost
 _SEND_SECONDS: Final = 30.0
 
-# Nothing from elsewhere, nothing inline, nothing that makes text into code, and in nobody's frame.
+# No resources of other origins, no inline code, no evaluation of text, and no frames around the page.
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -35,9 +35,9 @@ HEADERS: Final = {
 }
 
 
-def page_handler(news: News, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
-    """The page beside what else this address answers."""
-    files = assets.load()
+def page_handler(feed: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
+    """Return a handler for the paths of the page. `otherwise` answers all other paths."""
+    files = assets.load_assets()
     watchers = 0
 
     async def handle(request: web.BaseRequest) -> web.Response:
@@ -49,11 +49,11 @@ def page_handler(news: News, otherwise: Handler, *, wait_seconds: float = WAIT_S
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
         if asset is not None:
             return _file(asset, request)
-        if watchers >= WATCHERS:
-            return refuse(503, f"{WATCHERS} pages are open on this replica; close one", {"Retry-After": "5"})
+        if watchers >= WATCHERS_MAX:
+            return refuse(503, f"{WATCHERS_MAX} pages are open on this replica; close one", {"Retry-After": "5"})
         watchers += 1
         try:
-            return await _sent(await _state(news, request, wait_seconds), request)
+            return await _sent(await _state(feed, request, wait_seconds), request)
         finally:
             watchers -= 1
 
@@ -70,17 +70,17 @@ def _file(asset: Asset, request: web.BaseRequest) -> web.Response:
     return web.Response(body=asset.packed, headers={**headers, "Content-Encoding": "gzip"})
 
 
-async def _state(news: News, request: web.BaseRequest, wait_seconds: float) -> web.Response:
-    """Always gzipped: an eighth of a megabyte instead of several."""
+async def _state(feed: Feed, request: web.BaseRequest, wait_seconds: float) -> web.Response:
+    """The answer of /api/state. It is always gzipped: 0.1 MB instead of several MB."""
     cursor = Cursor.parse(request.query.get("after", ""))
     if cursor is not None and request.method == "GET":
-        await news.wait(cursor, wait_seconds)
+        await feed.wait(cursor, wait_seconds)
     headers = {**HEADERS, "Cache-Control": "no-store", "Content-Type": "application/json", "Content-Encoding": "gzip"}
-    return web.Response(body=await news.body(cursor), headers=headers)
+    return web.Response(body=await feed.body(cursor), headers=headers)
 
 
 async def _sent(response: web.Response, request: web.BaseRequest) -> web.Response:
-    """The response, once the caller has taken it: what is made and not taken would pile up."""
+    """Send the response, and wait until the caller has read it, so that unread responses can't use up the memory."""
     try:
         await response.prepare(request)
         await response.write_eof()

@@ -22,11 +22,11 @@ from datetime import UTC, datetime, timedelta
 from errno import ENOENT
 from typing import Any, Final, Self
 
-from webhook.record import LOGGER
 from webhook.serving.handshakes import Handshakes
 from webhook.serving.pem import BadCertificate, Problem, check_dates, timestamp
 from webhook.serving.routes import Check
 from webhook.serving.tls import Files, Loaded, load
+from webhook.telemetry.record import LOGGER
 
 _LOOK_SECONDS: Final = 1.0
 _REPEAT: Final = timedelta(minutes=1)  # of what nobody can call us with: often enough to be seen, seldom enough to read

@@ -17,10 +17,10 @@ from typing import Final, cast
 
 from aiohttp import web
 
-from webhook.log import failure
-from webhook.record import LOGGER
 from webhook.serving.places import Peer, Places
 from webhook.serving.routes import Limits, refuse
+from webhook.telemetry.log import failure
+from webhook.telemetry.record import LOGGER
 
 CLOSE_SECONDS: Final = 1.0  # for an answer to leave once it is made, and for the rest of a body that is not read
 _HTTP_SERVER_ERROR: Final = 500

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from webhook.record import LOGGER
+from webhook.telemetry.record import LOGGER
 
 _REPEAT: Final = timedelta(minutes=1)
 

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.errors import UserError
+from webhook.component_base.errors import UserError
 
 _NOT_THAT: Final = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion, x509.DuplicateExtension)
 

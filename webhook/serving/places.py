@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Final, Generic, Protocol, TypeVar
 
-from webhook.record import LOGGER
 from webhook.serving.routes import Limits
+from webhook.telemetry.record import LOGGER
 
 _TELL_SECONDS: Final = 60.0  # between two log lines that say the same: a flood of connections fills no log
 

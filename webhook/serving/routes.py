@@ -13,9 +13,9 @@ from typing import Final
 from aiohttp import web
 from msgspec import Struct
 
-from webhook.core.review import BadReview, uid_of
-from webhook.record import LOGGER
+from webhook.core.api.admission_review import BadReview, uid_of
 from webhook.serving.deadline import budget_seconds
+from webhook.telemetry.record import LOGGER
 
 MAX_BODY_BYTES: Final = 7 * 1024 * 1024
 """An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""
@@ -90,7 +90,7 @@ def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMIT
     return handle
 
 
-def telling(handler: Handler, refused: Callable[[int], None]) -> Handler:
+def count_refusals(handler: Handler, refused: Callable[[int], None]) -> Handler:
     """`handler`, and `refused` hears the status of each call that got an HTTP error."""
 
     async def handle(request: web.BaseRequest) -> web.Response:

@@ -18,12 +18,12 @@ from typing import Any, Final, cast
 
 from aiohttp import web
 
-from webhook.options import Address
-from webhook.record import LOGGER
+from webhook.component_base.address import Address
 from webhook.serving.connection import CLOSE_SECONDS, Connection
 from webhook.serving.places import Places
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits
 from webhook.serving.sockets import listen
+from webhook.telemetry.record import LOGGER
 
 _ACCEPT_AT_ONCE: Final = 64  # of a flood; then whatever else there is to do has its turn
 _NO_FILES_SECONDS: Final = 1.0  # as asyncio's own server has it (base_events.py, ACCEPT_RETRY_DELAY)

@@ -1,4 +1,4 @@
-"""Output: where rows go, in the format that was asked for."""
+"""Output: writes rows in the format that the user chose."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Final, TextIO
 
 import msgspec
 
-from webhook.core import fleet
-from webhook.core.fleet import VirtualMachineRow
-from webhook.settings import StatusSettings
-from webhook.status import exit_code, report, text
-from webhook.status.report import Asked
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import VMStatus
+from webhook.status import report, text
+from webhook.status.report import Asked, exit_code
+from webhook.status.settings import StatusSettings
+from webhook.terminal import to_json, to_yaml
 
 _TABLES: Final = ("table", "wide")
 
 
 class Output:
-    """Standard output for rows, standard error for what is said about them: so that rows can be piped."""
+    """Rows go to standard output, sentences about them to standard error, so that the rows can be piped."""
 
     def __init__(self, chosen: StatusSettings, stdout: TextIO, stderr: TextIO, *, color: bool) -> None:
         self._format = chosen.output
@@ -26,30 +27,28 @@ class Output:
         self.table = text.Table(wide=chosen.output == "wide", namespaces=chosen.all_namespaces, color=color)
         self.is_screen = stdout.isatty() and chosen.output in _TABLES
 
-    def write(self, what: str) -> None:
-        """To standard output, at once."""
-        self._stdout.write(what)
+    def write(self, text: str) -> None:
+        """Write to standard output, and flush."""
+        self._stdout.write(text)
         self._stdout.flush()
 
     def tell(self, *sentences: str) -> None:
-        """To standard error, a line each."""
+        """Write sentences to standard error, a line each."""
         for sentence in sentences:
             self._stderr.write(f"{sentence}\n")
 
-    def show(
-        self, asked: Asked, rows: Sequence[VirtualMachineRow], *, origin: str, at: str, problems: Sequence[str]
-    ) -> int:
-        """Print what was asked for of all rows. Returns the exit code."""
+    def show(self, asked: Asked, rows: Sequence[VMStatus], *, origin: str, at: str, problems: Sequence[str]) -> int:
+        """Print those of all `rows` that the user asked for. Returns the exit code."""
         chosen = asked.rows(rows)
         if self._format not in _TABLES:
-            self._print(report.of(asked, chosen, cluster=origin, at=at, problems=problems))
+            self._print(report.build_report(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(fleet.counts(chosen)))
+        self.tell(text.summary(vm_status.count_states(chosen)))
         return self.conclude(asked, chosen, problems)
 
-    def conclude(self, asked: Asked, chosen: Sequence[VirtualMachineRow], problems: Sequence[str]) -> int:
-        """Say what is missing from the rows that were asked for. Returns the exit code."""
+    def conclude(self, asked: Asked, chosen: Sequence[VMStatus], problems: Sequence[str]) -> int:
+        """Write what could not be read, and which names have no row. Returns the exit code."""
         missing = asked.missing(chosen)
         self.tell(
             *(f"not everything could be read: {problem}" for problem in problems),
@@ -59,28 +58,26 @@ class Output:
 
     def _print(self, value: object) -> None:
         if self._format == "yaml":
-            from webhook.explain.text import to_yaml  # noqa: PLC0415 - PyYAML, for this alone
-
             self.write(to_yaml(msgspec.to_builtins(value)))
         else:
-            self.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+            self.write(to_json(value))
 
-    def change(self, row: VirtualMachineRow, at: str) -> None:
-        """One row that has changed, as a line."""
+    def change(self, row: VMStatus, at: str) -> None:
+        """Write a row that has changed, as one line."""
         if self._format in _TABLES:
             self.write(text.change(row, at) + "\n")
         else:
             self._line({"at": at, **msgspec.to_builtins(report.item(row))})
 
     def gone(self, namespace: str, name: str, at: str) -> None:
-        """A VM that has no row any more, as a line."""
+        """Write that a VM has no row any more, as one line."""
         if self._format in _TABLES:
             self.write(text.gone(namespace, name, at) + "\n")
         else:
             self._line({"at": at, "namespace": namespace, "name": name, "state": text.GONE})
 
     def _line(self, value: object) -> None:
-        """One line of JSON: it is YAML too."""
+        """Write one line of JSON, which is YAML too."""
         self.write(msgspec.json.encode(value).decode() + "\n")
 
 
@@ -92,5 +89,5 @@ def _absence(name: str, asked: Asked) -> str:
 
 
 def now() -> str:
-    """The time, as the API server writes times."""
+    """Return the current time as the API server writes times: RFC 3339, UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

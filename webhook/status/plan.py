@@ -1,7 +1,7 @@
-"""What would bring a VM together with its share-managers again: its next start, or one live migration. Pure.
+"""What brings a VM to the node of its share-managers again: its next start, or one live migration. Pure.
 
-A share-manager stays where it is while a VM uses its volume, so it is the VM that moves. Invariant: a migration is
-offered only to the one node of all its share-managers, and where the VM's pod may run there as far as is known.
+A share-manager stays on its node while a VM uses its volume, so the VM must move. Invariant: a plan has a migration
+only if all share-managers of the VM are on one node. As far as is known, the VM's pod can run on this node.
 """
 
 from __future__ import annotations
@@ -11,145 +11,168 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core import claims, feasibility, restart, room
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.objects import Pod
+from webhook.core.api.pod import Pod
+from webhook.core.evidence import share_managers
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.placement import feasibility
 from webhook.core.reasons import Reason, Why
-from webhook.core.requests import usage
-from webhook.core.room import NodeLoad
-from webhook.core.view import ClusterView, Gap, Needs
+from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.view import ClusterView, NeedObjects, NoObject
+from webhook.terminal import printable
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)}
 
 
-class Machine(Struct, frozen=True, kw_only=True):
-    """What is known of a VM beside its row.
+class VMDetails(Struct, frozen=True, kw_only=True):
+    """What a plan needs to know of a VM beside its row.
 
     Attributes:
-        pod: as it was when it was created; None where it could not be read, and then `trouble` says why.
-        owner: the VirtualMachine behind the instance, which can be restarted.
-        run_strategy: the VirtualMachine's; None where it could not be read.
-        unmigratable: why KubeVirt would not migrate it; empty where nothing says so.
-        notes: what else whoever carries it out should know.
+        pod: the pod as it was at its creation; None if it could not be read.
+        problem: why the pod could not be read; empty if it was read.
+        owner: the name of the VirtualMachine that owns the VMI, which can be restarted; None if none owns it.
+        run_strategy: of the VirtualMachine; None if it could not be read.
+        unmigratable: why KubeVirt would not migrate the VM; empty if no reason is known.
+        notes: sentences for the user who applies the plan.
     """
 
     pod: Pod | None = None
-    trouble: str = ""
+    problem: str = ""
     owner: str | None = None
     run_strategy: str | None = None
     unmigratable: str = ""
     notes: Sequence[str] = ()
 
 
-class Room:
-    """What a node has for pods, and what those take that are there or planned to come; or why that is not known."""
+class TargetNode:
+    """The node of a migration: its allocatable resources, and the requests of its pods and of the planned ones.
 
-    def __init__(self, has: Mapping[str, int], load: NodeLoad, trouble: str = "") -> None:
-        self.trouble = trouble
+    `problem` says why these are not known; it is empty if they are known.
+    """
+
+    def __init__(self, has: Mapping[str, int], load: NodeLoad, problem: str = "") -> None:
+        self.problem = problem
         self._has = has
         self._load = load
 
     def refusal(self, node: str, pod: Pod) -> Why | None:
-        """Why the pod has no room there; None where it has, or nobody knows."""
-        short = None if self.trouble else room.refusal(usage(pod.spec), self._has, self._load)
+        """Return why the pod does not fit on the node; None if it fits, or if the resources are not known."""
+        short = None if self.problem else refusal(usage(pod.spec), self._has, self._load)
         if short is None:
             return None
-        reason = Reason.NO_ROOM if isinstance(short, room.Shortage) else Reason.PORT_TAKEN
+        reason = Reason.NO_ROOM if isinstance(short, Shortage) else Reason.PORT_TAKEN
         return reason.why(node=node, **short.names())
 
-    def take(self, pod: Pod) -> None:
-        """Count it as there."""
+    def add(self, pod: Pod) -> None:
+        """Count the pod as one of the node."""
         self._load.add(usage(pod.spec))
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What to do about one VM: sentences, and the migration where there is one."""
+    """What to do about one VM: sentences, and the VirtualMachineInstanceMigration if there is one."""
 
-    row: VirtualMachineRow
+    row: VMStatus
     sentences: list[str]
     migration: dict[str, Any] | None = None
 
     def lines(self) -> Iterator[str]:
-        """The sentences as YAML comments."""
+        """Return the sentences as YAML comments."""
         row = self.row
         head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
         since = f" since {row.since}" if row.since else ""
-        yield f"# {head}{since}: {row.why.sentence}".translate(_CONTROL)
+        yield printable(f"# {head}{since}: {row.why.sentence}")
         for sentence in self.sentences:
-            yield f"#   {sentence}".translate(_CONTROL)
+            yield printable(f"#   {sentence}")
 
 
-def targets(row: VirtualMachineRow) -> tuple[str, ...]:
-    """The nodes of the share-managers that the VM can be together with, by name."""
+def targets(row: VMStatus) -> tuple[str, ...]:
+    """Return the names of the nodes that have a share-manager of the VM, sorted."""
     return tuple(sorted({volume.node for volume in row.volumes if volume.node and volume.together is not None}))
 
 
 def step(
-    row: VirtualMachineRow, machine: Machine, known: ClusterView, nodes: ClusterView, there: Room | None
-) -> Step | Needs:
-    """What to do about a VM that is apart or stuck, or what must be read of `nodes` first.
+    row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, target: TargetNode | None
+) -> Step | NeedObjects:
+    """Return what to do about a VM that is apart or stuck, or the objects of `nodes` that must be read first.
 
     Args:
-        row: the VM's.
-        machine: what else is known of it.
-        known: has its claims and volumes.
+        row: of the VM.
+        vm: what else is known of the VM.
+        known: has the claims and volumes of the VM.
         nodes: has the nodes.
-        there: the room on the one node of its share-managers; a migration that is offered takes its part of it.
+        target: the one node of the VM's share-managers. A migration in the plan is added to its pods.
     """
-    anew = _anew(row, machine)
+    restarted = _restart(row, vm)
     if row.state is State.STUCK:
-        return Step(row=row, sentences=[f"a new pod is decided on by what is there then: {anew}"])
+        return Step(row=row, sentences=[f"the webhook decides again for a new pod: {restarted}"])
     places = targets(row)
-    start = f"with its next start: {anew}"
+    start = f"with its next start: {restarted}"
     if len(places) > 1:
-        many = f"its share-managers are on {' and '.join(places)}: no one migration can bring it to all of them"
+        many = f"its share-managers are on {' and '.join(places)}: a migration brings the VM to only one of these nodes"
         return Step(row=row, sentences=[many, start])
-    refusal = _refusal(row, machine)
-    if refusal:
-        return Step(row=row, sentences=[f"not without downtime: {refusal}", start])
-    assert machine.pod  # noqa: S101 - for the type checker: without one it is refused
-    found = claims.resolve(machine.pod, row.namespace, known)
-    volumes = claims.bound_volumes(found) if isinstance(found, list) else []
-    verdict = feasibility.judge(places[0], machine.pod, volumes, nodes)
-    if isinstance(verdict, Needs):
+    refusal: str | NeedObjects = _refusal(row, vm)
+    if not refusal and vm.pod:
+        found = share_managers.find_share_managers(vm.pod, row.namespace, known)
+        volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
+        refusal = _node_refusal(places[0], vm.pod, volumes, nodes, target)
+    if isinstance(refusal, NeedObjects):
+        return refusal
+    if refusal or not vm.pod:
+        return Step(row=row, sentences=[f"not possible without downtime: {refusal}", start])
+    warnings = _not_evaluated(vm.pod)
+    if target:
+        warnings += [f"the node's free resources could not be read: {target.problem}"] if target.problem else []
+        target.add(vm.pod)
+    sentences = [start, f"without downtime: to {places[0]}, by this live migration", *warnings, *vm.notes]
+    return Step(row=row, sentences=sentences, migration=_migration(row, _hostname(places[0], nodes)))
+
+
+def _node_refusal(
+    name: str, pod: Pod, volumes: Sequence[ClaimVolume], nodes: ClusterView, target: TargetNode | None
+) -> str | NeedObjects:
+    """Why the pod can't be migrated to this node; empty if it can."""
+    verdict = feasibility.judge(name, pod, volumes, nodes)
+    if isinstance(verdict, NeedObjects):
         return verdict
-    node = nodes.node(places[0])
-    hostname = None if isinstance(node, Gap) else node.metadata.label(HOSTNAME)
-    full = there.refusal(places[0], machine.pod) if there else None
+    full = target.refusal(name, pod) if target else None
     if full or not verdict.feasible:
-        return Step(row=row, sentences=[f"not without downtime: {(full or verdict.why).sentence}", start])
-    if not hostname:
-        return Step(row=row, sentences=[f"not without downtime: node {places[0]} has no label {HOSTNAME}", start])
-    unjudged = _unjudged(machine.pod)
-    if there:
-        unjudged += [f"whether there is room was not read: {there.trouble}"] if there.trouble else []
-        there.take(machine.pod)
-    sentences = [start, f"without downtime: to {places[0]}, by this live migration", *unjudged, *machine.notes]
-    return Step(row=row, sentences=sentences, migration=_migration(row, hostname))
+        return (full or verdict.why).sentence
+    return "" if _hostname(name, nodes) else f"node {name} has no label {HOSTNAME}"
 
 
-def _anew(row: VirtualMachineRow, machine: Machine) -> str:
-    if machine.owner:
-        return restart.command(machine.owner, row.namespace, machine.run_strategy)
-    return restart.unowned(row.name)
+def _hostname(name: str, nodes: ClusterView) -> str:
+    node = nodes.node(name)
+    return "" if isinstance(node, NoObject) else node.metadata.label(HOSTNAME) or ""
 
 
-def _refusal(row: VirtualMachineRow, machine: Machine) -> str:
-    """Why there is no migration to think of, whatever the node."""
+def _restart(row: VMStatus, vm: VMDetails) -> str:
+    if vm.owner:
+        return restart.restart_command(vm.owner, row.namespace, vm.run_strategy)
+    return restart.restart_without_owner(row.name)
+
+
+def _refusal(row: VMStatus, vm: VMDetails) -> str:
+    """Why the VM can't be migrated to any node; empty if it can."""
     if row.migrating:
-        return "it is being migrated now; look again when that is over"
-    return machine.unmigratable or machine.trouble
+        return "a migration of the VM runs now; make a new plan after it has ended"
+    return vm.unmigratable or vm.problem
 
 
-def _unjudged(pod: Pod) -> list[str]:
-    """Rules that only kube-scheduler can judge: where it finds against them the VM stays where it is."""
+def _not_evaluated(pod: Pod) -> list[str]:
+    """A sentence for rules that only kube-scheduler can evaluate. If they forbid the node, the VM stays on its node."""
     why: Why | None = feasibility.undecidable(pod)
-    return [f"not judged: {why.sentence}; if that forbids it, the migration fails and the VM stays"] if why else []
+    return (
+        [f"not evaluated: {why.sentence}; if that forbids the node, the migration fails and the VM stays"]
+        if why
+        else []
+    )
 
 
-def _migration(row: VirtualMachineRow, hostname: str) -> dict[str, Any]:
-    """Added to the VM's own node selector, and never instead of it (kubevirt.io api/core/v1 types.go)."""
+def _migration(row: VMStatus, hostname: str) -> dict[str, Any]:
+    """KubeVirt adds `addedNodeSelector` to the node selector of the VM (kubevirt.io api/core/v1 types.go)."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",

@@ -1,23 +1,21 @@
-"""Report: the rows that somebody asked for, as they are printed with -o json and yaml.
-
-Everything shown is in here, and only what was asked for is.
-"""
+"""Report: the rows that the user asked for, in the form that `-o json` and `-o yaml` print."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
+from typing import Final
 
 from msgspec import Struct
 
-from webhook.core import fleet
-from webhook.core.fleet import Decided, State, VirtualMachineRow, VolumeRow
+from webhook.core.observe import vm_status
+from webhook.core.observe.vm_status import Decided, State, VMStatus, VMVolumeStatus
 
 TROUBLED = (State.APART, State.STUCK)
 
 
 class VolumeItem(Struct, rename="camel", frozen=True, kw_only=True):
-    """One claim of a VM; `node` is its share-manager's."""
+    """One claim of a VM. `node` is the node of its share-manager."""
 
     claim: str
     volume: str | None
@@ -30,7 +28,7 @@ class VolumeItem(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Item(Struct, rename="camel", frozen=True, kw_only=True):
-    """One VM."""
+    """One VM, as a row of the report."""
 
     namespace: str
     name: str
@@ -48,7 +46,7 @@ class Item(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Report(Struct, rename="camel", frozen=True, kw_only=True):
-    """What was asked for. `problems`: what could not be read; `missing`: names that no VM with a row has."""
+    """The rows. `problems`: what could not be read. `missing`: the names for which there is no row."""
 
     cluster: str
     at: str
@@ -59,46 +57,49 @@ class Report(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """Which VMs: of a `namespace` (empty for all), with these `names` (none for all); `apart`: and in trouble."""
+    """The VMs that the user asked for.
+
+    `namespace` is empty for all namespaces, `names` for all names. `apart`: show only VMs that are apart or stuck.
+    """
 
     namespace: str
     names: tuple[str, ...] = ()
     apart: bool = False
 
-    def rows(self, rows: Iterable[VirtualMachineRow]) -> list[VirtualMachineRow]:
-        """Those of the rows, in order, whether in trouble or not."""
+    def rows(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
+        """Return the rows of these VMs, in whatever state, by namespace and name."""
         chosen = [row for row in rows if self._is_of(row)]
         return sorted(chosen, key=attrgetter("namespace", "name"))
 
-    def shown(self, rows: Iterable[VirtualMachineRow]) -> list[VirtualMachineRow]:
-        """Of those rows the ones that are shown."""
+    def shown(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
+        """Return the rows that are shown, of those that `rows` returned."""
         return [row for row in rows if not self.apart or row.state in TROUBLED]
 
-    def missing(self, rows: Iterable[VirtualMachineRow]) -> list[str]:
-        """The names that none of those rows has."""
-        there = {row.name for row in rows}
-        return [name for name in self.names if name not in there]
+    def missing(self, rows: Iterable[VMStatus]) -> list[str]:
+        """Return the names that none of these rows has."""
+        existing = {row.name for row in rows}
+        return [name for name in self.names if name not in existing]
 
-    def _is_of(self, row: VirtualMachineRow) -> bool:
+    def _is_of(self, row: VMStatus) -> bool:
         return self.namespace in ("", row.namespace) and (not self.names or row.name in self.names)
 
 
-def of(
-    asked: Asked, chosen: Collection[VirtualMachineRow], *, cluster: str, at: str, problems: Sequence[str]
+def build_report(
+    asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, problems: Sequence[str]
 ) -> Report:
-    """The report on the rows that were asked for."""
+    """Return the report on the rows that `Asked.rows` chose."""
     return Report(
         cluster=cluster,
         at=at,
-        summary=fleet.counts(chosen),
+        summary=vm_status.count_states(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
         items=[item(row) for row in asked.shown(chosen)],
     )
 
 
-def item(row: VirtualMachineRow) -> Item:
-    """A row as it is printed."""
+def item(row: VMStatus) -> Item:
+    """Return a row in the form that is printed."""
     return Item(
         namespace=row.namespace,
         name=row.name,
@@ -116,7 +117,7 @@ def item(row: VirtualMachineRow) -> Item:
     )
 
 
-def _volume(volume: VolumeRow) -> VolumeItem:
+def _volume(volume: VMVolumeStatus) -> VolumeItem:
     return VolumeItem(
         claim=volume.claim,
         volume=volume.volume,
@@ -127,3 +128,19 @@ def _volume(volume: VolumeRow) -> VolumeItem:
         reason=volume.why.reason.code,
         because=volume.why.sentence,
     )
+
+
+EXIT_TOGETHER: Final = 0
+EXIT_APART: Final = 1
+EXIT_UNKNOWN: Final = 2
+
+
+def exit_code(rows: Sequence[VMStatus], missing: Sequence[str]) -> int:
+    """Return 2 if a name has no row; else 1 if a VM is apart or stuck; else 2 if a state is unknown; else 0."""
+    if missing:
+        return EXIT_UNKNOWN
+    if any(row.state in (State.APART, State.STUCK) for row in rows):
+        return EXIT_APART
+    if any(row.state is State.UNKNOWN for row in rows):
+        return EXIT_UNKNOWN
+    return EXIT_TOGETHER

@@ -1,39 +1,39 @@
-"""Run status: read the rows, or follow them, have them printed, and say by the exit code how it went."""
+"""The command status: read the rows, or watch them; print them, or a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TextIO
 
-from webhook.manifests import Manifests
-from webhook.settings import StatusSettings
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.files.manifests import Manifests
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, now
 from webhook.status.report import Asked
+from webhook.status.settings import StatusSettings
 
 if TYPE_CHECKING:
-    from webhook.kube.fleet import Snapshot
-    from webhook.status.live import Live
+    from webhook.kube.vm_status import VMStatuses
+    from webhook.status.live_rows import LiveRows
 
 _TYPES: Final = ("vm/", "vmi/")
 
 
-def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
-    """Run with these settings; `color` says whether `stdout` takes ANSI colours. Returns the exit code.
+def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
+    """Run the command with these settings. `color`: whether `stdout` takes ANSI colors. Returns the exit code.
 
     Raises:
-        UserError: there is no cluster to ask, or not even its VMs' pods can be read.
+        UserError: no cluster can be reached, or the pods of its VMs can't be read.
     """
     out = Output(chosen, stdout, stderr, color=color)
     if chosen.manifests:
         return _described(chosen, out)
-    from webhook.kube.client import Target  # noqa: PLC0415 - the API client takes a second to import
-    from webhook.status.live import connect  # noqa: PLC0415 - as Target
+    from webhook.status.live_rows import connect  # noqa: PLC0415 - the API client takes 1 s to import
 
-    target = Target(kubeconfig=chosen.kubeconfig, context=chosen.context)
+    kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
     with connect(
-        target,
+        kubeconfig,
         longhorn_namespace=chosen.longhorn_namespace,
         namespace=chosen.namespace,
         everywhere=chosen.all_namespaces,
@@ -48,11 +48,11 @@ def status(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: boo
 
 
 def _described(chosen: StatusSettings, out: Output) -> int:
-    from webhook.status import described  # noqa: PLC0415 - only here
+    from webhook.status import manifest_rows  # noqa: PLC0415 - only with --manifests
 
-    assert chosen.manifests  # noqa: S101 - for the type checker: the caller has asked
+    assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = described.rows(manifests, chosen.longhorn_namespace)
+    rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
     return out.show(asked, rows, origin=str(chosen.manifests), at=now(), problems=())
 
@@ -63,12 +63,12 @@ def _asked(chosen: StatusSettings, namespace: str) -> Asked:
 
 
 def _name(word: str) -> str:
-    """The VM that a word names; `explain` takes it as vm/NAME, so that is taken here too."""
+    """The name of a VM. `vm/NAME` is accepted because `explain` takes this form."""
     return next((word.removeprefix(type_) for type_ in _TYPES if word.startswith(type_)), word)
 
 
-def _watch(live: Live, asked: Asked, out: Output) -> None:
-    """Until whoever asked has seen enough: that is a KeyboardInterrupt, and the command line's."""
+def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
+    """Watch until the user interrupts: the command line handles the KeyboardInterrupt."""
     if not out.is_screen:
         live.watch(Lines(out, asked, live.origin).show)
         return
@@ -76,13 +76,13 @@ def _watch(live: Live, asked: Asked, out: Output) -> None:
         live.watch(screen.show)
 
 
-def _plan(live: Live, asked: Asked, snapshot: Snapshot, problems: Sequence[str], out: Output) -> int:
-    from webhook.status import planning  # noqa: PLC0415 - as connect
+def _plan(live: LiveRows, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
+    from webhook.status import planner  # noqa: PLC0415 - as connect
 
     chosen = asked.rows(snapshot.rows)
     troubled = [row for row in chosen if row.state in report.TROUBLED]
     steps, version = live.plan(troubled) if troubled else ([], "")
     if steps:
-        out.write(planning.render(steps, live.origin, snapshot.at, version))
-    out.tell(planning.summary(steps))
+        out.write(planner.render_plan(steps, live.origin, snapshot.at, version))
+    out.tell(planner.plan_summary(steps))
     return out.conclude(asked, chosen, problems)

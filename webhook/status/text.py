@@ -1,6 +1,6 @@
-"""Rows of VMs as text for a terminal: a table as kubectl has it, a summary line, and changes as they come.
+"""Rows of VMs as text for a terminal: a table as in kubectl, a summary, and a line for each change.
 
-Names come from the cluster, so control characters are shown, never sent to the terminal.
+Names come from the cluster, so control characters are shown as escapes.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.fleet import State, VirtualMachineRow, VolumeRow
+from webhook.core.observe.vm_status import State, VMStatus, VMVolumeStatus
+from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable
 
-_GAP: Final = "   "  # kubectl's
-_RESET: Final = "\x1b[0m"
+_GAP: Final = "   "  # as in kubectl
 _COLOR: Final = {
-    State.TOGETHER: "\x1b[32m",
-    State.APART: "\x1b[31m",
-    State.STUCK: "\x1b[31m",
-    State.PENDING: "\x1b[33m",
-    State.UNKNOWN: "\x1b[33m",
+    State.TOGETHER: GREEN,
+    State.APART: RED,
+    State.STUCK: RED,
+    State.PENDING: YELLOW,
+    State.UNKNOWN: YELLOW,
 }
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _STATE_WIDTH: Final = max(len(state) for state in State)
 _DAY_SECONDS: Final = 86_400
 _HOUR_SECONDS: Final = 3_600
@@ -30,15 +29,15 @@ GONE: Final = "gone"
 
 
 class Table:
-    """How rows are shown: with which columns, and as of which time."""
+    """A table of rows. `wide`: all columns; `namespaces`: with the column NAMESPACE; `color`: with ANSI colors."""
 
     def __init__(self, *, wide: bool, namespaces: bool, color: bool) -> None:
         self._wide = wide
         self._namespaces = namespaces
         self._color = color
 
-    def lines(self, rows: Sequence[VirtualMachineRow], now: str) -> list[str]:
-        """A head, and a line for each row."""
+    def lines(self, rows: Sequence[VMStatus], now: str) -> list[str]:
+        """Return the head and a line for each row. `now`: the time from which ages count, as RFC 3339."""
         return self._joined([self._head(), *(self._cells(row, now) for row in rows)], [None, *(r.state for r in rows)])
 
     def _head(self) -> list[str]:
@@ -53,7 +52,7 @@ class Table:
             "WHY",
         ]
 
-    def _cells(self, row: VirtualMachineRow, now: str) -> list[str]:
+    def _cells(self, row: VMStatus, now: str) -> list[str]:
         settled = row.state is State.TOGETHER and not self._wide
         return [
             *([row.namespace] if self._namespaces else []),
@@ -67,54 +66,52 @@ class Table:
         ]
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
-        """Cells in columns; the state's is painted after it was measured."""
-        shown = [[cell if cell.isprintable() else cell.translate(_CONTROL) for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        """The cells in columns. The color of the state comes last, because it takes no space on the screen."""
+        shown = padded([[printable(cell) for cell in row] for row in rows])
         place = 4 if self._namespaces else 3
         lines = []
-        for row, state in zip(shown, states, strict=True):
-            cells = [*(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]
+        for cells, state in zip(shown, states, strict=True):
             if self._color and state in _COLOR:
-                cells[place] = f"{_COLOR[state]}{cells[place]}{_RESET}"
+                cells[place] = f"{_COLOR[state]}{cells[place]}{RESET}"
             lines.append(_GAP.join(cells))
         return lines
 
 
-def change(row: VirtualMachineRow, at: str) -> str:
-    """One row that has changed, as a line of its own: no columns, for nobody knows how long the next one is."""
+def change(row: VMStatus, at: str) -> str:
+    """Return a row that has changed as one line. It has no columns: the widths of later rows are unknown."""
     line = (
         f"{at}  {row.state.value:{_STATE_WIDTH}}  {row.namespace}/{row.name} on {row.node or 'no node'} "
         f"({_share_managers(row)}): {row.why.reason.code}: {row.why.sentence}"
     )
-    return line.translate(_CONTROL)
+    return printable(line)
 
 
 def gone(namespace: str, name: str, at: str) -> str:
-    """The line of a VM that runs no more, or does not ask any more."""
-    return f"{at}  {GONE:{_STATE_WIDTH}}  {namespace}/{name}".translate(_CONTROL)
+    """Return the line of a VM that does not run any more, or has not opted in any more."""
+    return printable(f"{at}  {GONE:{_STATE_WIDTH}}  {namespace}/{name}")
 
 
 def summary(counts: Mapping[State, int]) -> str:
-    """How many VMs there are, and in which states."""
+    """Return how many VMs there are, and how many in each state."""
     total = sum(counts.values())
     if not total:
-        return "no VM that runs asks for co-scheduling"
-    told = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
-    return f"{total} VM{'s' if total > 1 else ''}: {told}"
+        return "no running VM asks for co-scheduling"
+    states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    return f"{total} VM{'s' if total > 1 else ''}: {states}"
 
 
-def _share_managers(row: VirtualMachineRow) -> str:
+def _share_managers(row: VMStatus) -> str:
     return ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in row.volumes) or "-"
 
 
-def _volumes(volumes: Iterable[VolumeRow]) -> str:
-    told = (f"{volume.volume} ({volume.state or 'no ShareManager'})" for volume in volumes if volume.volume)
-    return ", ".join(told) or "-"
+def _volumes(volumes: Iterable[VMVolumeStatus]) -> str:
+    volume_states = (f"{volume.volume} ({volume.state or 'no ShareManager'})" for volume in volumes if volume.volume)
+    return ", ".join(volume_states) or "-"
 
 
 @lru_cache
 def age(since: str | None, now: str) -> str:
-    """How long that has been, in at most two units."""
+    """Return the time from `since` to `now` in at most two units; `-` for no time; `since` if it can't be parsed."""
     if not since:
         return "-"
     try:
@@ -132,11 +129,11 @@ def age(since: str | None, now: str) -> str:
 
 
 def cut(line: str, columns: int) -> str:
-    """The line as far as a screen is wide; colours take no room."""
-    shown, room, place = "", columns, 0
-    while place < len(line) and room:
+    """Return the first `columns` characters of a line. Colors take no space."""
+    shown, left, place = "", columns, 0
+    while place < len(line) and left:
         end = line.find("m", place) + 1 if line[place] == "\x1b" else place + 1
-        room -= line[place] != "\x1b"
+        left -= line[place] != "\x1b"
         shown += line[place:end]
         place = end
-    return shown + (_RESET if "\x1b" in shown and place < len(line) else "")
+    return shown + (RESET if "\x1b" in shown and place < len(line) else "")

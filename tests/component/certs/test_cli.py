@@ -14,40 +14,51 @@ from pathlib import Path
 from socket import create_server
 
 import pytest
-from patience import PATIENCE_SECONDS
-from serving import ROOT, port_of, spawned, until_logged
+from support.drivers.serving import ROOT, port_of, spawned, until_logged
+from support.waits import MAX_WAIT_SECONDS
 
-from certs import cli, leaf, pki
-from certs.pki import Pair
+from certs import cli
+from certs.x509 import pki, verify
+from certs.x509.pki import Pair
+from webhook.component_base.command_line import Command
+from webhook.component_base.options import Option
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
 def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Each with what it is for."""
     assert cli.main(words) == 0
-    text = capsys.readouterr().out
-    assert all(f"  {command.name:<8} {command.summary}" in text for command in cli.COMMANDS)
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(f"{command.name} {command.short_help}" in told for command in cli.COMMANDS)
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS, ids=lambda command: command.name)
-def test_the_help_of_a_command_lists_every_option(command: cli.Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_a_command_lists_every_option(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     """With its default, and the variable that stands for it."""
     assert cli.main(["help", command.name]) == 0
     text = capsys.readouterr().out
     assert cli.main([command.name, "--help"]) == 0
     assert capsys.readouterr().out == text
-    for option in command.options:
-        assert option.flag in text
-        assert option.variable in text
+    for option in (each for each in command.params if isinstance(each, Option)):
+        assert option.opts[0] in text
+        assert option.envvar in text
     assert max(map(len, text.splitlines())) <= 110
 
 
 @pytest.mark.parametrize(
     ("words", "problems"),
     [
-        (["keeep"], ["error: unknown command 'keeep': expected one of keep, inspect, issue"]),
-        (["--namespace", "keep"], ["error: unknown command '--namespace': expected one of keep, inspect, issue"]),
-        (["keep", "--frequency", "1"], ["error: unrecognized arguments: --frequency 1"]),
+        (
+            ["keeep"],
+            [
+                (
+                    "error: unknown command 'keeep': expected one of keep, inspect, issue, version, help, completion; "
+                    "did you mean keep?"
+                )
+            ],
+        ),
+        (["--namespace", "keep"], ["error: unknown option '--namespace': expected a command before it"]),
+        (["keep", "--frequency", "1"], ["error: unknown option '--frequency'"]),
         (["issue"], ["error: --dir: got nothing, expected DIR (or set KUBEVIRT_COSCHEDULE_CERTS_DIR)"]),
         (
             ["keep", "--lifetime", "1", "--listen", "x"],
@@ -64,7 +75,10 @@ def test_the_help_of_a_command_lists_every_option(command: cli.Command, capsys: 
             ["inspect", "--dir", "/nowhere"],
             ["error: /nowhere: no such directory; expected one with tls.crt, tls.key and ca.crt"],
         ),
-        (["issue", "--dir", "/dev/null/x"], ["error: /dev/null/x: Not a directory; choose another with --dir"]),
+        (
+            ["issue", "--dir", "/dev/null/x"],
+            ["error: /dev/null/x: Not a directory; choose another directory with --dir"],
+        ),
     ],
     ids=["command", "flag first", "flag", "missing", "two at once", "kubeconfig", "directory", "no directory"],
 )
@@ -84,7 +98,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
     for name in ("localhost,127.0.0.1", "web.example.org"):
         assert cli.main(["issue", "--dir", str(directory), "--name", name, "--lifetime", "1d"]) == 0
         pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
-        assert isinstance(leaf.examine(pair, name.split(","), datetime.now(UTC)), leaf.Servable)
+        assert isinstance(verify.examine(pair, name.split(","), datetime.now(UTC)), verify.Servable)
         assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
         assert pki.names_of(pki.certificates(pair.certificate)[0]) == tuple(name.split(","))
         (directory / "tls.key").chmod(0o644)
@@ -93,7 +107,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
 
 def answer(port: int, path: str) -> tuple[int, str]:
     """What the health port says."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=MAX_WAIT_SECONDS)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read().decode()

@@ -12,14 +12,16 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
 
-import certs_cluster
 import pytest
-from certs_cluster import DAY, NAMES
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import DAY, NAMES
 
-from certs import cli, findings, inspection, pki
-from certs.findings import Finding, Material, Result
-from certs.pki import NO_PAIR, Pair
-from certs.settings import Address
+from certs import cli
+from certs.inspect import findings, run
+from certs.inspect.findings import Finding, Material, Result
+from certs.x509 import pki
+from certs.x509.pki import NO_PAIR, Pair
+from webhook.component_base.address import Address
 
 NOW = datetime.now(UTC).replace(microsecond=0)  # a certificate knows no fractions
 GOOD, OTHER = certs_cluster.pair(at=NOW), certs_cluster.pair(at=NOW)
@@ -109,7 +111,7 @@ def serving(pair: Pair, directory: Path) -> Iterator[Address]:
 def handshake(served: Pair, shown: Material, directory: Path) -> Finding:
     """What is found where a server serves one pair, and the cluster shows another."""
     with serving(served, directory) as address:
-        return inspection._handshake(inspection.Subject(material=shown, names=NAMES, address=address, asked=True))
+        return run._handshake(run.Subject(material=shown, names=NAMES, address=address, asked=True))
 
 
 def test_a_handshake_that_an_api_server_would_take_is_good(tmp_path: Path) -> None:
@@ -161,8 +163,8 @@ def test_a_server_that_is_not_reached_is_wrong_only_where_one_was_named(
     words: str,
 ) -> None:
     """From a laptop the Service can't be reached, and nothing is wrong with that."""
-    subject = inspection.Subject(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
-    found = inspection._handshake(subject)
+    subject = run.Subject(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
+    found = run._handshake(subject)
     assert found.result is result
     assert words in found.detail
 
@@ -185,9 +187,9 @@ def test_the_table_and_the_json_tell_the_same(tmp_path: Path, capsys: pytest.Cap
 def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
     """A directory in its place stands for any of the reasons."""
     (tmp_path / "tls.crt").mkdir()
-    with pytest.raises(inspection.CantRead, match=r"tls\.crt: Is a directory; run this as who may read it"):
-        inspection.read_directory(tmp_path)
+    with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as who may read it"):
+        run.read_directory(tmp_path)
     output = io.StringIO()
-    subject = inspection.Subject(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
-    assert inspection.run(subject, output="text", stdout=output) == 1
+    subject = run.Subject(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
+    assert run.run(subject, output="text", stdout=output) == 1
     assert output.getvalue() == "wrong  certificate  there is no tls.crt\n"

@@ -8,17 +8,19 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import certs_cluster
 import pytest
-from certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
-from certs_keeper import Killed, Objects, Said, keep
-from logging_here import logging_as_before
 from msgspec import structs
+from support.drivers.logging_here import logging_as_before
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
+from support.fakes.certs_keeper import Killed, Objects, Said, keep
 
-from certs import health, leaf, log
-from certs.connection import BadKubeconfig
-from certs.keep import LOOK_EVERY, Keeper
-from certs.leaf import Servable
+from certs import log
+from certs.controller import health
+from certs.controller.reconciler import LOOK_EVERY, Controller
+from certs.x509 import verify
+from certs.x509.verify import Servable
+from webhook.component_base.kubeconfig import BadKubeconfig
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
 WRITES_OF_A_ROTATION = 5
@@ -30,7 +32,7 @@ async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None
     objects.until = NOW + SECOND
     await keep(objects, said)
     assert said.messages == ["Secret created", "certificate issued", "authority published", "waiting"]
-    assert isinstance(leaf.examine(objects.cluster.served, POLICY.names, NOW), Servable)
+    assert isinstance(verify.examine(objects.cluster.served, POLICY.names, NOW), Servable)
     assert objects.cluster.bundles == [objects.cluster.served.authority] * 2
 
 
@@ -86,7 +88,7 @@ async def test_trouble_is_said_once_and_tried_again() -> None:
     """A sentence, a pause that grows, and a line when it is over."""
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
-    objects.trouble = ["the API server is away"] * 6 + ["no permission"]
+    objects.problem = ["the API server is away"] * 6 + ["no permission"]
     objects.until = NOW + SECOND
 
     keeper = await keep(objects, said)
@@ -136,7 +138,7 @@ async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
     """A process that was stopped between reading and writing: its times are no longer true."""
     objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
     times = iter([NOW, NOW, NOW + 11 * SECOND])
-    keeper = Keeper(objects.connect, POLICY, clock=lambda: next(times), note=Said())
+    keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
     await keeper.turn(objects)
     assert objects.cluster.writes == []
 
@@ -146,7 +148,7 @@ async def test_somebody_who_undoes_every_write_is_not_fought_at_full_speed() -> 
     pair = certs_cluster.pair()
     objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()
 
-    keeper = Keeper(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
     for _ in range(20):
         await keeper.turn(objects)
         objects.cluster.edit_configuration(configuration(b""))
@@ -158,7 +160,7 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     """No key in any line of a rotation, a traceback among them."""
     objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
     objects.until = NOW + SECOND
-    keeper = Keeper(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
     with logging_as_before():
         log.start()
         with pytest.raises(Killed):
@@ -174,12 +176,12 @@ async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
     """A cluster that does not answer is no reason to start anew; a loop that stands still is."""
-    status = Keeper(
+    status = Controller(
         Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
     ).status
     assert health.alive(status, NOW)[0] == 200
     assert health.ready(status) == (503, "nothing was read yet")
-    status = structs.replace(status, turned_at=NOW, trouble=None)
+    status = structs.replace(status, turned_at=NOW, problem=None)
     assert health.alive(status, NOW + 3 * LOOK_EVERY)[0] == 200
     assert health.alive(status, NOW + 3 * LOOK_EVERY + SECOND) == (
         503,

@@ -9,22 +9,25 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.drivers.command_lines import values
 
-from certs import keeping, options, settings
-from certs.connection import Target
-from certs.keep import Keeper
-from certs.settings import Address, Keeping
+from certs import cli
+from certs.controller import run
+from certs.controller.reconciler import Controller
+from certs.settings import Keeping
+from webhook.component_base.address import Address
+from webhook.component_base.kubeconfig import Kubeconfig
 
 
-async def _returns(_: Keeper) -> None:
+async def _returns(_: Controller) -> None:
     pass
 
 
-async def _fails(_: Keeper) -> None:
+async def _fails(_: Controller) -> None:
     raise ZeroDivisionError("a bug")
 
 
-async def _is_cancelled(_: Keeper) -> None:
+async def _is_cancelled(_: Controller) -> None:
     raise asyncio.CancelledError
 
 
@@ -41,7 +44,7 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     because: str,
-    end: Callable[[Keeper], Awaitable[None]],
+    end: Callable[[Controller], Awaitable[None]],
 ) -> None:
     """With 1, so that it is started anew, and with a line that says why."""
     config = tmp_path / "config"
@@ -49,11 +52,11 @@ async def test_a_keeper_that_ends_by_itself_ends_the_process(
         '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
         '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
     )
-    monkeypatch.setattr(Keeper, "run", end)
+    monkeypatch.setattr(Controller, "run", end)
     caplog.set_level(logging.INFO, logger="certs")
-    values = settings.resolve(options.KEEP, {}, {})
-    kept = Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
-    assert await keeping._run(kept, Address("127.0.0.1", 0), Target(kubeconfig=config)) == 1
+    found = values(cli.COMMANDS, "keep")
+    kept = Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
+    assert await run._run(kept, Address("127.0.0.1", 0), Kubeconfig(file=config)) == 1
     [told] = [record for record in caplog.records if record.levelname == "ERROR"]
     fields = vars(told)["fields"]
     assert (told.getMessage(), fields["because"]) == ("the keeper ended, so the process ends", because)

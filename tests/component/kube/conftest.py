@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from api_server import ApiServer, Cluster
-from live import LONGHORN_NAMESPACE, cluster_of, connected
+from support.fakes.api_server import ApiServer, Cluster
+from support.fakes.live import LONGHORN_NAMESPACE, cluster_of, connected
 
-from webhook.kube.client import Api
-from webhook.kube.store import Store
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
 
 
 @pytest.fixture
@@ -34,6 +34,6 @@ async def api(server: ApiServer, tmp_path: Path) -> AsyncIterator[Api]:
 
 
 @pytest.fixture
-def store(api: Api) -> Store:
+def store(api: Api) -> ClusterCache:
     """A store whose caches have heard of nothing yet."""
-    return Store(api, longhorn_namespace=LONGHORN_NAMESPACE)
+    return ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE)

@@ -7,22 +7,23 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-import builders
 import pytest
-from api_server import ApiServer, Cluster, refusing, until
-from fleets import LATER, LATEST, Clock, disk, served
-from fleets import running_pod as launcher
-from live import PATHS, cluster_of, running
+from support.fakes.api_server import ApiServer, Cluster, refusing, until
+from support.fakes.live import PATHS, cluster_of, running
+from support.objects import builders
+from support.objects.fleets import LATER, LATEST, Clock, disk, served
+from support.objects.fleets import running_pod as launcher
 
-from webhook.core.fleet import State, VirtualMachineRow
-from webhook.core.placement import Policy
-from webhook.core.view import Key, Kind
-from webhook.kube import fleet
-from webhook.kube.fleet import Fleet
-from webhook.kube.store import Store
+from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.opt_in import Policy
+from webhook.core.view import Kind
+from webhook.kube import vm_status
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.vm_status import VMStatusTracker
 
 NOON, AN_HOUR_LATER = "2026-02-03T12:00:00Z", "2026-02-03T13:00:00Z"
-DB, WEB = Key("vms", "db"), Key("vms", "web")
+DB, WEB = NamespacedName("vms", "db"), NamespacedName("vms", "web")
 Object = dict[str, Any]
 
 
@@ -46,22 +47,22 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def rows(store: Store, clock: Clock) -> Fleet:
+def rows(store: ClusterCache, clock: Clock) -> VMStatusTracker:
     """The rows of the store's caches."""
-    return Fleet(store, Policy(), wall=clock)
+    return VMStatusTracker(store, Policy(), wall=clock)
 
 
-def of(found: Fleet) -> dict[Key, VirtualMachineRow]:
+def of(found: VMStatusTracker) -> dict[NamespacedName, VMStatus]:
     """VM -> row."""
-    return {Key(row.namespace, row.name): row for row in found.snapshot.rows}
+    return {NamespacedName(row.namespace, row.name): row for row in found.snapshot.rows}
 
 
-def states(found: Fleet) -> dict[str, State]:
+def states(found: VMStatusTracker) -> dict[str, State]:
     """VM -> state."""
     return {row.name: row.state for row in found.snapshot.rows}
 
 
-async def put(store: Store, cluster: Cluster, kind: Kind, *objects: Object) -> None:
+async def put(store: ClusterCache, cluster: Cluster, kind: Kind, *objects: Object) -> None:
     """Have these objects, and the cache know of them."""
     collection, cache = cluster.collections[PATHS[kind]], store.caches[kind]
     for each in objects:
@@ -69,7 +70,9 @@ async def put(store: Store, cluster: Cluster, kind: Kind, *objects: Object) -> N
     await until(lambda: cache._version == str(collection.revision))
 
 
-async def test_each_vm_has_a_row_and_nothing_is_asked_for(store: Store, server: ApiServer, rows: Fleet) -> None:
+async def test_each_vm_has_a_row_and_nothing_is_asked_for(
+    store: ClusterCache, server: ApiServer, rows: VMStatusTracker
+) -> None:
     """What the caches have is enough; states are counted, in all and by namespace."""
     async with running(store):
         asked = len(server.asked)
@@ -81,7 +84,7 @@ async def test_each_vm_has_a_row_and_nothing_is_asked_for(store: Store, server: 
         assert len(server.asked) == asked
 
 
-async def test_what_did_not_change_is_not_news(store: Store, cluster: Cluster, rows: Fleet) -> None:
+async def test_what_did_not_change_is_not_news(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
     """A pass without a change has the version of the one before; with one, only its row is told."""
     async with running(store):
         await rows.refresh()
@@ -94,7 +97,7 @@ async def test_what_did_not_change_is_not_news(store: Store, cluster: Cluster, r
         assert [(row.name, row.state, row.since) for row in told.rows] == [("web", State.TOGETHER, LATEST)]
 
 
-async def test_a_state_lasts_while_it_stays(store: Store, cluster: Cluster, rows: Fleet) -> None:
+async def test_a_state_lasts_while_it_stays(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
     """Still apart, from another share-manager now: it has been apart since the first."""
     async with running(store):
         await rows.refresh()
@@ -104,7 +107,7 @@ async def test_a_state_lasts_while_it_stays(store: Store, cluster: Cluster, rows
 
 
 async def test_what_no_object_tells_is_known_from_when_it_was_seen(
-    store: Store, cluster: Cluster, rows: Fleet, clock: Clock
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:
     """A share-manager that is gone leaves no time behind; later passes keep it."""
     async with running(store):
@@ -122,7 +125,7 @@ async def test_what_no_object_tells_is_known_from_when_it_was_seen(
 
 
 async def test_a_vm_that_started_anew_is_together_from_then_on(
-    store: Store, cluster: Cluster, rows: Fleet, clock: Clock
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:
     """The same state of another pod began with that pod; one that tells no time, when it was seen."""
     async with running(store):
@@ -139,7 +142,7 @@ async def test_a_vm_that_started_anew_is_together_from_then_on(
         assert of(rows)[DB].since == AN_HOUR_LATER
 
 
-async def test_a_vm_that_stopped_has_no_row(store: Store, cluster: Cluster, rows: Fleet) -> None:
+async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
     """It is told as gone; nor has one that does not ask any more."""
     async with running(store):
         await rows.refresh()
@@ -154,7 +157,9 @@ async def test_a_vm_that_stopped_has_no_row(store: Store, cluster: Cluster, rows
 
 
 @pytest.mark.parametrize("version", [0, -1, 99], ids=["before the first", "none at all", "of another process"])
-async def test_whoever_knows_nothing_of_use_is_told_all(store: Store, rows: Fleet, version: int) -> None:
+async def test_whoever_knows_nothing_of_use_is_told_all(
+    store: ClusterCache, rows: VMStatusTracker, version: int
+) -> None:
     """The rows are then all that there are. Version 0 had none, and its changes are all of them."""
     async with running(store):
         await rows.refresh()
@@ -164,11 +169,11 @@ async def test_whoever_knows_nothing_of_use_is_told_all(store: Store, rows: Flee
 
 
 async def test_what_was_forgotten_is_told_whole(
-    store: Store, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: ClusterCache, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The log of changes is bounded: whoever comes after too long gets everything."""
-    monkeypatch.setattr(fleet, "_CHANGES_KEPT", 2)
-    rows = Fleet(store, Policy(), wall=clock)
+    monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
+    rows = VMStatusTracker(store, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
         for node in ("node-c", "node-d"):
@@ -179,16 +184,18 @@ async def test_what_was_forgotten_is_told_whole(
         assert not rows.changes(1).whole
 
 
-async def test_many_changes_at_once_are_told_whole(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_changes_at_once_are_told_whole(
+    store: ClusterCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A list anew after a long absence is no matter for a log."""
-    monkeypatch.setattr(fleet, "_CHANGES_TOLD", 1)
-    rows = Fleet(store, Policy(), wall=clock)
+    monkeypatch.setattr(vm_status, "_CHANGES_TOLD", 1)
+    rows = VMStatusTracker(store, Policy(), wall=clock)
     async with running(store):
         await rows.refresh()
         assert (rows.changes(0).whole, rows.changes(1).whole) == (True, False)
 
 
-async def test_whoever_waits_is_woken_by_a_change(store: Store, cluster: Cluster, rows: Fleet) -> None:
+async def test_whoever_waits_is_woken_by_a_change(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
     """And by nothing else."""
     async with running(store):
         await rows.refresh()
@@ -202,7 +209,9 @@ async def test_whoever_waits_is_woken_by_a_change(store: Store, cluster: Cluster
         assert (await rows.after(1)).version == 2
 
 
-async def test_what_may_not_be_read_is_unknown_until_it_may(store: Store, cluster: Cluster, rows: Fleet) -> None:
+async def test_what_may_not_be_read_is_unknown_until_it_may(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
     """The row says which permission is missing; with it, the row is made anew."""
     path, volumes = PATHS[Kind.PERSISTENT_VOLUME], store.caches[Kind.PERSISTENT_VOLUME]
     others = [cache for cache in store.caches.values() if cache is not volumes]
@@ -218,7 +227,7 @@ async def test_what_may_not_be_read_is_unknown_until_it_may(store: Store, cluste
         assert states(rows) == {"db": State.TOGETHER, "web": State.APART}
 
 
-async def test_a_fault_of_ours_is_no_end(store: Store, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """It is logged, and the next pass is made all the same."""
     failures = [ValueError("for a test")]
 
@@ -228,16 +237,18 @@ async def test_a_fault_of_ours_is_no_end(store: Store, clock: Clock, caplog: pyt
         return clock()
 
     async with running(store):
-        rows = Fleet(store, Policy(), wall=clock)
+        rows = VMStatusTracker(store, Policy(), wall=clock)
         rows._wall = broken
         async with kept(rows.run(every_seconds=0)):
             assert (await rows.after(0)).counts[State.APART] == 1
     assert "the VMs' states could not be told" in caplog.messages
 
 
-async def test_a_pass_lets_others_have_their_turn(store: Store, rows: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pass_lets_others_have_their_turn(
+    store: ClusterCache, rows: VMStatusTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With slices that are over at once, others go on between one group of VMs and the next."""
-    monkeypatch.setattr(fleet, "_SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(vm_status, "_SLICE_SECONDS", 0.0)
     turns = 0
 
     async def other() -> None:

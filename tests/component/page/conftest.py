@@ -9,13 +9,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from browser import WIDE, Browser, Tab, browsing
-from paging import Paged, paged, stuck, vm
+from support.drivers.browser import WIDE, Browser, Tab, browsing
+from support.drivers.paging import Paged, paged, stuck, vm
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """One browser for all of these; each test has a page of its own in it."""
+    """One browser for all tests; each test has a page of its own in it."""
     with browsing(tmp_path_factory.mktemp("browser")) as found:
         yield found
 
@@ -34,7 +34,7 @@ async def page(tmp_path: Path) -> AsyncIterator[Paged]:
 
 @pytest.fixture
 async def tab(page: Paged, browser: Browser) -> AsyncIterator[Tab]:
-    """A browser that has opened the page; in the end it has nothing to complain of."""
+    """A browser that has opened the page. At the end of the test it must have no errors."""
     async with browser.tab() as found:
         await found.size(WIDE)
         await found.open(page.url)

@@ -1,18 +1,18 @@
-"""The page in a real browser: what is shown, live, what the filter lets through, and the truth about its age."""
+"""The page in a real browser: what it shows, how it changes, what the filter selects, and whether it is up to date."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from browser import Browser, Tab
-from fleets import LATEST, served
-from paging import LINES, REPLICA, Paged, paged, record, vm, vms
+from support.drivers.browser import Browser, Tab
+from support.drivers.paging import LINES, REPLICA, Paged, paged, record, vm, vms
+from support.objects.fleets import LATEST, served
 
 # What is shown.
 
 
 async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> None:
-    """State in words, node, the share-manager's node, and why."""
+    """State in words, node, the share-manager's node, and the reason."""
     assert await vms(tab) == ["vms/big", "vms/web", "vms/db1", "vms/db2", "office/mail"]
     assert (await tab.texts("#rows td.state .badge"))[:2] == ["■\nstuck", "▲\napart"]
     row = await tab.text("#rows tr:nth-child(2)")
@@ -24,7 +24,7 @@ async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> N
 
 
 async def test_each_node_shows_its_vms_and_the_share_managers_whose_vm_is_elsewhere(tab: Tab) -> None:
-    """What is apart is a line between nodes, and said in words on both of them."""
+    """A line between nodes shows a VM that is apart, and both nodes say so in words."""
     assert await tab.texts(".card h3") == ["node-a", "node-b", "node-c", "on no node"]
     assert await tab.value(LINES) == ["node-a node-b"]
     first, second = (await tab.texts(".card"))[:2]
@@ -34,7 +34,7 @@ async def test_each_node_shows_its_vms_and_the_share_managers_whose_vm_is_elsewh
 
 
 async def test_a_vm_that_becomes_apart_becomes_a_line_without_a_reload(page: Paged, tab: Tab) -> None:
-    """And one that is together again has none; the summary says so."""
+    """A VM that is together again has no line; the summary shows the change."""
     loads = tab.asked.count(page.url)
     await page.put(served("db1-root", "node-c", LATEST)[1])
     await tab.until(f"{LINES}.includes('node-a node-c')")
@@ -48,7 +48,7 @@ async def test_a_vm_that_becomes_apart_becomes_a_line_without_a_reload(page: Pag
 
 
 async def test_decisions_appear_as_they_are_made(page: Paged, tab: Tab) -> None:
-    """The last one first, with its reason; those of the page's filter only."""
+    """The last one first, with its reason; only those that the filter selects."""
     assert await tab.text("#decisions-hint") == "this replica has decided nothing yet"
     for number in range(3):
         page.decisions.note(record(number))
@@ -66,7 +66,7 @@ async def test_decisions_appear_as_they_are_made(page: Paged, tab: Tab) -> None:
 
 
 async def test_what_a_name_says_is_text_and_never_markup(page: Paged, tab: Tab) -> None:
-    """Sentences come from the cluster, and from whoever can write to it."""
+    """Sentences come from the cluster, and other users can write to the cluster."""
     hostile = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     page.decisions.note(record(1, because=hostile, vmi=hostile, nodes=(hostile,)))
     await tab.until_text("#decisions", hostile)
@@ -77,7 +77,7 @@ async def test_what_a_name_says_is_text_and_never_markup(page: Paged, tab: Tab) 
 
 
 async def choose(tab: Tab, namespace: str) -> None:
-    """Choose a namespace, as a reader would."""
+    """Choose a namespace as a reader does."""
     await tab.value(
         f"(() => {{ const it = document.getElementById('namespace'); it.value = '{namespace}';"
         " it.dispatchEvent(new Event('change')); })()"
@@ -85,13 +85,13 @@ async def choose(tab: Tab, namespace: str) -> None:
 
 
 async def write(tab: Tab, text: str) -> None:
-    """Write into the search field."""
+    """Type into the search field."""
     await tab.value("document.getElementById('text').focus()")
     await tab.call("Input.insertText", text=text)
 
 
 async def test_the_filter_is_by_namespace_state_and_name(tab: Tab) -> None:
-    """It holds for nodes, lines and list; it is in the address, so that a reload or a link has it too."""
+    """It applies to nodes, lines and the list. It is in the URL, so that a reload or a link has it too."""
     assert await tab.texts("#namespace option") == ["all (2)", "office (1)", "vms (4)"]
     await choose(tab, "office")
     assert (await vms(tab), await tab.texts(".card h3"), await tab.value(LINES)) == (["office/mail"], ["node-c"], [])
@@ -109,7 +109,7 @@ async def test_the_filter_is_by_namespace_state_and_name(tab: Tab) -> None:
 
 
 async def test_the_list_can_be_sorted(tab: Tab) -> None:
-    """By a press on a column's title, said to those who hear it; again for the other way round."""
+    """By a click on a column's title, which screen readers announce; a second click reverses the order."""
     await tab.value("document.querySelector('#columns .vm button').click()")
     assert (await vms(tab))[:2] == ["office/mail", "vms/big"]
     assert await tab.value("document.querySelector('#columns .vm').getAttribute('aria-sort')") == "ascending"
@@ -121,10 +121,10 @@ async def test_the_list_can_be_sorted(tab: Tab) -> None:
 # The truth about how old it is.
 
 
-async def test_a_lost_connection_is_said_and_then_found_again(page: Paged, tab: Tab) -> None:
-    """What is shown stays, marked as old, with the time it is of; the server that comes back is believed again."""
+async def test_a_lost_connection_is_shown_until_it_is_back(page: Paged, tab: Tab) -> None:
+    """The page keeps its content, marked as old with its time, until the server answers again."""
     await page.listener.stop(0)
-    await tab.until_text("#banner", "Connection lost (no connection); trying again. What is shown is as of ")
+    await tab.until_text("#banner", "Connection lost (no connection); trying again. This page shows the state of ")
     assert await tab.value("document.body.classList.contains('stale')")
     assert len(await vms(tab)) == 5
     await page.put(served("db1-root", "node-c", LATEST)[1])
@@ -135,31 +135,31 @@ async def test_a_lost_connection_is_said_and_then_found_again(page: Paged, tab: 
     tab.said[:] = [each for each in tab.said if each not in errors and "ERR_EMPTY_RESPONSE" not in each]
 
 
-async def test_caches_that_are_late_are_said(page: Paged, tab: Tab) -> None:
-    """By name, beside the time of what is shown."""
+async def test_caches_that_are_out_of_date_are_named(page: Paged, tab: Tab) -> None:
+    """With the time of the content."""
     fleet = page.fleet.snapshot
     named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
-    page.fleet.snapshot = type(fleet)(**named | {"late": ("persistentvolumes: not heard of for 40 s",)})
+    page.fleet.snapshot = type(fleet)(**named | {"late": ("persistentvolumes: no event for 40 s",)})
     page.decisions.note(record(1))
-    await tab.until_text("#banner", "Not up to date: persistentvolumes: not heard of for 40 s.")
+    await tab.until_text("#banner", "Not up to date: persistentvolumes: no event for 40 s.")
     await page.fleet.refresh()
     page.decisions.note(record(2))
     await tab.until("document.getElementById('banner').hidden")
 
 
-async def test_rows_that_nobody_looks_after_are_said_to_be_old(page: Paged, tab: Tab) -> None:
-    """The server answers, and its last pass over the caches is long ago."""
+async def test_rows_that_are_not_refreshed_are_marked_as_old(page: Paged, tab: Tab) -> None:
+    """The server answers, but its last pass over the caches was long ago."""
     fleet = page.fleet.snapshot
     named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
     page.fleet.snapshot = type(fleet)(**named | {"at": "2026-01-02T03:04:05Z"})
     page.decisions.note(record(1))
-    await tab.until_text("#banner", "What is shown is as of 03:04:05 UTC, and may have changed.")
+    await tab.until_text("#banner", "This page shows the state of 03:04:05 UTC, which can have changed.")
 
 
 async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:
-    """What moves can be stopped, it is said since when, and going on catches up."""
+    """The reader can stop all changes. The page shows since when, and shows all changes after it resumes."""
     await tab.value("document.getElementById('pause').click()")
-    await tab.until_text("#banner", "Paused: this is as of ")
+    await tab.until_text("#banner", "Paused: the page shows the state of ")
     page.decisions.note(record(1))
     await page.put(served("db1-root", "node-c", LATEST)[1])
     assert await tab.value(LINES) == ["node-a node-b"]
@@ -171,11 +171,11 @@ async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:
     )
 
 
-async def test_a_server_of_files_says_that_it_follows_no_cluster(tmp_path: Path, browser: Browser) -> None:
-    """No VMs are shown, and nobody is told that there are none."""
+async def test_a_server_of_files_says_that_it_watches_no_cluster(tmp_path: Path, browser: Browser) -> None:
+    """No VMs are shown, and the page does not say that there are none."""
     async with paged(tmp_path, follows=False) as page, browser.tab() as tab:
         page.decisions.note(record(1))
         await tab.open(page.url)
-        await tab.until_text("#banner", "This server answers from files (--manifests) and follows no cluster")
-        assert await tab.text("#summary") == "No VMs are followed: this server answers from files"
+        await tab.until_text("#banner", "This server answers from files (--manifests) and watches no cluster")
+        assert await tab.text("#summary") == "No VMs are shown: this server answers from files"
         assert len(await tab.texts("#decisions li")) == 1

@@ -1,4 +1,4 @@
-"""The page's files over real sockets: types, ETags, what holds them, and that nothing can be changed."""
+"""The page's files over real sockets: types, ETags, security headers, and that nothing can be changed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from paging import Paged, answer, asking, paged
-from wire import Wire
+from support.drivers.paging import Paged, answer, asking, paged
+from support.fakes.wire import Wire
 
 from webhook.page import assets
 from webhook.page.routes import CONTENT_SECURITY_POLICY
@@ -31,7 +31,7 @@ PATHS: Final = {
 
 @pytest.fixture
 async def page(tmp_path: Path) -> AsyncIterator[Paged]:
-    """A page."""
+    """A page without VMs."""
     async with paged(tmp_path, wait_seconds=0.05) as found:
         yield found
 
@@ -40,7 +40,7 @@ async def page(tmp_path: Path) -> AsyncIterator[Paged]:
 async def test_each_file_is_served_with_its_type_and_is_kept_by_its_etag(
     page: Paged, path: str, content_type: str
 ) -> None:
-    """As it is, gzipped for whoever takes that, and not at all where the caller has it."""
+    """Plain; gzipped for a client that accepts gzip; and 304 for a client that has the file."""
     plain = await answer(page, asking(path))
     packed = await answer(page, asking(path, Accept_Encoding="gzip, br"))
     known = await answer(page, asking(path, If_None_Match=plain.headers["etag"]))
@@ -52,13 +52,13 @@ async def test_each_file_is_served_with_its_type_and_is_kept_by_its_etag(
 
 
 def test_no_file_is_left_out() -> None:
-    """What is there is what the table above has."""
-    assert {path: each.content_type for path, each in assets.load().items()} == PATHS
+    """The files are those of the table above."""
+    assert {path: each.content_type for path, each in assets.load_assets().items()} == PATHS
 
 
 @pytest.mark.parametrize("path", ["/", "/page.js", "/api/state"])
 async def test_every_answer_is_held_by_the_same_policy(page: Paged, path: str) -> None:
-    """Nothing from elsewhere, no guessing of types, in nobody's frame, and no trace of the address."""
+    """No resources of other origins, no guessing of types, no frames, and no referrer."""
     headers = (await answer(page, asking(path))).headers
     assert headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     assert "default-src 'none'" in CONTENT_SECURITY_POLICY
@@ -70,12 +70,12 @@ async def test_every_answer_is_held_by_the_same_policy(page: Paged, path: str) -
 
 
 class _Inline(HTMLParser):
-    """What a strict policy would not let through, or what is from elsewhere."""
+    """Finds what a strict policy forbids: inline code and resources of other origins."""
 
     found: list[str]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at the attributes."""
+        """Check the attributes of an element."""
         named = dict(attrs)
         self.found += [f"{tag} {name}" for name in named if name.startswith("on") or name == "style"]
         self.found += [f"{tag} {value}" for value in named.values() if value and ("//" in value or value[0] == "/")]
@@ -84,7 +84,7 @@ class _Inline(HTMLParser):
 
 
 async def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(page: Paged) -> None:
-    """Relative addresses only, so that it also works behind `kubectl proxy`."""
+    """URLs are relative, so that the page also works behind `kubectl proxy`."""
     parser = _Inline()
     parser.found = []
     parser.feed((await answer(page, asking("/"))).body.decode())
@@ -94,14 +94,14 @@ async def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(page: Page
 @pytest.mark.parametrize("path", ["/", "/page.css", "/api/state"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 async def test_nothing_can_be_changed(page: Paged, method: str, path: str) -> None:
-    """GET and HEAD are all there is."""
+    """Only GET and HEAD are allowed."""
     reply = await answer(page, asking(path, method))
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.parametrize("path", ["/", "/api/state"])
 async def test_a_head_gets_no_body(page: Paged, path: str) -> None:
-    """And is not kept waiting."""
+    """The answer does not wait for a change."""
     async with await Wire.open(page.port) as wire:
         await wire.send(asking(path, "HEAD", Connection="close"))
         head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
@@ -109,6 +109,6 @@ async def test_a_head_gets_no_body(page: Paged, path: str) -> None:
 
 
 async def test_health_is_beside_the_page(page: Paged) -> None:
-    """As it is without one; what is neither is said to be nothing."""
+    """The health paths answer as without the page; other paths get 404."""
     assert (await answer(page, asking("/healthz"))).sentence == "ok"
     assert (await answer(page, asking("/page.html"))).status == 404

@@ -1,4 +1,4 @@
-"""The page for everybody: at three sizes, in light and in dark, with the keyboard and by ear."""
+"""The page for all readers: at three sizes, in light and dark, with a keyboard and with a screen reader."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from browser import WIDE, Size, Tab
-from fleets import LATEST, served
-from paging import LINES, Paged, vms
+from support.drivers.browser import WIDE, Size, Tab
+from support.drivers.paging import LINES, Paged, vms
+from support.objects.fleets import LATEST, served
 
 SIZES: Final = {"wide": WIDE, "middle": Size(1024, 768), "narrow": Size(390, 844)}
 _ENTER, _TAB = ("Enter", 13), ("Tab", 9)
@@ -18,7 +18,7 @@ _FOCUSED: Final = "(document.activeElement.innerText || document.activeElement.i
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 async def test_it_fits_at_every_size_in_light_and_in_dark(tab: Tab, tmp_path: Path, size: str, scheme: str) -> None:
-    """Nothing is wider than the window, all text stands out from what is behind it, and a line leads between cards."""
+    """Nothing is wider than the window, all text has enough contrast, and a line leads between cards."""
     await tab.size(SIZES[size])
     await tab.media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
     assert (await tab.shoot(tmp_path / f"page-{size}-{scheme}.png")).stat().st_size > 10_000
@@ -57,7 +57,7 @@ _CONTRAST: Final = """(() => {
 
 
 async def test_everything_can_be_done_with_the_keyboard(tab: Tab) -> None:
-    """In the order of reading, with a ring around what has the focus; the first stop leads past the rest."""
+    """In reading order, with a ring around the focus; the first stop skips to the list."""
     stops = []
     for _ in range(13):
         await tab.press(*_TAB)
@@ -74,15 +74,15 @@ async def test_everything_can_be_done_with_the_keyboard(tab: Tab) -> None:
 
 
 async def test_the_focus_stays_while_the_page_changes(page: Paged, tab: Tab) -> None:
-    """Whoever is somewhere is not thrown out by an update."""
+    """An update does not move the focus."""
     await tab.value("document.querySelector('[data-state=apart]').focus()")
     await page.put(served("db1-root", "node-c", LATEST)[1])
     await tab.until(f"{LINES}.length === 2")
     assert await tab.value("document.activeElement.dataset.state") == "apart"
 
 
-async def test_a_screen_reader_hears_what_it_is(tab: Tab) -> None:
-    """Landmarks, headings, a table with its headers, named fields, and what is said as it happens."""
+async def test_a_screen_reader_finds_its_way(tab: Tab) -> None:
+    """Landmarks, headings, a table with headers, named fields, and live regions."""
     tree = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
     heard = {(role(each), name(each)) for each in tree if not each["ignored"]}
     for expected in (
@@ -99,10 +99,10 @@ async def test_a_screen_reader_hears_what_it_is(tab: Tab) -> None:
 
 
 def role(node: dict[str, Any]) -> str:
-    """Of a node of the accessibility tree."""
+    """The role of a node of the accessibility tree."""
     return str(node.get("role", {}).get("value", ""))
 
 
 def name(node: dict[str, Any]) -> str:
-    """As it is heard."""
+    """The name that a screen reader announces."""
     return " ".join(str(node.get("name", {}).get("value", "")).split())

@@ -1,4 +1,4 @@
-"""The page of a `serve` process: on and off by its setting, with real decisions, and no hindrance to its end."""
+"""The page of a `serve` process: on and off by its setting, with real decisions, and while the process ends."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import builders
-import serving
-from patience import PATIENCE_SECONDS
-from serving import Client, Serving
+from support.drivers import serving
+from support.drivers.serving import Client, Serving
+from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 
 @contextmanager
 def served(directory: Path, *flags: str) -> Iterator[tuple[Serving, serving.Pair]]:
-    """A `serve` process for the cluster of tests/serving.py."""
+    """A `serve` process for the cluster of tests/support/drivers/serving.py."""
     pair = serving.issue(directory)
     manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
     words = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
@@ -31,21 +31,21 @@ def asking(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-def told(reply: serving.Reply) -> dict[str, Any]:
-    """What /api/state tells."""
+def state_of(reply: serving.Reply) -> dict[str, Any]:
+    """The answer of /api/state."""
     found: dict[str, Any] = json.loads(gzip.decompress(reply.body))
     return found
 
 
 def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
-    """Unless it is told otherwise; a call shows up with the reason that its log line has."""
+    """The page is on by default. A call is shown with the reason in its log line."""
     review = serving.request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
     with served(tmp_path) as (server, pair):
         with Client(server.port, pair.trust) as api_server:
             api_server.ask(review)
         with Client(server.health_port) as reader:
             assert b"<h1>" in reader.ask(asking("/")).body
-            state = told(reader.ask(asking("/api/state")))
+            state = state_of(reader.ask(asking("/api/state")))
             assert reader.ask(asking("/metrics")).status == 200
         line = server.until_logged("admission")
     (decision,) = state["decided"]["new"]
@@ -56,7 +56,7 @@ def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
 
 
 def test_the_page_can_be_switched_off(tmp_path: Path) -> None:
-    """Then none of its paths is there, and health is."""
+    """Its paths then get 404, and the health paths answer."""
     with served(tmp_path, "--page", "off") as (server, _):
         for path in ("/", "/page.js", "/api/state"):
             with Client(server.health_port) as reader:
@@ -66,10 +66,10 @@ def test_the_page_can_be_switched_off(tmp_path: Path) -> None:
 
 
 def test_an_open_page_does_not_keep_the_server(tmp_path: Path) -> None:
-    """It ends as it should while a page waits for news, and logs no failure."""
+    """The process ends while a page waits for a change, and logs no failure."""
     with served(tmp_path, "--drain-seconds", "0") as (server, _), Client(server.health_port) as reader:
-        cursor = told(reader.ask(asking("/api/state")))["cursor"]
+        cursor = state_of(reader.ask(asking("/api/state")))["cursor"]
         reader.send(asking(f"/api/state?after={cursor}"))
         server.signal(signal.SIGTERM)
-        assert server.process.wait(PATIENCE_SECONDS) == 0
+        assert server.process.wait(MAX_WAIT_SECONDS) == 0
         assert [line for line in server.lines() if line["level"] != "info"] == []

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from static_api import StaticApi
-from status_runs import Status, objects
+from support.drivers.status_runs import Status, objects
+from support.fakes.static_api import StaticApi
 
-from webhook import settings
+from webhook.status.settings import STATUS
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own, and a cluster."""
-    for name in [option.variable for option in settings.STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
+    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
+    for name in [option.envvar for option in STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
         monkeypatch.delenv(name, raising=False)
 
 

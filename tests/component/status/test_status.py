@@ -1,4 +1,4 @@
-"""status against an API server: rows, formats, choices, exit codes, and what may not be read."""
+"""status against an API server: rows, formats, choices, exit codes, and missing permissions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 import yaml
-from patience import PATIENCE_SECONDS
-from static_api import StaticApi
-from status_runs import Status, objects
+from support.drivers.status_runs import Status, objects
+from support.fakes.static_api import StaticApi
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
 
@@ -21,7 +21,7 @@ LONGHORN: Final = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 
 
 def test_each_vm_has_a_line(status: Status) -> None:
-    """VM, node, share-managers, state, since and why; what is said about them goes to standard error."""
+    """VM, node, share-managers, state, since and why. Sentences about the rows go to standard error."""
     ran = status("-o wide")
     head, *lines = (line.split("   ") for line in ran.out.splitlines())
     cells = [[cell.strip() for cell in line if cell] for line in lines]
@@ -42,15 +42,15 @@ def test_each_vm_has_a_line(status: Status) -> None:
         "required",
         "mail (running)",
         (
-            "VmStuck: pod virt-launcher-mail-aaaaa may run on nodes that its affinity names, and kube-scheduler finds "
-            "room on none: 0/3 nodes are available: 3 Insufficient memory."
+            "VmStuck: pod virt-launcher-mail-aaaaa may run only on the nodes that its affinity names, "
+            "and fits none: 0/3 nodes are available: 3 Insufficient memory."
         ),
     ]
     assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"
 
 
-def test_a_table_says_why_only_where_something_is_to_say(status: Status) -> None:
-    """And how long it has been so; columns are aligned."""
+def test_a_table_gives_a_reason_unless_a_vm_is_together(status: Status) -> None:
+    """It also shows for how long; columns are aligned."""
     lines = status().out.splitlines()
     assert lines[0].split() == ["VM", "NODE", "SHARE-MANAGERS", "STATE", "SINCE", "WHY"]
     together = next(line for line in lines if line.startswith("db "))
@@ -73,20 +73,20 @@ CHOICES: Final = {
 
 @pytest.mark.parametrize(("words", "code", "names"), CHOICES.values(), ids=CHOICES)
 def test_rows_are_chosen(words: str, code: int, names: list[str], status: Status) -> None:
-    """By namespace, by name and by trouble; the exit code is of all that were chosen, shown or not."""
+    """By namespace, by name and by state. The exit code is for all chosen rows, shown or not."""
     ran = status(f"{words} -o json")
     assert (ran.code, [item["name"] for item in ran.report["items"]]) == (code, names)
 
 
 def test_the_summary_is_of_all_that_were_chosen(status: Status) -> None:
-    """Also of those that --apart does not show; of none it says so, and prints no empty table."""
+    """It includes rows that --apart does not show. Without rows it says so, and prints no empty table."""
     assert status("db web --apart").err == "2 VMs: 1 together, 1 apart\n"
     ran = status("-n nobody")
-    assert (ran.out, ran.err) == ("", "no VM that runs asks for co-scheduling\n")
+    assert (ran.out, ran.err) == ("", "no running VM asks for co-scheduling\n")
 
 
 def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
-    """Whatever the others are; it says how to find out why."""
+    """Whatever the other rows are; the message says how to find the reason."""
     ran = status("nope web")
     assert ran.code == 2
     assert "web" in ran.out
@@ -96,7 +96,7 @@ def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
 
 
 def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
-    """Everything that a row has, for programs."""
+    """All fields of a row, for programs."""
     found, same = status("web -o json").report, yaml.safe_load(status("web -o yaml").out)
     assert {**found, "at": ""} == {**same, "at": ""}
     assert (found["cluster"], found["problems"], found["missing"]) == (api.origin, [], [])
@@ -131,7 +131,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Five kinds, by pages, of the namespace where there is one; no nodes, no pods but VMs'."""
+    """Five kinds, by pages, of one namespace if it is given; no nodes, and of pods only those of VMs."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
@@ -155,8 +155,8 @@ DENIED: Final = {
 
 
 @pytest.mark.parametrize(("path", "states", "code"), DENIED.values(), ids=DENIED)
-def test_what_may_not_be_read_is_said(path: str, states: set[str], code: int, status: Status, api: StaticApi) -> None:
-    """What can be told without it is told; the rest is unknown, and is no success."""
+def test_missing_permissions_are_named(path: str, states: set[str], code: int, status: Status, api: StaticApi) -> None:
+    """Rows that need nothing of it are complete; the others are unknown, and the exit code is not 0."""
     api.refuse(path, 403, 'x is forbidden: User "alice" cannot list resource "x"')
     ran = status("db web cold -o json")
     assert (ran.code, set(ran.states.values())) == (code, states)
@@ -165,23 +165,23 @@ def test_what_may_not_be_read_is_said(path: str, states: set[str], code: int, st
     assert f"not everything could be read: {problem}\n" in ran.err
 
 
-def test_without_the_pods_there_is_nothing_to_tell(status: Status, api: StaticApi) -> None:
-    """Which permission is missing, in the API server's words."""
+def test_without_the_pods_there_are_no_rows(status: Status, api: StaticApi) -> None:
+    """The error has the missing permission in the API server's words."""
     api.refuse("/api/v1/namespaces/vms/pods", 403, 'pods is forbidden: User "alice" cannot list resource "pods"')
     ran = status()
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: {api.origin}: virt-launcher pods: forbidden: 403 Forbidden: pods is forbidden: ")
 
 
-def test_an_api_server_that_stumbles_is_asked_again(status: Status, api: StaticApi) -> None:
-    """And is given up at last."""
+def test_a_failed_list_is_tried_again(status: Status, api: StaticApi) -> None:
+    """After three failures status gives up."""
     api.refuse("/api/v1/persistentvolumes", 500, "etcd")
     ran = status("db -o json")
     assert (ran.code, ran.states) == (2, {"db": "unknown"})
     assert len([path for path in api.asked if path.startswith("/api/v1/persistentvolumes")]) == 3
 
 
-def test_colours_are_for_terminals(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
+def test_colors_are_for_terminals(monkeypatch: pytest.MonkeyPatch, status: Status) -> None:
     """NO_COLOR turns them off."""
     assert "\x1b" not in status().out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -203,7 +203,7 @@ def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFi
         "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
     )
     command = [sys.executable, "-c", script, "status", "-A", "--manifests", str(file)]
-    ended = subprocess.run(command, check=False, env=dict(os.environ), timeout=PATIENCE_SECONDS, capture_output=True)  # noqa: S603 - this Python
+    ended = subprocess.run(command, check=False, env=dict(os.environ), timeout=MAX_WAIT_SECONDS, capture_output=True)  # noqa: S603 - this Python
     assert ended.returncode == 0, ended.stderr
 
 
@@ -219,8 +219,8 @@ CONTRADICTIONS: Final = {
 
 
 @pytest.mark.parametrize("words", CONTRADICTIONS)
-def test_what_contradicts_itself_is_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is asked."""
+def test_contradicting_options_are_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the cluster is read."""
     assert cli.main(["status", *words.split()]) == 2
     assert capsys.readouterr().err.splitlines()[0] == f"error: {CONTRADICTIONS[words]}"
 

@@ -1,4 +1,4 @@
-"""status --watch at a scripted API server: a line for each change, a screen that is kept, and how it ends."""
+"""status --watch against a scripted API server: a line for each change, a screen that is updated, and how it ends."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-import builders
 import pytest
-from api_server import ApiServer, Asked, Cluster, Line, refusing, until
-from fleets import LATEST, running_pod, served
-from live import PATHS, cluster_of, write_kubeconfig
-from model_api import Answer
-from patience import PATIENCE_SECONDS
-from serving import ROOT
-from status_runs import objects
+from support.drivers.serving import ROOT
+from support.drivers.status_runs import objects
+from support.fakes.api_server import ApiServer, Asked, Cluster, Line, refusing, until
+from support.fakes.live import PATHS, cluster_of, write_kubeconfig
+from support.models.model_api import Answer
+from support.objects import builders
+from support.objects.fleets import LATEST, running_pod, served
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.view import Kind
 
@@ -42,9 +42,9 @@ class Run:
         return self._output()
 
     async def until(self, *parts: str) -> None:
-        """Wait until all of these were printed."""
+        """Wait until all of these texts were printed."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
                 while not self._has(parts) and self.process.returncode is None:  # noqa: ASYNC110 - a file's end
                     await asyncio.sleep(_POLL_SECONDS)
         assert self._has(parts), self.out
@@ -53,20 +53,20 @@ class Run:
         return all(part in self.out for part in parts)
 
     async def interrupt(self) -> int:
-        """As Ctrl-C does; the exit code."""
+        """Interrupt as Ctrl-C does. Returns the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
+        return await asyncio.wait_for(self.process.wait(), MAX_WAIT_SECONDS)
 
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """The VMs."""
+    """The VMs of the tests."""
     return cluster_of(*(each for each in objects() if not each["kind"].startswith("VirtualMachine")))
 
 
 @pytest.fixture
 async def server(cluster: Cluster) -> AsyncIterator[ApiServer]:
-    """An API server that has them, and a version."""
+    """An API server that has the VMs, and a version."""
     with cluster.fault(_version, when=lambda asked: asked.path == "/version"):
         async with ApiServer(cluster) as started:
             yield started
@@ -78,7 +78,7 @@ async def _version(_: Asked, line: Line) -> None:
 
 @asynccontextmanager
 async def watching(server: ApiServer, directory: Path, *words: str, screen: bool = False) -> AsyncIterator[Run]:
-    """A run with these words, on a terminal or into a file."""
+    """A run with these arguments, on a terminal or into a file."""
     kubeconfig = write_kubeconfig(directory / "kubeconfig", server.url)
     printed, errors = directory / "out", directory / "err"
     command = [sys.executable, "-m", "webhook", "status", "-A", "--watch", "--kubeconfig", str(kubeconfig), *words]
@@ -110,12 +110,12 @@ async def watching(server: ApiServer, directory: Path, *words: str, screen: bool
 
 
 def put(cluster: Cluster, kind: Kind, each: builders.Object) -> None:
-    """Have this object."""
+    """Add or replace this object."""
     cluster.collections[PATHS[kind]].put(each)
 
 
 async def test_each_change_is_a_line(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """First every VM, then what changes: moved, gone; each at its time, and nothing twice."""
+    """First every VM, then each change: moved, gone. Each line has its time, and none comes twice."""
     async with watching(server, tmp_path) as run:
         await run.until("together  vms/db on node-a (root: node-a): ShareManagerPod: ", "apart     vms/web on ")
         await until(lambda: len(run.out.splitlines()) == 6)
@@ -131,7 +131,7 @@ async def test_each_change_is_a_line(server: ApiServer, cluster: Cluster, tmp_pa
 
 
 async def test_the_api_server_is_not_polled(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """A list and watch of each of the five kinds is all that is asked, however long it lasts and whatever changes."""
+    """The program sends one list and one watch for each of the five kinds, however long it runs."""
     async with watching(server, tmp_path) as run:
         await run.until("vms/web")
         asked = len(server.asked)
@@ -142,7 +142,7 @@ async def test_the_api_server_is_not_polled(server: ApiServer, cluster: Cluster,
 
 
 async def test_json_is_a_line_for_each_change(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """For programs."""
+    """The lines are for programs."""
     async with watching(server, tmp_path, "-o", "json") as run:
         await run.until('"name":"web"')
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-web-aaaaa", "vms")
@@ -158,8 +158,8 @@ async def test_json_is_a_line_for_each_change(server: ApiServer, cluster: Cluste
     }
 
 
-async def test_with_apart_a_vm_is_told_until_it_is_well(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """Into trouble and out of it; what was never in it is not mentioned."""
+async def test_with_apart_a_vm_is_printed_until_it_is_well(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """When it becomes apart or stuck, and when it is well again; a VM that is never apart or stuck is not printed."""
     async with watching(server, tmp_path, "--apart") as run:
         await run.until("vms/mail", "vms/web")
         put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
@@ -170,10 +170,10 @@ async def test_with_apart_a_vm_is_told_until_it_is_well(server: ApiServer, clust
         assert "together  vms/db" not in run.out
 
 
-async def test_a_terminal_has_a_table_that_is_kept(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """On its other screen, drawn over and never cleared; at the end the first one is there again."""
+async def test_a_terminal_has_a_table_that_is_updated(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """On the alternate screen, overwritten and never cleared; at the end the terminal shows its main screen again."""
     async with watching(server, tmp_path, screen=True) as run:
-        await run.until("6 VMs: 2 together, 1 apart, 1 stuck, 1 pending, 1 free", "Ctrl-C ends")
+        await run.until("6 VMs: 2 together, 1 apart, 1 stuck, 1 pending, 1 free", "end with Ctrl-C")
         put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
         await run.until("6 VMs: 3 together, 1 stuck, 1 pending, 1 free")
         assert run.out.startswith("\x1b[?1049h\x1b[?25l\x1b[H")
@@ -185,15 +185,15 @@ async def test_a_terminal_has_a_table_that_is_kept(server: ApiServer, cluster: C
 
 
 async def test_many_vms_leave_room_for_the_summary(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """A screen has an end; how many are below it is said."""
+    """The table ends before the summary, with the number of VMs that are not shown."""
     for number in range(30):
         put(cluster, Kind.VIRT_LAUNCHER_POD, running_pod(f"vm-{number:02}", "root"))
     async with watching(server, tmp_path, screen=True) as run:
-        await run.until("36 VMs: ", "... and 29 more: choose with --apart, --namespace or names")
+        await run.until("36 VMs: ", "... and 29 more; to see fewer, add --apart, --namespace or names")
 
 
-async def test_what_may_not_be_read_is_said_while_it_lasts(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """On standard error, once; what can be told is told."""
+async def test_missing_permissions_are_named_once(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
+    """On standard error; rows that do not need them are complete."""
     path = PATHS[Kind.PERSISTENT_VOLUME]
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
         async with watching(server, tmp_path) as run:
@@ -205,11 +205,11 @@ async def test_what_may_not_be_read_is_said_while_it_lasts(server: ApiServer, cl
 
 
 async def test_without_the_pods_there_is_nothing_to_watch(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """It ends, with the missing permission."""
+    """The program ends, and names the missing permission."""
     path = PATHS[Kind.VIRT_LAUNCHER_POD]
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
         async with watching(server, tmp_path) as run:
-            assert await asyncio.wait_for(run.process.wait(), PATIENCE_SECONDS) == 2
+            assert await asyncio.wait_for(run.process.wait(), MAX_WAIT_SECONDS) == 2
     assert (
         "virt-launcher pods: forbidden: 403 Forbidden: not for you; expected to list them"
         in (tmp_path / "err").read_text()

@@ -6,15 +6,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from support.drivers.command_lines import values
 
-from certs import options, settings
-from certs.settings import BadSettings, Keeping
+from certs import options
+from certs.cli import COMMANDS
+from certs.settings import Keeping
+from webhook.component_base.errors import BadSettings
 
 
 def keeping(**given: str) -> Keeping:
     """The settings that these flags come to."""
-    values = settings.resolve(options.KEEP, given, {})
-    return Keeping(**{field: values[field] for field in Keeping.__struct_fields__})
+    words = (f"--{field.replace('_', '-')}={text}" for field, text in given.items())
+    found = values(COMMANDS, "keep", *words)
+    return Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
 
 
 def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
@@ -25,11 +29,11 @@ def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
     assert (policy.propagation, policy.retire) == (timedelta(minutes=2), timedelta(hours=1))
 
 
-def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
+def test_a_flag_wins_over_the_environment_and_that_over_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with the webhook."""
-    variable = "KUBEVIRT_COSCHEDULE_CERTS_LIFETIME"
-    assert settings.resolve(options.KEEP, {"lifetime": "12h"}, {variable: "1d"})["lifetime"] == timedelta(hours=12)
-    assert settings.resolve(options.KEEP, {"lifetime": None}, {variable: "1d"})["lifetime"] == timedelta(days=1)
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_CERTS_LIFETIME", "1d")
+    assert values(COMMANDS, "keep", "--lifetime", "12h")["lifetime"] == timedelta(hours=12)
+    assert values(COMMANDS, "keep")["lifetime"] == timedelta(days=1)
 
 
 @pytest.mark.parametrize(
@@ -43,25 +47,22 @@ def test_a_flag_wins_over_the_environment_and_that_over_the_default() -> None:
 )
 def test_a_duration_has_a_unit(text: str, expected: timedelta) -> None:
     """Days, hours, minutes, seconds."""
-    assert settings.duration(text) == expected
+    assert options.duration(text) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("2/3", 2 / 3), ("0.5", 0.5), (".25", 0.25), ("1", 1.0), ("0", 0.0)])
 def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float) -> None:
     """Whether it can work is not for the parser to say."""
-    assert settings.fraction(text) == pytest.approx(expected)
+    assert options.fraction(text) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("parse", "text"),
     [
-        *((settings.duration, text) for text in ("", "30", "d", "0d", "-1d", "1.5d", "1w", "30 d", "1d12h")),
-        *((settings.seconds, text) for text in ("", "-1", "1e3", "5s", "0x1", "٣")),
-        *((settings.fraction, text) for text in ("", "2", "1/0", "half", "-0.5", "3.1")),
-        *((settings.address, text) for text in ("", "8080", "host:", ":65536", "::1:80")),
-        *((settings.dns_name, text) for text in ("", "Web", "web/x", "-web", "web.", "a_b")),
-        *((settings.names, text) for text in ("", ",", "a,,b", "a b", "A")),
-        (settings.one_of("text", "json"), "yaml"),
+        *((options.duration, text) for text in ("", "30", "d", "0d", "-1d", "1.5d", "1w", "30 d", "1d12h")),
+        *((options.fraction, text) for text in ("", "2", "1/0", "half", "-0.5", "3.1")),
+        *((options.dns_name, text) for text in ("", "Web", "web/x", "-web", "web.", "a_b")),
+        *((options.dns_names, text) for text in ("", ",", "a,,b", "a b", "A")),
     ],
 )
 def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text: str) -> None:
@@ -70,10 +71,11 @@ def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text
         parse(text)
 
 
-def test_every_problem_is_said_at_once() -> None:
+def test_every_problem_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each with its flag or variable."""
+    monkeypatch.setenv("KUBEVIRT_COSCHEDULE_CERTS_LISTEN", "here")
     with pytest.raises(BadSettings) as caught:
-        settings.resolve(options.KEEP, {"lifetime": "long"}, {"KUBEVIRT_COSCHEDULE_CERTS_LISTEN": "here"})
+        values(COMMANDS, "keep", "--lifetime", "long")
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "--lifetime",
         "KUBEVIRT_COSCHEDULE_CERTS_LISTEN",
@@ -85,7 +87,7 @@ def test_every_problem_is_said_at_once() -> None:
     [
         ({"renew_at": "1"}, "--renew-at: got 1, which renews after expiry; expected a fraction"),
         ({"renew_at": "7/3"}, "--renew-at: got 2.33333, which renews after expiry; expected a fraction"),
-        ({"renew_at": "0"}, "--renew-at: got 0, which renews at once, for ever; expected a fraction"),
+        ({"renew_at": "0"}, "--renew-at: got 0, which renews at once, again and again; expected a fraction"),
         (
             {"lifetime": "90s"},
             "--lifetime: got 90s, of which 30s are left when it is renewed; expected more than the 62m",
@@ -122,5 +124,6 @@ def test_a_renewal_fits_into_what_is_left_or_is_refused(lifetime: str, works: bo
 def test_every_option_says_where_it_can_come_from() -> None:
     """The prefix keeps the two programs' variables apart."""
     for option in (*options.KEEP, *options.INSPECT, *options.ISSUE):
-        assert option.variable == "KUBEVIRT_COSCHEDULE_CERTS_" + option.flag[2:].replace("-", "_").upper()
+        assert option.envvar == "KUBEVIRT_COSCHEDULE_CERTS_" + option.opts[0][2:].replace("-", "_").upper()
+        assert option.help
         assert option.help.endswith(".")

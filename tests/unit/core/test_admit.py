@@ -4,7 +4,8 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from builders import (
+from support.fakes.views import Patchy, cluster
+from support.objects.builders import (
     DECISION,
     node,
     on_node,
@@ -14,13 +15,13 @@ from builders import (
     share_manager,
     virt_launcher_pod,
 )
-from views import Patchy, cluster
 
-from webhook.core.admit import Answer, _proven, admit, unchanged
-from webhook.core.placement import Mode, Policy
+from webhook.core.admit import Answer, Entry, PodCreation, admit, proven_answer, read, unchanged
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.meta import NamespacedName
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.core.review import BadReview
-from webhook.core.view import ClusterView, Gap, Key, Kind, Needs, Ref
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
 Object = dict[str, Any]
 CLUSTER = [
@@ -39,20 +40,20 @@ POD = virt_launcher_pod(claims=["disk"])
 
 
 def answer(envelope: Object, view: ClusterView | None = None, mode: Mode = Mode.REQUIRED) -> Answer:
-    """The answer to a review."""
+    """Return the answer to a review."""
     found = admit(json.dumps(envelope).encode(), view or cluster(*CLUSTER), Policy(mode=mode))
     assert isinstance(found, Answer)
     return found
 
 
 def response(found: Answer) -> Object:
-    """The response that is sent."""
+    """Return the response that is sent."""
     sent: Object = json.loads(found.body)["response"]
     return sent
 
 
-def test_a_launcher_pod_is_pinned_to_its_share_managers_node() -> None:
-    """The mission, bytes to bytes: required and preferred, the annotation, and what the audit log is told."""
+def test_a_virt_launcher_pod_must_run_on_its_share_managers_node() -> None:
+    """Bytes to bytes: the required and the preferred node, the annotation, and the audit annotations."""
     found = answer(review(POD, uid="u-1"))
     sent = response(found)
     patch = json.loads(base64.b64decode(sent["patch"]))
@@ -64,8 +65,8 @@ def test_a_launcher_pod_is_pinned_to_its_share_managers_node() -> None:
     }
     assert pod["metadata"]["annotations"][DECISION].startswith("required on n1: ShareManagerOwner")
     assert (sent["uid"], sent["allowed"], sent["patchType"]) == ("u-1", True, "JSONPatch")
-    told = sent["auditAnnotations"]
-    assert (told["decision"], told["reason"], told["node"]) == ("required", "ShareManagerOwner", "n1")
+    audit = sent["auditAnnotations"]
+    assert (audit["decision"], audit["reason"], audit["node"]) == ("required", "ShareManagerOwner", "n1")
     assert "warnings" not in sent
 
 
@@ -80,8 +81,8 @@ def test_a_launcher_pod_is_pinned_to_its_share_managers_node() -> None:
         ),
     ],
 )
-def test_what_is_no_pods_creation_is_admitted_unread(envelope: Object, reason: Reason) -> None:
-    """Whatever the object is: it is not looked at."""
+def test_a_request_that_creates_no_pod_is_admitted_without_reading_its_object(envelope: Object, reason: Reason) -> None:
+    """The object can have any form."""
     found = answer(envelope)
     assert found.decision.why.reason is reason
     assert found.pod is None
@@ -89,19 +90,19 @@ def test_what_is_no_pods_creation_is_admitted_unread(envelope: Object, reason: R
     assert "patch" not in response(found)
 
 
-def test_a_decision_to_leave_the_pod_is_annotated_and_told() -> None:
-    """One that opted in and has nothing to follow."""
+def test_an_unchanged_pod_that_opted_in_has_the_reason_as_annotation() -> None:
+    """The audit annotations have the same reason."""
     found = answer(review(virt_launcher_pod()))
-    told = response(found)["auditAnnotations"]
-    assert (told["decision"], told["reason"]) == ("unchanged", "NoClaims")
-    assert "node" not in told
+    audit = response(found)["auditAnnotations"]
+    assert (audit["decision"], audit["reason"]) == ("unchanged", "NoClaims")
+    assert "node" not in audit
     assert [operation["path"] for operation in found.operations] == [
         f"/metadata/annotations/{DECISION.replace('/', '~1')}"
     ]
 
 
-def test_a_value_that_is_not_understood_comes_back_as_a_warning() -> None:
-    """It is what kubectl shows it to whoever creates the pod; the pod stays as it is."""
+def test_a_wrong_annotation_value_gives_a_warning() -> None:
+    """The user who creates the pod sees the warning in kubectl. The pod stays unchanged."""
     sent = response(answer(review(virt_launcher_pod(opt_in="yes"))))
     assert len(sent["warnings"]) == 1
     assert "'yes'" in sent["warnings"][0]
@@ -121,20 +122,20 @@ def test_a_value_that_is_not_understood_comes_back_as_a_warning() -> None:
 def test_claims_are_looked_up_in_the_namespace_of_the_request(
     request_namespace: str | None, pod_namespace: str | None, reason: Reason
 ) -> None:
-    """metadata.namespace may be empty at CREATE."""
+    """metadata.namespace can be empty at CREATE."""
     pod = virt_launcher_pod(claims=["disk"], namespace=pod_namespace)
     assert answer(review(pod, namespace=request_namespace)).decision.why.reason is reason
 
 
-def test_what_the_view_has_not_read_is_needed() -> None:
-    """The caller reads it and asks again."""
-    ref = Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
-    view = Patchy(cluster(*CLUSTER), {ref: Gap.UNREAD})
-    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == Needs((ref,))
+def test_an_object_that_is_not_cached_is_needed() -> None:
+    """The caller reads the object and asks again."""
+    ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk"))
+    view = Patchy(cluster(*CLUSTER), {ref: NoObject.NOT_CACHED})
+    assert admit(json.dumps(review(POD)).encode(), view, Policy()) == NeedObjects((ref,))
 
 
 def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:
-    """It goes to failurePolicy then."""
+    """Then the failurePolicy of the webhook configuration decides."""
     with pytest.raises(BadReview):
         answer(review({"metadata": {}}))
     with pytest.raises(BadReview):
@@ -142,18 +143,19 @@ def test_a_pod_that_cannot_be_read_is_a_bad_review() -> None:
 
 
 def test_operations_that_do_not_apply_are_not_sent() -> None:
-    """The pod is admitted as it is, and the reason names the operation: the API server would refuse the pod."""
+    """The API server would reject the pod for them. The pod stays unchanged, and the reason names the operation."""
     found = answer(review(POD))
-    assert found.pod is not None
+    creation = read(json.dumps(review(POD)).encode(), Entry.VIRT_LAUNCHER)
+    assert isinstance(creation, PodCreation)
     broken = [{"op": "add", "path": "/spec/affinity/podAffinity/x", "value": 1}]
-    sent = response(_proven(found.request, found.pod, found.decision, [], broken))
+    sent = response(proven_answer(creation, found.decision, broken))
     assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "PatchNotProven")
     assert "add /spec/affinity/podAffinity/x" in sent["auditAnnotations"]["because"]
     assert sent.keys().isdisjoint({"patch", "patchType"})
 
 
 def test_a_request_can_be_answered_without_a_decision() -> None:
-    """What the serving side does when something inside fails: the pod starts as it is."""
+    """The server answers like this after an internal error: the pod starts unchanged."""
     request = answer(review(POD)).request
     sent = response(unchanged(request, Reason.INTERNAL_ERROR.why(problem="KeyError")))
     assert (sent["allowed"], sent["auditAnnotations"]["reason"]) == (True, "InternalError")
@@ -174,7 +176,7 @@ def test_a_request_can_be_answered_without_a_decision() -> None:
     ],
 )
 def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
-    """Wherever the recursion limit strikes there is an answer or a BadReview, and no other exception."""
+    """At any depth there is an answer or a BadReview, and no other exception."""
     affinity = place.replace("%s", "requiredDuringSchedulingIgnoredDuringExecution")
     text = json.dumps(review(virt_launcher_pod(claims=["disk", "b"], affinity="@")))
     body = text.replace('"@"', affinity.replace("@", "[" * depth + "]" * depth)).encode()
@@ -187,8 +189,8 @@ def test_deep_nesting_is_answered_or_refused(place: str, depth: int) -> None:
         assert response(found)["allowed"] is True
 
 
-def test_a_pod_whose_annotations_are_full_is_admitted_as_it_is() -> None:
-    """The API server would refuse it with one more."""
+def test_a_pod_whose_annotations_are_full_is_admitted_unchanged() -> None:
+    """The API server would reject the pod with one more annotation."""
     pod = virt_launcher_pod(claims=["disk"], annotations={"full": "x" * (256 * 1024 - 256)})
     answer = admit(json.dumps(review(pod)).encode(), cluster(*CLUSTER), Policy())
     assert isinstance(answer, Answer)

@@ -1,16 +1,16 @@
-"""What holds for every pod on every cluster; design.md's habit 14, with an oracle of the scheduler written apart."""
+"""What holds for every pod on every cluster, checked by an oracle of the scheduler that shares no code."""
 
 from typing import Any
 
 import hypothesis
-import oracle
 import pytest
-from affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
-from cluster_model import ClusterModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import convert
-from outcomes import (
+from support.fakes.views import Patchy, cluster
+from support.models import oracle
+from support.models.cluster_model import ClusterModel
+from support.models.outcomes import (
     PREFERRED,
     REQUIRED,
     assert_appended,
@@ -19,25 +19,32 @@ from outcomes import (
     outcome,
     places,
     terms_of,
-    without_ours,
+    without_webhook_parts,
 )
-from strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
-from views import Patchy, cluster
+from support.strategies.affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
+from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.affinity import MAX_TERMS, selector_admits
-from webhook.core.feasibility import tolerates
-from webhook.core.objects import NodeSelector, Taint, Toleration
-from webhook.core.view import Gap, Key, Kind, Needs, Ref
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Taint
+from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
+from webhook.core.api.pod import Toleration
+from webhook.core.scheduler.plugins.node_affinity import selector_admits
+from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 _INDEXES = range(4)
-_MANAGERS = {Ref(Kind.SHARE_MANAGER, Key("", f"h{i}")) for i in _INDEXES}
+_MANAGERS = {ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
 _REFERENCES = [
     *sorted(_MANAGERS),
-    *(Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key(NAMESPACE, f"c{i}")) for i in _INDEXES),
-    *(Ref(Kind.PERSISTENT_VOLUME, Key("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
-    *(Ref(Kind.SHARE_MANAGER_POD, Key("", f"share-manager-h{i}")) for i in _INDEXES),
-    *(Ref(kind, Key("", name)) for kind in (Kind.NODE, Kind.LONGHORN_NODE) for name in (*NODES, "ghost")),
+    *(ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, f"c{i}")) for i in _INDEXES),
+    *(ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", name)) for name in ("lost", *(f"pv{i}" for i in _INDEXES))),
+    *(ObjectRef(Kind.SHARE_MANAGER_POD, NamespacedName("", f"share-manager-h{i}")) for i in _INDEXES),
+    *(
+        ObjectRef(kind, NamespacedName("", name))
+        for kind in (Kind.NODE, Kind.LONGHORN_NODE)
+        for name in (*NODES, "ghost")
+    ),
 ]
 REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 """All, or some, of the objects that core could ask for in a scenario."""
@@ -45,7 +52,7 @@ REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 
 @given(scenarios())
 def test_a_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) -> None:
-    """The response is allowed, answers the uid, and has patch and patchType together or neither."""
+    """The response is allowed, has the request's uid, and has patch and patchType together or neither."""
     found = outcome(scenario.pod, scenario)
     assert found.response["allowed"] is True
     assert found.response["uid"] == "uid-1"
@@ -53,10 +60,10 @@ def test_a_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) 
 
 
 @given(scenarios())
-def test_nothing_changes_beside_node_affinity_and_the_decision_annotation(scenario: Scenario) -> None:
-    """Whatever else a pod carries, unknown fields included, comes out as it went in; terms are only added to."""
+def test_only_node_affinity_and_the_annotations_of_the_webhook_change(scenario: Scenario) -> None:
+    """All other fields stay as they are, unknown ones included. Terms are only added to."""
     before, after = scenario.pod, outcome(scenario.pod, scenario).pod
-    assert without_ours(after) == without_ours(before)
+    assert without_webhook_parts(after) == without_webhook_parts(before)
     old, new = node_affinity(before), node_affinity(after)
     assert {k: v for k, v in new.items() if k not in (REQUIRED, PREFERRED)} == {
         k: v for k, v in old.items() if k not in (REQUIRED, PREFERRED)
@@ -68,7 +75,7 @@ def test_nothing_changes_beside_node_affinity_and_the_decision_annotation(scenar
 
 @given(scenarios())
 def test_a_second_admission_changes_nothing(scenario: Scenario) -> None:
-    """A pod that was patched comes back as it is, and for the same decision."""
+    """A pod that was patched gets no operation, and the same decision."""
     first = outcome(scenario.pod, scenario)
     second = outcome(first.pod, scenario)
     assert second.patch == []
@@ -77,7 +84,7 @@ def test_a_second_admission_changes_nothing(scenario: Scenario) -> None:
 
 @given(scenarios())
 def test_the_new_affinity_admits_exactly_the_required_nodes_of_those_the_old_one_did(scenario: Scenario) -> None:
-    """A hard pin is the intersection of the old affinity with the required nodes; anything less changes no node."""
+    """With required nodes, the pod may run on those of them that its old affinity allows. Without, no node is lost."""
     found = outcome(scenario.pod, scenario)
     for node in places(scenario):
         wanted = not found.hard_pin or oracle.name_of(node) in found.hard_pin
@@ -86,7 +93,7 @@ def test_the_new_affinity_admits_exactly_the_required_nodes_of_those_the_old_one
 
 
 @given(scenarios())
-def test_a_hard_pin_never_strands_the_pod_and_rests_on_firm_evidence(scenario: Scenario) -> None:
+def test_a_required_node_has_firm_evidence_and_can_start_the_pod(scenario: Scenario) -> None:
     """Each required node runs a share-manager of the pod, and the patched pod can start on it."""
     found, model = outcome(scenario.pod, scenario), ClusterModel(scenario.objects)
     assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE)
@@ -95,24 +102,24 @@ def test_a_hard_pin_never_strands_the_pod_and_rests_on_firm_evidence(scenario: S
 
 
 @given(scenarios())
-def test_what_is_added_is_valid_to_the_api_server(scenario: Scenario) -> None:
-    """A valid affinity stays valid; wishes weigh 1 to 100, every node named is a possible one, terms are bounded."""
+def test_a_valid_affinity_stays_valid_to_the_api_server(scenario: Scenario) -> None:
+    """Weights are 1 to 100, every named node has a valid name, and the number of terms is bounded."""
     found = outcome(scenario.pod, scenario)
     old, new = node_affinity(scenario.pod), node_affinity(found.pod)
     if not oracle.affinity_problems(old):
         assert oracle.affinity_problems(new) == []
-    wishes = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
-    assert oracle.affinity_problems({PREFERRED: wishes}) == []
+    preferences = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
+    assert oracle.affinity_problems({PREFERRED: preferences}) == []
     assert all(map(oracle.is_subdomain, found.hard_pin))
     assert len(terms_of(new)) <= max(MAX_TERMS, len(terms_of(old)))
 
 
 @given(scenarios(), REFERENCES)
 def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
-    """Reading what Needs asks for and asking again comes to an end, asks for nothing twice, and decides alike."""
+    """Reading what NeedObjects names and asking again ends, names nothing twice, and decides the same."""
     whole = cluster(*scenario.objects)
-    gaps, body = dict.fromkeys(unread, Gap.UNREAD), review_of(scenario.pod)
-    while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), Needs):
+    gaps, body = dict.fromkeys(unread, NoObject.NOT_CACHED), review_of(scenario.pod)
+    while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), NeedObjects):
         assert answer.refs
         assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
         for ref in answer.refs:
@@ -123,13 +130,13 @@ def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scen
 
 
 @given(scenarios(), REFERENCES)
-def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: set[Ref]) -> None:
-    """With answers missing, each required node was itself read, and still has firm evidence and takes the pod."""
+def test_missing_answers_never_make_a_preference_required(scenario: Scenario, lost: set[Ref]) -> None:
+    """Each required node was itself read, still has firm evidence, and can start the pod."""
     model = ClusterModel(scenario.objects)
-    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, Gap.UNAVAILABLE))
+    view = Patchy(cluster(*scenario.objects), dict.fromkeys(lost, NoObject.UNAVAILABLE))
     found = outcome(scenario.pod, scenario, view)
     for node in found.hard_pin:
-        assert not {Ref(Kind.NODE, Key("", node)), *_claims_of(found.pod)} & lost
+        assert not {ObjectRef(Kind.NODE, NamespacedName("", node)), *_claims_of(found.pod)} & lost
         assert model.can_start(found.pod, NAMESPACE, node)
     # A ShareManager that could not be read may be absent: then its pod alone was the evidence.
     assert found.hard_pin <= model.firm_nodes(scenario.pod, NAMESPACE) or lost & _MANAGERS
@@ -137,7 +144,11 @@ def test_what_could_not_be_read_never_hardens_a_pin(scenario: Scenario, lost: se
 
 def _claims_of(pod: dict[str, Any]) -> set[Ref]:
     sources = [volume.get("persistentVolumeClaim") for volume in pod["spec"].get("volumes") or []]
-    return {Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key(NAMESPACE, source["claimName"])) for source in sources if source}
+    return {
+        ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName(NAMESPACE, source["claimName"]))
+        for source in sources
+        if source
+    }
 
 
 ONE_EXPRESSION = WILD_EXPRESSIONS.map(lambda one: {"nodeSelectorTerms": [{"matchExpressions": [one]}]})
@@ -145,10 +156,8 @@ ONE_FIELD = WILD_FIELDS.map(lambda one: {"nodeSelectorTerms": [{"matchFields": [
 
 
 @given(ONE_EXPRESSION | ONE_FIELD, LABELS, st.sampled_from(NODES))
-def test_a_requirement_holds_where_the_scheduler_says(
-    selector: dict[str, Any], labels: dict[str, str], name: str
-) -> None:
-    """One requirement of any form, parsed or refused as apimachinery does."""
+def test_a_requirement_is_met_as_in_kube_scheduler(selector: dict[str, Any], labels: dict[str, str], name: str) -> None:
+    """One requirement of any form, parsed or rejected as apimachinery does."""
     assert selector_admits(convert(selector, NodeSelector), labels, name) == oracle.selector_matches(
         selector, labels, name
     )
@@ -158,7 +167,7 @@ def test_a_requirement_holds_where_the_scheduler_says(
 def test_a_selector_admits_what_the_scheduler_admits(
     selector: dict[str, Any], labels: dict[str, str], name: str
 ) -> None:
-    """Required node affinity and PersistentVolume affinity are read as kube-scheduler reads them."""
+    """Required node affinity and PersistentVolume affinity are evaluated as in kube-scheduler."""
     read_selector = convert(selector, NodeSelector)
     assert selector_admits(read_selector, labels, name) == oracle.selector_matches(selector, labels, name)
     assert selector_admits(read_selector, labels, None) == oracle.selector_matches(selector, labels, "")
@@ -178,8 +187,8 @@ def _multiplied(scenario: Scenario) -> bool:
 
 
 def _softened(scenario: Scenario) -> bool:
-    told = outcome(scenario.pod, scenario).response["auditAnnotations"]
-    return told["decision"] == "preferred" and told["reason"] == "TaintNotTolerated"
+    audit = outcome(scenario.pod, scenario).response["auditAnnotations"]
+    return audit["decision"] == "preferred" and audit["reason"] == "TaintNotTolerated"
 
 
 def _narrowed_with_a_foreign_pin(scenario: Scenario) -> bool:
@@ -196,6 +205,6 @@ def _narrowed_with_a_foreign_pin(scenario: Scenario) -> bool:
     ],
 )
 def test_the_scenarios_reach_the_hard_cases(interesting: Any) -> None:
-    """The properties above would hold of pods that nothing is ever done to: these are found among the examples."""
+    """Without this test the properties above could hold because no example changes a pod."""
     search = settings(max_examples=20_000, derandomize=True, phases=[hypothesis.Phase.generate])
     assert interesting(hypothesis.find(scenarios(), interesting, settings=search))

@@ -12,7 +12,6 @@ NAMES = {
     "besides",
     "claim",
     "count",
-    "doubt",
     "driver",
     "gate",
     "headroom",
@@ -36,6 +35,7 @@ NAMES = {
     "replicas",
     "resource",
     "rule",
+    "staleness",
     "state",
     "subresource",
     "taint",
@@ -51,13 +51,13 @@ NAMES = {
 
 
 def names_of(reason: Reason) -> set[str]:
-    """The placeholders of a reason's template."""
+    """Return the placeholders of a reason's template."""
     return {name for _, name, _, _ in string.Formatter().parse(reason.template) if name is not None}
 
 
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
 def test_a_reason_makes_a_sentence(reason: Reason) -> None:
-    """The template takes known names only; what comes out has no braces and reads on from `code: `."""
+    """The template has known names only. The sentence has no braces and fits after `code: `."""
     assert names_of(reason) <= NAMES
     why = reason.why(**{name: f"<{name}>" for name in names_of(reason)})
     assert not set("{}") & set(why.sentence)
@@ -68,7 +68,7 @@ def test_a_reason_makes_a_sentence(reason: Reason) -> None:
 
 @pytest.mark.parametrize("reason", Reason, ids=lambda reason: reason.code)
 def test_a_code_is_camel_case(reason: Reason) -> None:
-    """As Kubernetes writes reasons: fit for a metric label and an audit annotation. It is the name of the member."""
+    """Kubernetes writes reasons like this. The code is valid as a metric label, and is the name of the member."""
     assert re.fullmatch(r"([A-Z][a-z]+|A)+", reason.code)
     assert reason.code == "".join(word.capitalize() for word in reason.name.split("_"))
 
@@ -80,7 +80,7 @@ def test_codes_and_sentences_are_unique() -> None:
 
 
 def test_the_chain_ranks_every_reason_in_its_order() -> None:
-    """The further a claim came, and the stronger its evidence, the higher its reason ranks."""
+    """The further a claim leads, and the stronger its evidence, the higher the rank of its reason."""
     assert set(CHAIN_ORDER) == set(Reason)
     chain = [
         Reason.EPHEMERAL_CLAIM,
@@ -100,8 +100,8 @@ def test_the_chain_ranks_every_reason_in_its_order() -> None:
     assert sorted(chain, key=CHAIN_ORDER.__getitem__) == chain
 
 
-def test_the_chain_ranks_what_tells_a_share_manager_its_vm() -> None:
-    """A VM that is known on a node tells more than one that will be there, or a ticket; nothing known comes first."""
+def test_the_chain_ranks_the_evidence_for_a_share_manager_pod() -> None:
+    """A VM on a node outranks a VM that waits for one, and outranks a ticket. The lowest rank is for no known VM."""
     chain = [
         Reason.NOT_SHARE_MANAGER,
         Reason.VOLUME_LOOKUP_FAILED,
@@ -117,6 +117,6 @@ def test_the_chain_ranks_what_tells_a_share_manager_its_vm() -> None:
     assert sorted(chain, key=CHAIN_ORDER.__getitem__) == chain
 
 
-def test_a_name_with_braces_is_told_as_it_is() -> None:
-    """What the cluster or the pod says is never read as a template."""
+def test_a_name_with_braces_is_shown_unchanged() -> None:
+    """Text from the cluster or the pod is never used as a template."""
     assert Reason.NODE_NOT_FOUND.why(node="{node}{0}").sentence == "node {node}{0} does not exist"

@@ -1,16 +1,16 @@
-"""The API server asks again whenever a webhook after ours changed the pod (reinvocationPolicy IfNeeded)."""
+"""The API server calls the webhook again if a later webhook changed the pod (reinvocationPolicy IfNeeded)."""
 
 from __future__ import annotations
 
-import steering_scenarios
 from hypothesis import given
-from outcomes import outcome
-from pod_changes import CHANGES, Change, changed, plain
-from strategies import Scenario, scenarios
+from support.models.outcomes import outcome
+from support.models.pod_changes import CHANGES, Change, changed, plain
+from support.strategies import steering_scenarios
+from support.strategies.strategies import Scenario, scenarios
 
 
-def judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
-    """What we make of a pod that we saw before is what we make of one that we never saw."""
+def is_decided_from_the_start(scenario: Scenario, changes: list[Change]) -> None:
+    """Whether a patched pod gets the same result as a pod that the webhook has never seen."""
     first = outcome(scenario.pod, scenario)
     again = outcome(changed(first.pod, changes), scenario)
     fresh = outcome(changed(scenario.pod, changes), scenario)
@@ -20,12 +20,12 @@ def judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
 
 
 @given(scenarios(), CHANGES)
-def test_a_virt_launcher_pod_is_judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
-    """Whatever others changed meanwhile: the pin, the preference or the refusal is the one that is right now."""
-    judged_afresh(scenario, changes)
+def test_a_virt_launcher_pod_is_decided_from_the_start(scenario: Scenario, changes: list[Change]) -> None:
+    """Other webhooks changed the pod meanwhile. Its pin, its preference or its reason is what is right now."""
+    is_decided_from_the_start(scenario, changes)
 
 
 @given(steering_scenarios.scenarios(), CHANGES)
-def test_a_share_manager_pod_is_judged_afresh(scenario: Scenario, changes: list[Change]) -> None:
-    """As a virt-launcher pod: Longhorn never makes a Pending one anew."""
-    judged_afresh(scenario, changes)
+def test_a_share_manager_pod_is_decided_from_the_start(scenario: Scenario, changes: list[Change]) -> None:
+    """As for a virt-launcher pod: Longhorn never recreates a Pending share-manager pod."""
+    is_decided_from_the_start(scenario, changes)

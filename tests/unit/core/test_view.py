@@ -1,19 +1,23 @@
 import pytest
 
-from webhook.core.view import Gap, Key, Kind, Needs, Ref, unread
+from webhook.core.api.meta import NamespacedName
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
-NODE, CLAIM = Ref(Kind.NODE, Key("", "n1")), Ref(Kind.PERSISTENT_VOLUME_CLAIM, Key("vms", "disk"))
+NODE, CLAIM = (
+    ObjectRef(Kind.NODE, NamespacedName("", "n1")),
+    ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "disk")),
+)
 
 
 @pytest.mark.parametrize(
     ("node", "claim", "refs"),
     [
-        pytest.param(Gap.UNREAD, Gap.UNREAD, (NODE, CLAIM), id="both"),
-        pytest.param(Gap.UNREAD, Gap.ABSENT, (NODE,), id="absent is an answer"),
-        pytest.param(Gap.UNAVAILABLE, Gap.UNREAD, (CLAIM,), id="unavailable is an answer"),
-        pytest.param(object(), Gap.UNREAD, (CLAIM,), id="an object is an answer"),
+        pytest.param(NoObject.NOT_CACHED, NoObject.NOT_CACHED, (NODE, CLAIM), id="both"),
+        pytest.param(NoObject.NOT_CACHED, NoObject.NOT_FOUND, (NODE,), id="absent is an answer"),
+        pytest.param(NoObject.UNAVAILABLE, NoObject.NOT_CACHED, (CLAIM,), id="unavailable is an answer"),
+        pytest.param(object(), NoObject.NOT_CACHED, (CLAIM,), id="an object is an answer"),
     ],
 )
-def test_what_is_unread_is_needed(node: object, claim: object, refs: tuple[Ref, ...]) -> None:
-    """Only references whose answer was UNREAD are asked for, in order."""
-    assert unread((NODE, node), (CLAIM, claim)) == Needs(refs)
+def test_only_what_is_not_cached_is_needed(node: object, claim: object, refs: tuple[Ref, ...]) -> None:
+    """The references whose answer was NOT_CACHED, in order."""
+    assert need_objects((NODE, node), (CLAIM, claim)) == NeedObjects(refs)

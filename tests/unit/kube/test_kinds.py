@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from watching import RESOURCES
+from support.fakes.watching import RESOURCES
 
-from webhook.core.view import Key, Kind
+from webhook.core.api.meta import NamespacedName
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.kube.wire import Decoders
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 PATHS = {
@@ -37,7 +38,7 @@ IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
 def test_paths(kind: Kind) -> None:
     """List and watch are of the whole cluster, or of Longhorn's namespace; one object has its path below."""
     resource = RESOURCES[kind]
-    key = Key("vms" if kind in IN_ANY_NAMESPACE else "", "disk")
+    key = NamespacedName("vms" if kind in IN_ANY_NAMESPACE else "", "disk")
     assert (resource.collection, resource.item(key)) == PATHS[kind]
 
 
@@ -51,7 +52,7 @@ def test_longhorns_namespace_is_the_operators_choice() -> None:
 
 def test_a_name_can_not_leave_its_place_in_a_path() -> None:
     """Whatever it contains, it is one segment."""
-    assert RESOURCES[Kind.NODE].item(Key("", "../a?b#c%2f")) == "/api/v1/nodes/..%2Fa%3Fb%23c%252f"
+    assert RESOURCES[Kind.NODE].item(NamespacedName("", "../a?b#c%2f")) == "/api/v1/nodes/..%2Fa%3Fb%23c%252f"
 
 
 @pytest.mark.parametrize("kind", RESOURCES)
@@ -64,7 +65,7 @@ def test_an_object_is_kept_under_what_it_is_asked_for(kind: Kind) -> None:
         wire: Any = decode(json.dumps({"metadata": {"name": "disk", "namespace": namespace}}).encode())
         return str(resource.key_of(wire.metadata))
 
-    assert kept("vms") == resource.key(Key("vms", "disk"))
+    assert kept("vms") == resource.key(NamespacedName("vms", "disk"))
     assert (kept("vms") == kept("other")) is (kind not in IN_ANY_NAMESPACE)
 
 
@@ -94,7 +95,10 @@ def test_which_pods_are_watched_is_the_operators_choice(watched: WatchedPods) ->
 def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:
     """The label alone makes no share-manager's pod: what counts is the name."""
     resource = RESOURCES[Kind.SHARE_MANAGER_POD]
-    keys = {name: resource.key(Key("", name)) for name in ("v", "share-manager-v", "share-manager-share-manager-v")}
+    keys = {
+        name: resource.key(NamespacedName("", name))
+        for name in ("v", "share-manager-v", "share-manager-share-manager-v")
+    }
     assert len(set(keys.values())) == 3
     wire = Decoders(resource.wire).object(b'{"metadata":{"name":"v"}}')
     assert {name: resource.build(key, resource.keep(wire)).metadata.name for name, key in keys.items()} == {

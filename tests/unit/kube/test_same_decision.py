@@ -7,27 +7,28 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from consumer_shapes import cold_starts
 from hypothesis import event as event_of
 from hypothesis import given
-from live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
-from model_api import bookmark, event, page
-from strategies import Scenario, review_of, scenarios
-from views import LONGHORN_NAMESPACE, cluster
+from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
+from support.fakes.views import LONGHORN_NAMESPACE, cluster
+from support.models.model_api import bookmark, event, page
+from support.strategies.consumer_shapes import cold_starts
+from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
-from webhook.core.view import ClusterView, Gap, Kind, Needs, Ref
-from webhook.kube.store import Read, Store, View
-from webhook.kube.watch import ListWatch
-from webhook.kube.wire import Decoders
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref, VirtLaunchersOnNode
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView, LiveRead
+from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.list_watch import ListWatch
 
 NOW = 1000.0
 KINDS = {path: kind for kind, path in PATHS.items()}
 
 
-def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> Store:
+def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> ClusterCache:
     """A store whose caches have heard of these objects in this way; "nothing": of none."""
-    store = Store(None, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
+    store = ClusterCache(None, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
     for kind, cache in store.caches.items() if how != "nothing" else ():
         for status, body in said(objects.get(kind, []), how):
             cache.next(NOW)
@@ -50,16 +51,16 @@ def said(objects: list[dict[str, Any]], how: str) -> Iterator[tuple[int, bytes]]
         yield 200, page(objects[-1:], 9)
 
 
-def read_one(objects: dict[Kind, list[dict[str, Any]]], ref: Ref) -> Read:
+def read_one(objects: dict[Kind, list[dict[str, Any]]], ref: Ref) -> LiveRead:
     """What a GET comes to, or the list of a node's pods."""
-    if ref.kind is Kind.VIRT_LAUNCHERS_ON_NODE:
-        return Read([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref.key)])
+    if isinstance(ref, VirtLaunchersOnNode):
+        return LiveRead([_kept(Kind.VIRT_LAUNCHER_POD, each) for each in on_node(objects, *ref)])
     resource = RESOURCES[ref.kind]
     for each in objects.get(ref.kind, []):
         namespace = "" if resource.namespace else each["metadata"].get("namespace", "")
         if (namespace, each["metadata"]["name"]) == ref.key:
-            return Read(_kept(ref.kind, each))
-    return Read(Gap.ABSENT)
+            return LiveRead(_kept(ref.kind, each))
+    return LiveRead(NoObject.NOT_FOUND)
 
 
 def on_node(objects: dict[Kind, list[dict[str, Any]]], namespace: str, node: str) -> Iterator[dict[str, Any]]:
@@ -85,16 +86,16 @@ def answer(scenario: Scenario, how: str) -> Answer:
     store = filled(objects, how)
     if how == "nothing" and not objects.get(Kind.LONGHORN_NODE):
         store._no_longhorn_nodes_at = NOW
-    view = View(store, NOW, {})
+    view = CallView(store, NOW, {})
     for _ in range(10):
         found = asked(scenario, view)
         if isinstance(found, Answer):
             return found
-        view = View(store, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in found.refs}})
+        view = CallView(store, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in found.refs}})
     raise AssertionError("core asks and asks")
 
 
-def asked(scenario: Scenario, view: ClusterView) -> Answer | Needs:
+def asked(scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
     """What core says."""
     return admit(review_of(scenario.pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
 

@@ -7,29 +7,32 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from consumer_shapes import VOLUME, cold_starts
 from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
-from patience import PATIENCE_SECONDS
-from strategies import Object, Scenario, review_of
-from views import LONGHORN_NAMESPACE
+from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, listed, path_of
+from support.fakes.views import LONGHORN_NAMESPACE
+from support.strategies.consumer_shapes import VOLUME, cold_starts
+from support.strategies.quirks import Object
+from support.strategies.strategies import Scenario, review_of
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.affinity import is_node_name
-from webhook.core.placement import Leave, Pin, Steer
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.names import is_node_name
+from webhook.core.decision import Leave, Pin, Steer
 from webhook.core.reasons import Reason
-from webhook.core.view import Key, Kind
-from webhook.kube.client import Reply, Trouble
-from webhook.kube.store import Store
+from webhook.core.view import Kind
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Reply
+from webhook.kube.client.errors import ApiError
 
 CACHED: Final = [resource.kind for resource in ROOM_UNTOLD if resource.watched]
 KINDS: Final = {path: kind for kind, path in PATHS.items()}
 HOW: Final = st.sampled_from(["fresh", "fresh", "stale", "outdated", "none"])
 TRUE: Final = st.sampled_from(["fresh", "fresh", "stale", "none"])
 STALE_SECONDS: Final = 60.0
-TICKETS: Final = RESOURCES[Kind.VOLUME_ATTACHMENT].item(Key("", VOLUME))
+TICKETS: Final = RESOURCES[Kind.VOLUME_ATTACHMENT].item(NamespacedName("", VOLUME))
 HALF: Final = settings(max_examples=max(1, settings.default.max_examples // 2))  # each is a whole store
 MOST: Final = 1 + 2 * 4
 """Reads beside those of objects that a fresh cache has not: the tickets; of two namespaces, the pods of four nodes."""
@@ -50,7 +53,7 @@ class Reads:
         assert seconds > 0
         self.asked.append(path)
         if len(self.asked) in self._failing:
-            raise Trouble("down")
+            raise ApiError("down")
         if query:
             items = self._on_node(path, dict(query)) if "fieldSelector" in dict(query) else self._first(path)
             return Reply(200, json.dumps({"metadata": {"resourceVersion": "9"}, "items": items}).encode())
@@ -63,7 +66,7 @@ class Reads:
 
     def _path(self, each: Object) -> str:
         meta = each["metadata"]
-        return RESOURCES[KINDS[path_of(each)]].item(Key(meta.get("namespace", ""), meta["name"]))
+        return RESOURCES[KINDS[path_of(each)]].item(NamespacedName(meta.get("namespace", ""), meta["name"]))
 
     def _on_node(self, path: str, query: dict[str, str]) -> list[Object]:
         self.lists += 1
@@ -85,7 +88,7 @@ async def answer(
 ) -> tuple[Answer, Reads]:
     """The answer of a store in this state."""
     reads, loop = Reads(scenario.objects, failing), asyncio.get_running_loop()
-    store = Store(reads, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
+    store = ClusterCache(reads, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
     for kind, how in caches.items():
         objects = before if how == "outdated" else scenario.objects
         if how != "none":
@@ -96,7 +99,7 @@ async def answer(
         found = admit(review_of(scenario.pod, namespace=LONGHORN_NAMESPACE), view, scenario.policy, Entry.SHARE_MANAGER)
         if isinstance(found, Answer):
             return found, reads
-        view = await store.read(view, found.refs, loop.time() + PATIENCE_SECONDS)
+        view = await store.read(view, found.refs, loop.time() + MAX_WAIT_SECONDS)
     raise AssertionError("core asks and asks")
 
 

@@ -1,11 +1,11 @@
 from dataclasses import dataclass
 
 import pytest
-from fleets import LATER, disk, launcher, served, the_row
+from support.objects.fleets import LATER, disk, launcher, served, the_row
 
-from webhook.core.fleet import State
-from webhook.status import exit_code, text
-from webhook.status.report import Asked
+from webhook.core.observe.vm_status import State
+from webhook.status import text
+from webhook.status.report import Asked, exit_code
 
 NOW = "2026-01-02T06:30:00Z"
 
@@ -20,14 +20,14 @@ AGES = [
     pytest.param("2026-01-01T06:30:00Z", "1d", id="a day"),
     pytest.param("2025-12-30T04:30:00Z", "3d2h", id="days"),
     pytest.param("2026-01-02T06:30:05Z", "0s", id="another clock's future"),
-    pytest.param("not a time", "not a time", id="what is no time is shown"),
+    pytest.param("not a time", "not a time", id="another text is shown unchanged"),
     pytest.param("2026-01-02T06:29:00", "2026-01-02T06:29:00", id="a time of no zone"),
 ]
 
 
 @pytest.mark.parametrize(("since", "shown"), AGES)
 def test_an_age_has_two_units_at_most(since: str | None, shown: str) -> None:
-    """As kubectl's."""
+    """As in kubectl."""
     assert text.age(since, NOW) == shown
 
 
@@ -35,29 +35,29 @@ LINE = "\x1b[31mapart\x1b[0m and more"
 CUTS = [
     pytest.param("plain text", 5, "plain", id="plain"),
     pytest.param("short", 10, "short", id="short enough"),
-    pytest.param(LINE, 100, LINE, id="colours, short enough"),
-    pytest.param(LINE, 5, "\x1b[31mapart\x1b[0m", id="after a colour"),
-    pytest.param(LINE, 3, "\x1b[31mapa\x1b[0m", id="within a colour"),
+    pytest.param(LINE, 100, LINE, id="colors, short enough"),
+    pytest.param(LINE, 5, "\x1b[31mapart\x1b[0m", id="after a color"),
+    pytest.param(LINE, 3, "\x1b[31mapa\x1b[0m", id="within a color"),
     pytest.param(LINE, 0, "", id="no room"),
 ]
 
 
 @pytest.mark.parametrize(("line", "columns", "shown"), CUTS)
 def test_a_line_is_cut_where_the_screen_ends(line: str, columns: int, shown: str) -> None:
-    """Colours take no room, and none goes on into the next line."""
+    """Colors take no space, and none continues on the next line."""
     assert text.cut(line, columns) == shown
 
 
 @dataclass(frozen=True)
 class Counted:
-    """VMs by state, and how that is told."""
+    """VMs by state, and the summary of them."""
 
     counts: dict[State, int]
     told: str
 
 
 COUNTED = [
-    Counted({}, "no VM that runs asks for co-scheduling"),
+    Counted({}, "no running VM asks for co-scheduling"),
     Counted({State.TOGETHER: 1, State.APART: 0}, "1 VM: 1 together"),
     Counted({State.TOGETHER: 9, State.APART: 2}, "11 VMs: 9 together, 2 apart"),
 ]
@@ -65,12 +65,12 @@ COUNTED = [
 
 @pytest.mark.parametrize("row", COUNTED, ids=lambda row: row.told)
 def test_a_summary_names_what_there_is(row: Counted) -> None:
-    """And no state that no VM is in."""
+    """A state without VMs is not named."""
     assert text.summary(row.counts) == row.told
 
 
 def test_names_send_nothing_to_the_terminal() -> None:
-    """A control character is shown as what it is."""
+    """A control character is shown as an escape."""
     row = the_row(launcher("ro\x1b[2Jot", nodeName="node-a"))
     table = text.Table(wide=False, namespaces=False, color=True)
     for line in (*table.lines([row], NOW), text.change(row, NOW), text.gone("vms", "d\x07b", NOW)):
@@ -80,7 +80,7 @@ def test_names_send_nothing_to_the_terminal() -> None:
 
 
 def test_states_are_painted_within_their_column() -> None:
-    """Free is nothing to look at."""
+    """The state `free` has no color."""
     objects = [*disk("root"), *served("root", "node-a")]
     rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b")]
     rows.append(the_row(launcher(nodeName="node-a")))
@@ -113,7 +113,7 @@ ALL = Asked(namespace="")
     ],
 )
 def test_the_exit_code_is_for_scripts(states: tuple[str, ...], missing: tuple[str, ...], code: int) -> None:
-    """0 for nothing apart or stuck, 1 for something, 2 for a question that has no answer."""
+    """0 if no VM is apart or stuck, 1 if one is, 2 if a name or a state is not known."""
     objects = [*disk("root"), *served("root", "node-a")]
     rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in states]
     assert exit_code(ALL.rows(rows), missing) == code

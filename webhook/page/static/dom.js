@@ -1,8 +1,8 @@
-// Elements: made of text only, and kept while what they show is there, so that focus and selection stay.
+// Elements of the page. They contain text only. An element stays while its item exists, so that focus and selection stay.
 
 export const $ = (id) => document.getElementById(id);
 
-// An element with these attributes and children. Text becomes text, never markup.
+// Return an element with these attributes and children. A string becomes text, never markup.
 export function el(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -13,10 +13,10 @@ export function el(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Text for those who hear the page.
-export const heard = (text) => el("span", { class: "heard" }, text);
+// Text for screen readers only.
+export const spoken = (text) => el("span", { class: "spoken" }, text);
 
-// Have one child of `parent` for each item, in order: kept by key, made anew where `print` of it has changed.
+// Give `parent` one child for each item, in order. A child keeps its element by `key`, and is refilled if `print` changed.
 export function sync(parent, items, key, print, make) {
   const before = new Map();
   const wanted = new Set(items.map(key));
@@ -41,10 +41,10 @@ export function sync(parent, items, key, print, make) {
     if (child === at) at = at.nextElementSibling;
     else parent.insertBefore(child, at);
   }
-  if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true }); // it was moved
+  if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true }); // the browser drops the focus of a moved element
 }
 
-// Take over what `fresh` shows. The element stays, and focus that was in it comes back to its like.
+// Show what `fresh` shows. The element stays, and so does the focus inside it.
 function refill(child, fresh) {
   const focused = child.contains(document.activeElement) ? document.activeElement : null;
   const name = focused && focused !== child ? focused.dataset.focus : undefined;
@@ -61,7 +61,7 @@ export function plural(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
-// How long ago `at` (RFC 3339) was, at `now` (ms): the two largest units at most.
+// Return the time from `at` (RFC 3339) to `now` (ms) in at most two units.
 export function ago(at, now) {
   const seconds = Math.max(0, Math.floor((now - Date.parse(at)) / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -72,5 +72,5 @@ export function ago(at, now) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-// A time as in logs: UTC.
+// A time of day in UTC, as in logs.
 export const clock = (ms) => new Date(ms).toISOString().slice(11, 19);

@@ -1,12 +1,12 @@
-// The connection: asks for what is new, again and again, and says so when nobody answers.
+// The connection: asks the server for changes again and again, and reports when there is no answer.
 
-const LEAST_MS = 1000; // between two updates
-const ANSWER_MS = 25000; // the server answers within 10 s, news or not
+const PAUSE_MS = 1000; // between two updates, at least
+const ANSWER_MS = 25000; // the server answers within 10 s, even without changes
 const RETRY_MS = [1000, 2000, 5000, 10000];
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// One answer. Throws an Error whose message says what went wrong.
+// Return one answer. Throws an Error with a message for the reader.
 async function ask(cursor) {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), ANSWER_MS);
@@ -23,8 +23,8 @@ async function ask(cursor) {
   }
 }
 
-// Never returns. `news` gets each answer, `lost` why there is none; while `gate` is not through, nothing happens.
-export async function follow(news, lost, gate) {
+// Never returns. Calls `update` with each answer, and `lost` with the reason for a missing one. Waits while `gate` is closed.
+export async function follow(update, lost, gate) {
   let cursor = null;
   let failures = 0;
   for (;;) {
@@ -32,10 +32,10 @@ export async function follow(news, lost, gate) {
     try {
       const answer = await ask(cursor);
       await gate();
-      news(answer);
+      update(answer);
       cursor = answer.cursor;
       failures = 0;
-      await pause(Math.max(0, LEAST_MS - (performance.now() - asked)));
+      await pause(Math.max(0, PAUSE_MS - (performance.now() - asked)));
     } catch (error) {
       lost(error.message);
       await pause(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);

@@ -1,4 +1,4 @@
-// Lines between cards, through the gaps of the grid: no line crosses what is written.
+// Lines between cards. They run through the gaps of the grid, so that no line crosses text.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LANES = [0, 5, -5, 10, -10];
@@ -49,7 +49,7 @@ function draw(map, svg, links, keyOf) {
   for (const gone of before.values()) gone.remove();
 }
 
-// Corner points from one card's title to the other's.
+// Return the corner points of a line from one card's title to the other's.
 function route(from, to, gaps, lane, number) {
   const y = (box, end) => box.top + HEAD + end * 8 + (number % 3) * 3;
   const start = y(from, 1), end = y(to, -1);
@@ -67,7 +67,7 @@ function route(from, to, gaps, lane, number) {
   return points;
 }
 
-// The corners joined by straight lines, rounded where they turn.
+// Return an SVG path along the corners, with rounded turns.
 function path(points) {
   let text = `M${points[0].join(" ")}`;
   for (let i = 1; i < points.length - 1; i++) {
@@ -111,7 +111,7 @@ function line(link, points) {
   return made;
 }
 
-// The lines of the card under the pointer, or with the focus, stand out.
+// Highlight the lines of the card that has the pointer or the focus.
 function light(map, svg) {
   const set = (card) => {
     const name = card?.dataset.key.slice("node ".length);

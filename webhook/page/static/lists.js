@@ -1,11 +1,11 @@
-// The lists: all VMs as a table that can be sorted, and the last decisions.
+// The lists: a table of all VMs that the reader can sort, and the last decisions.
 
-import { $, ago, clock, el, heard, plural, setText, sync } from "./dom.js";
+import { $, ago, clock, el, spoken, plural, setText, sync } from "./dom.js";
 import { STATES, byName, bySeverity, keyOf } from "./model.js";
 
-const PAGE = 100; // rows; more are a button away
+const PAGE = 100; // rows; a button shows more
 const DECISIONS = 100;
-const LAST = "9999"; // a time after all others
+const LAST = "9999"; // sorts after all times
 
 const COLUMNS = [
   { id: "state", title: "State", order: bySeverity },
@@ -13,7 +13,7 @@ const COLUMNS = [
   { id: "node", title: "Node", order: (a, b) => byName(a.node ?? "~", b.node ?? "~") || bySeverity(a, b) },
   { id: "volumes", title: "Share-managers" },
   { id: "since", title: "Since", order: (a, b) => byTime(b.since, a.since) || bySeverity(a, b) },
-  { id: "decided", title: "Asked → given" },
+  { id: "decided", title: "Asked → decided" },
   { id: "why", title: "Why" },
 ];
 
@@ -46,7 +46,7 @@ export function startTable(changed) {
   });
 }
 
-// Back to the first rows: the filter has changed.
+// Show the first rows again, because the filter has changed.
 export const restart = () => (limit = PAGE);
 
 export function showTable(rows, all, now) {
@@ -91,7 +91,7 @@ function volumes(row) {
       { class: volume.together === false ? "apart" : volume.together ? "together" : "free", title: volume.volume },
       `${volume.claim} `,
       volume.node
-        ? el("span", { class: "where" }, el("span", { "aria-hidden": "true" }, "→ "), heard("on "), volume.node)
+        ? el("span", { class: "where" }, el("span", { "aria-hidden": "true" }, "→ "), spoken("on "), volume.node)
         : el("code", {}, volume.reason),
     ),
   );

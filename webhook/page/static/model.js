@@ -1,11 +1,11 @@
-// What is known: rows by VM, the last decisions, and what of it the filter lets through. No DOM in here.
+// The data: rows by VM, the last decisions, and the part of them that the filter selects. Nothing here uses the DOM.
 
 export const STATES = {
-  stuck: { glyph: "■", words: "pinned, and fits nowhere" },
+  stuck: { glyph: "■", words: "pinned, and fits on none of its nodes" },
   apart: { glyph: "▲", words: "apart from a share-manager" },
-  unknown: { glyph: "?", words: "could not be told" },
+  unknown: { glyph: "?", words: "the state is not known" },
   pending: { glyph: "◔", words: "waiting for a node" },
-  free: { glyph: "○", words: "no share-manager to be with" },
+  free: { glyph: "○", words: "none of its share-managers has a node" },
   together: { glyph: "●", words: "with its share-manager" },
 };
 export const ORDER = Object.keys(STATES);
@@ -25,17 +25,17 @@ export class Model {
   head = null;
 
   // Take in an answer of /api/state.
-  take(news) {
-    if (news.whole) this.rows = new Map();
-    for (const [namespace, name] of news.gone) this.rows.delete(`${namespace}/${name}`);
-    for (const row of news.rows) this.rows.set(keyOf(row), row);
-    const { total, new: fresh } = news.decided;
+  take(answer) {
+    if (answer.whole) this.rows = new Map();
+    for (const [namespace, name] of answer.gone) this.rows.delete(`${namespace}/${name}`);
+    for (const row of answer.rows) this.rows.set(keyOf(row), row);
+    const { total, new: fresh } = answer.decided;
     const first = total - fresh.length + 1;
-    const known = this.head && this.head.replica === news.replica && total >= this.total && first > this.total;
+    const known = this.head && this.head.replica === answer.replica && total >= this.total && first > this.total;
     const numbered = fresh.map((each, index) => ({ ...each, number: first + index })).reverse();
     this.decisions = (known ? [...numbered, ...this.decisions] : numbered).slice(0, KEPT);
     this.total = total;
-    this.head = news;
+    this.head = answer;
   }
 
   namespaces() {
@@ -44,12 +44,12 @@ export class Model {
     return [...counts].sort((a, b) => byName(a[0], b[0]));
   }
 
-  // { rows: what the filter lets through, counts: of each state, whatever states are chosen }
+  // Return { rows: those that the filter selects, counts: VMs by state, without the filter's states }
   chosen(filter) {
     const counts = Object.fromEntries(ORDER.map((state) => [state, 0]));
     const rows = [];
     for (const row of this.rows.values()) {
-      if (!lets(filter, row)) continue;
+      if (!selects(filter, row)) continue;
       counts[row.state] = (counts[row.state] ?? 0) + 1;
       if (!filter.states.size || filter.states.has(row.state)) rows.push(row);
     }
@@ -66,7 +66,7 @@ export class Model {
   }
 }
 
-function lets(filter, row) {
+function selects(filter, row) {
   if (filter.namespace && row.namespace !== filter.namespace) return false;
   if (!filter.text) return true;
   const text = filter.text.toLowerCase();
@@ -74,7 +74,7 @@ function lets(filter, row) {
   return found(row.name) || found(row.node) || row.volumes.some((each) => found(each.node) || found(each.claim));
 }
 
-// Node -> { name, vms, guests: share-managers whose VM is elsewhere, volumes: those it serves, counts }
+// Return for each node { name, vms, guests: share-managers whose VM is on another node, volumes: those it serves, counts }
 export function nodesOf(rows) {
   const found = new Map();
   const at = (name) => {
@@ -103,7 +103,7 @@ export function nodesOf(rows) {
   return [...found.values()].sort((a, b) => (a.name === "") - (b.name === "") || byName(a.name, b.name));
 }
 
-// What is apart, by pair of nodes: from the VMs' node to their share-managers'.
+// Return a link for each pair of nodes: from the node of VMs to the node of their share-managers.
 export function linksOf(rows) {
   const found = new Map();
   for (const row of rows) {

@@ -1,10 +1,10 @@
-// The nodes: a card each, what is in trouble first, and lines between them for what is apart.
+// The nodes: a card for each, and a line from each VM's node to the node of a share-manager that is apart from the VM.
 
-import { $, el, heard, plural, setText, sync } from "./dom.js";
+import { $, el, spoken, plural, setText, sync } from "./dom.js";
 import { drawLines } from "./lines.js";
 import { ORDER, STATES, keyOf, linksOf, nodesOf } from "./model.js";
 
-const SHOWN = 5; // of the VMs on a card, and of the share-managers
+const SHOWN = 5; // VMs on a card, and share-managers
 const CARDS = 200;
 
 const cardKey = (name) => `node ${name}`;
@@ -13,7 +13,7 @@ export function showNodes(rows, filtered, choose) {
   const nodes = nodesOf(rows);
   const links = linksOf(rows);
   const apart = new Set(links.flatMap((link) => [link.from, link.to]));
-  // Of very many nodes those at a line's end are drawn first: they are what the lines are for.
+  // Of more than 200 nodes, those at the end of a line are drawn first.
   const drawn = nodes.length <= CARDS ? nodes : pick(nodes, apart);
   sync($("nodes"), drawn, (node) => cardKey(node.name), printOf, (node) => card(node, choose));
   setText($("nodes-hint"), hint(nodes, drawn, links, filtered));
@@ -30,11 +30,11 @@ function hint(nodes, drawn, links, filtered) {
   if (!nodes.length) return "";
   const real = nodes.filter((node) => node.name !== "").length;
   const hidden = drawn.length < nodes.length ? ` (${drawn.length} drawn)` : "";
-  const lines = links.length ? "a line leads from a VM's node to its share-manager's" : filtered ? "none of these is apart" : "nothing is apart";
+  const lines = links.length ? "a line leads from a VM's node to the node of its share-manager" : filtered ? "none of these VMs is apart" : "no VM is apart";
   return `${plural(real, "node")}${filtered ? " of the VMs chosen" : " with VMs or share-managers"}${hidden}; ${lines}`;
 }
 
-// All that a card shows, so that one that shows the same is left alone.
+// Everything that a card shows. A card with the same print is not refilled.
 function printOf(node) {
   const vms = node.vms.slice(0, SHOWN).map((row) => [keyOf(row), row.state, elsewhere(row), row.migrating]);
   const guests = node.guests.slice(0, SHOWN).map(({ row, volume }) => [keyOf(row), volume.claim, row.node]);
@@ -61,7 +61,7 @@ function card(node, choose) {
   if (node.vms.length) made.append(el("ul", { class: "vms", "aria-label": `VMs ${node.name ? `on ${title}` : title}` }, ...node.vms.slice(0, SHOWN).map(vm)));
   if (node.vms.length > SHOWN) {
     const rest = plural(node.vms.length - SHOWN, "more VM");
-    const more = el("button", { type: "button", class: "link", "data-focus": "more" }, rest, heard(` of ${title}: list all`));
+    const more = el("button", { type: "button", class: "link", "data-focus": "more" }, rest, spoken(` of ${title}: list all`));
     more.addEventListener("click", () => choose(node.name));
     if (node.name) made.append(more);
     else made.append(el("p", { class: "facts" }, rest));
@@ -73,12 +73,12 @@ function card(node, choose) {
   return made;
 }
 
-// The share of each state; said in words for those who hear it.
+// A bar with the share of each state, and the numbers in words for screen readers.
 function bar(node) {
-  const there = ORDER.filter((state) => node.counts[state]);
-  const words = there.map((state) => `${node.counts[state]} ${state}`).join(", ");
+  const present = ORDER.filter((state) => node.counts[state]);
+  const words = present.map((state) => `${node.counts[state]} ${state}`).join(", ");
   const made = el("p", { class: "bar", role: "img", "aria-label": words || "no VMs", title: words });
-  for (const state of there) {
+  for (const state of present) {
     const part = el("span", { class: state });
     part.style.flexGrow = node.counts[state];
     made.append(part);
@@ -93,7 +93,7 @@ function vm(row) {
     { class: row.state, title: `${keyOf(row)}: ${row.because}` },
     el("span", { class: "glyph", "aria-hidden": "true" }, STATES[row.state]?.glyph ?? "?"),
     el("span", { class: "name" }, row.name),
-    where ? el("span", { class: "where" }, el("span", { "aria-hidden": "true" }, "→ "), heard("apart: share-manager on "), where) : heard(`: ${row.state}`),
+    where ? el("span", { class: "where" }, el("span", { "aria-hidden": "true" }, "→ "), spoken("apart: share-manager on "), where) : spoken(`: ${row.state}`),
     row.migrating ? el("span", { class: "where" }, "migrating") : null,
   );
 }

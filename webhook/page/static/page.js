@@ -1,4 +1,4 @@
-// Wires: what the server tells goes into the model, and the model onto the page; what is chosen is in the URL.
+// Connects the parts: answers of the server go into the model, and the model onto the page. The filter is in the URL.
 
 import { $, clock, el, plural, setText } from "./dom.js";
 import { follow } from "./feed.js";
@@ -6,25 +6,25 @@ import { restart, showDecisions, showTable, startTable } from "./lists.js";
 import { Model, ORDER, STATES } from "./model.js";
 import { showNodes } from "./nodes.js";
 
-const OLD_MS = 45000; // the server looks every 10 s: rows older than this are not kept up
-const SILENT_MS = 30000; // it answers every 10 s
-const SUMMARY_MS = 5000; // a screen reader is told no more often
+const OLD_MS = 45000; // the server refreshes the rows every 10 s; older ones are reported
+const SILENT_MS = 30000; // the server answers every 10 s
+const SUMMARY_MS = 5000; // between two changes of the text that screen readers read out
 
 const model = new Model();
 const filter = { namespace: "", text: "", states: new Set() };
-let ahead = 0; // the server's clock before ours, ms
-let heardAt = 0; // by our monotonic clock
+let ahead = 0; // by how much the server's clock is ahead of the browser's, ms
+let answeredAt = 0; // by the browser's monotonic clock
 let lostWhy = null;
 let paused = false;
-let goOn = () => {};
-let gate = Promise.resolve(); // through while not paused
+let resume = () => {};
+let gate = Promise.resolve(); // resolved while the page is not paused
 
 const now = () => Date.now() + ahead;
 
-// What the server tells.
+// Answers of the server.
 
-function news(answer) {
-  heardAt = performance.now();
+function update(answer) {
+  answeredAt = performance.now();
   lostWhy = null;
   ahead = Date.parse(answer.now) - Date.now();
   model.take(answer);
@@ -36,7 +36,7 @@ function lost(why) {
   trust();
 }
 
-// What is shown.
+// The page.
 
 function show() {
   if (!model.head) return;
@@ -51,15 +51,15 @@ function show() {
   trust();
 }
 
-let told = 0;
+let summarizedAt = 0;
 function summarize() {
   const text = summary();
   document.title = `${troubleTitle()}kubevirt-coschedule`;
   if ($("summary").textContent === text) return;
-  const due = told + SUMMARY_MS - performance.now();
-  if (due > 0 && told) setTimeout(summarize, due + 1);
+  const due = summarizedAt + SUMMARY_MS - performance.now();
+  if (due > 0 && summarizedAt) setTimeout(summarize, due + 1);
   else {
-    told = performance.now();
+    summarizedAt = performance.now();
     $("summary").textContent = text;
   }
 }
@@ -71,7 +71,7 @@ function troubleTitle() {
 
 function summary() {
   const { follows, known, counts } = model.head;
-  if (!follows) return "No VMs are followed: this server answers from files";
+  if (!follows) return "No VMs are shown: this server answers from files";
   if (!known) return "Not known yet";
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   if (!all) return "No VM has asked for co-scheduling";
@@ -80,18 +80,18 @@ function summary() {
   return [most, ...others].join(", ");
 }
 
-// How far what is shown can be trusted: said in words wherever it is not up to date.
+// Show a banner if the page is not up to date, with the reasons.
 function trust() {
   const problems = [];
   const { head } = model;
   if (lostWhy !== null) problems.push(`Connection lost (${lostWhy}); trying again.`);
-  else if (!paused && heardAt && performance.now() - heardAt > SILENT_MS) problems.push("The server has gone silent.");
-  if (head?.follows && !head.known) problems.push("The VMs are not known yet: the caches are being filled.");
+  else if (!paused && answeredAt && performance.now() - answeredAt > SILENT_MS) problems.push("The server does not answer.");
+  if (head?.follows && !head.known) problems.push("The VMs are not known yet: the server fills its caches.");
   if (head?.late.length) problems.push(`Not up to date: ${head.late.join("; ")}.`);
-  if (head?.follows && head.known && now() - Date.parse(head.at) > OLD_MS && !paused) problems.push(`VMs have not been looked at since ${clock(Date.parse(head.at))} UTC.`);
-  if (problems.length && head?.known) problems.push(`What is shown is as of ${clock(Date.parse(head.at))} UTC, and may have changed.`);
-  if (head && !head.follows && !problems.length) problems.push("This server answers from files (--manifests) and follows no cluster: only its decisions are shown.");
-  if (paused) problems.push(`Paused: this is as of ${clock(Date.parse(head.now))} UTC.`);
+  if (head?.follows && head.known && now() - Date.parse(head.at) > OLD_MS && !paused) problems.push(`The server has not refreshed the VMs since ${clock(Date.parse(head.at))} UTC.`);
+  if (problems.length && head?.known) problems.push(`This page shows the state of ${clock(Date.parse(head.at))} UTC, which can have changed.`);
+  if (head && !head.follows && !problems.length) problems.push("This server answers from files (--manifests) and watches no cluster: the page shows its decisions only.");
+  if (paused) problems.push(`Paused: the page shows the state of ${clock(Date.parse(head.now))} UTC.`);
   const stale = problems.length > 0;
   setText($("banner"), problems.join(" "));
   $("banner").hidden = !stale;
@@ -133,7 +133,7 @@ function showStates(counts) {
   for (const button of $("states").children) {
     const { state } = button.dataset;
     button.setAttribute("aria-pressed", String(filter.states.has(state)));
-    button.classList.toggle("nobody", !counts[state]);
+    button.classList.toggle("empty", !counts[state]);
     setText(button.lastElementChild, (counts[state] ?? 0).toLocaleString("en"));
   }
 }
@@ -155,7 +155,7 @@ function readFilter() {
   filter.states = new Set((chosen.get("state") ?? "").split(",").filter((state) => state in STATES));
 }
 
-// The VMs of one node, in the list.
+// Show the VMs of one node in the list.
 function chooseNode(name) {
   filter.text = $("text").value = name;
   filtered();
@@ -173,10 +173,10 @@ function clear() {
 function pause() {
   paused = !paused && model.head !== null;
   $("pause").setAttribute("aria-pressed", String(paused));
-  setText($("pause"), paused ? "Go on" : "Pause");
-  goOn();
-  if (paused) gate = new Promise((resolve) => (goOn = resolve));
-  heardAt = performance.now();
+  setText($("pause"), paused ? "Resume" : "Pause");
+  resume();
+  if (paused) gate = new Promise((resolve) => (resume = resolve));
+  answeredAt = performance.now();
   trust();
 }
 
@@ -202,4 +202,4 @@ setInterval(() => {
   trust();
 }, 15000);
 setInterval(trust, 1000);
-follow(news, lost, () => gate);
+follow(update, lost, () => gate);

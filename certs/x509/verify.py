@@ -1,0 +1,94 @@
+"""Can this pair be served, and would an API server take it? The first thing that is wrong, in one sentence.
+
+Pure. The rules are stricter than Go's where the two differ: what passes here verifies everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+from msgspec import Struct
+
+from certs.x509 import pki
+from certs.x509.pki import Pair
+
+
+class Servable(Struct, frozen=True):
+    """A pair that servers take, and callers who trust its authority."""
+
+    certificate: x509.Certificate
+    authority: x509.Certificate
+
+
+class Flaw(Struct, frozen=True):
+    """Why a pair can't be served."""
+
+    sentence: str
+
+
+def examine(pair: Pair, names: Sequence[str], now: datetime) -> Servable | Flaw:
+    """Judge a pair for these names, the first of which is what callers ask for."""
+    if not pair:
+        return Flaw("there is none")
+    found = pki.certificates(pair.certificate)
+    if not found:
+        return Flaw("tls.crt holds no certificate")
+    certificate = found[0]
+    wrong = key_problem(pair.key, certificate) or date_problem(certificate, now) or name_problem(certificate, names)
+    if wrong:
+        return Flaw(wrong)
+    for authority in pki.certificates(pair.authority):
+        if verifies(authority, found, names[0], now):
+            return Servable(certificate, authority)
+    return Flaw("nothing in ca.crt verifies tls.crt")
+
+
+def key_problem(key: bytes, certificate: x509.Certificate) -> str | None:
+    """What is wrong with a certificate's key."""
+    try:
+        loaded = load_pem_private_key(key, password=None)
+        same = loaded.public_key() == certificate.public_key()
+    except TypeError:
+        return "tls.key is encrypted"
+    except (ValueError, UnsupportedAlgorithm):
+        return "tls.key holds no private key"
+    return None if same else "tls.key is not the key of tls.crt"
+
+
+def date_problem(certificate: x509.Certificate, now: datetime) -> str | None:
+    """What is wrong with a certificate's dates."""
+    start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    if now < start:
+        return f"tls.crt is not valid before {timestamp(start)}"
+    return f"tls.crt expired at {timestamp(end)}" if now >= end else None
+
+
+def name_problem(certificate: x509.Certificate, names: Sequence[str]) -> str | None:
+    """Which names a certificate should have and has not."""
+    missing = [name for name in names if name not in pki.names_of(certificate)]
+    return f"tls.crt is not for {', '.join(missing)}" if missing else None
+
+
+def verifies(authority: x509.Certificate, chain: Sequence[x509.Certificate], name: str, now: datetime) -> bool:
+    """Whether a caller who trusts this authority takes a certificate, the chain's first, for that name."""
+    try:
+        subject: x509.DNSName | x509.IPAddress = x509.IPAddress(ip_address(name))
+    except ValueError:
+        subject = x509.DNSName(name)
+    try:
+        verifier = PolicyBuilder().store(Store([authority])).time(now).build_server_verifier(subject)
+        verifier.verify(chain[0], list(chain[1:]))
+    except (VerificationError, ValueError, UnsupportedAlgorithm):
+        return False
+    return True
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,222 @@
+"""`serve` as a real process: it starts, answers over TLS and ends as told, or says in sentences why it does not."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from threading import Event, Thread
+from typing import Final
+
+import pytest
+from support.drivers.serving import ROOT, Client, Pair, Reply, Serving, cluster, issue, request, serving, write_cluster
+from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
+
+BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
+HEALTH: Final = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+_WARM_CALLS: Final = 20
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    """A good certificate."""
+    return issue(tmp_path)
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> Path:
+    """A good cluster, in a directory."""
+    directory = tmp_path / "cluster"
+    directory.mkdir()
+    write_cluster(directory / "cluster.json", cluster())
+    return directory
+
+
+def flags(pair: Pair, manifests: Path) -> tuple[str, ...]:
+    """The required flags of `serve`."""
+    named = {"tls-cert-file": pair.cert_file, "tls-private-key-file": pair.key_file, "manifests": manifests}
+    return tuple(f"--{name}={value}" for name, value in named.items())
+
+
+def health(server: Serving, path: bytes) -> int:
+    """The status of a health endpoint."""
+    with Client(server.health_port) as client:
+        return client.ask(HEALTH % path).status
+
+
+def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path, tmp_path: Path) -> None:
+    """A review is answered; SIGTERM turns readiness off, and whoever still comes is answered; on another it ends."""
+    with serving(*flags(pair, manifests), log=tmp_path / "log") as server:
+        with Client(server.port, pair.trust) as client:
+            response = client.ask(request(BODY)).response
+            assert (response["allowed"], response["auditAnnotations"]["node"]) == (True, "node-a")
+            assert (health(server, b"healthz"), health(server, b"readyz")) == (200, 200)
+            whole = request(BODY, expect="100-continue")
+            assert client.ask(whole[: -len(BODY)]).status == 100  # a call is under way from here
+            server.signal(signal.SIGTERM)
+            server.until_logged("draining")
+            assert (health(server, b"healthz"), health(server, b"readyz")) == (200, 503)
+            with Client(server.port, pair.trust) as late:
+                assert late.ask(request(BODY)).response["allowed"] is True
+            server.signal(signal.SIGTERM)
+            assert server.process.wait(MAX_WAIT_SECONDS) == 1
+        started, admission, draining, late_admission = server.lines()
+    assert started["objects"] == len(cluster())
+    assert (admission["message"], admission["decision"], admission["nodes"]) == ("admission", "required", ["node-a"])
+    assert (draining["message"], draining["drain_seconds"]) == ("draining", 15)
+    assert late_admission["message"] == "admission"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """Set by its environment alone it serves, and SIGTERM or Ctrl-C ends it with 0, an idle connection or not."""
+    given = {"TLS_CERT_FILE": pair.cert_file, "TLS_PRIVATE_KEY_FILE": pair.key_file, "MANIFESTS": manifests}
+    environment = {f"KUBEVIRT_COSCHEDULE_{name}": str(value) for name, value in given.items()}
+    environment |= {"KUBEVIRT_COSCHEDULE_MODE": "preferred", "KUBEVIRT_COSCHEDULE_DRAIN_SECONDS": "0"}
+    with serving(log=tmp_path / "log", environment=environment) as server:
+        with Client(server.port, pair.trust) as idle:
+            assert idle.ask(request(BODY)).response["auditAnnotations"]["decision"] == "preferred"
+            server.signal(number)
+            assert server.process.wait(MAX_WAIT_SECONDS) == 0
+            with pytest.raises(EOFError):
+                idle.reply()
+        assert [line["message"] for line in server.lines()] == [
+            "serving",
+            "admission",
+            "draining",
+            "stopping",
+            "stopped",
+        ]
+
+
+class Caller(Thread):
+    """A client that calls again and again, on one connection for as long as it may, until nobody listens any more."""
+
+    def __init__(self, server: Serving, pair: Pair) -> None:
+        super().__init__(daemon=True)
+        self._server, self._pair = server, pair
+        self.replies: list[Reply] = []
+        self.failures: list[str] = []
+        self.warm = Event()
+
+    def run(self) -> None:
+        """Call."""
+        while client := self._dial():
+            with client:
+                while self._call(client):
+                    pass
+
+    def _dial(self) -> Client | None:
+        try:
+            return Client(self._server.port, self._pair.trust)
+        except OSError as error:
+            if '"message":"stopping"' not in self._server.log.read_text():
+                self.failures.append(f"connection after call {len(self.replies)}: {error!r}")
+            return None
+
+    def _call(self, client: Client) -> bool:
+        """Whether the connection may be used again."""
+        try:
+            self.replies.append(client.ask(request(BODY)))
+        except (EOFError, OSError) as error:
+            self.failures.append(f"call {len(self.replies)}: {error!r}")
+            return False
+        if len(self.replies) == _WARM_CALLS:
+            self.warm.set()
+        return self.replies[-1].headers.get("connection") != "close"
+
+
+def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, manifests: Path, tmp_path: Path) -> None:
+    """Callers that never pause, and one whose body is slow: each call is answered, and the process ends in time."""
+    every_line = "--log-admissions-per-second=999999"
+    with serving(*flags(pair, manifests), "--drain-seconds=1", every_line, log=tmp_path / "log") as server:
+        callers = [Caller(server, pair) for _ in range(3)]
+        with Client(server.port, pair.trust) as idle, Client(server.port, pair.trust) as slow:
+            assert idle.ask(request(BODY)).status == 200
+            for caller in callers:
+                caller.start()
+            assert all(caller.warm.wait(MAX_WAIT_SECONDS) for caller in callers)
+            whole = request(BODY, expect="100-continue")
+            assert slow.ask(whole[: -len(BODY)]).status == 100
+            server.signal(signal.SIGTERM)
+            server.until_logged("stopping")
+            assert slow.ask(BODY).headers["connection"] == "close"
+            assert server.process.wait(MAX_WAIT_SECONDS) == 0
+            with pytest.raises(EOFError):
+                idle.reply()
+        for caller in callers:
+            caller.join(MAX_WAIT_SECONDS)
+        lines = server.lines()
+    replies = [reply for caller in callers for reply in caller.replies]
+    assert [failure for caller in callers for failure in caller.failures] == []
+    assert {reply.status for reply in replies} == {200}
+    assert len([line for line in lines if line["message"] == "admission"]) == len(replies) + 2
+    assert sum(reply.headers.get("connection") == "close" for reply in replies) > _WARM_CALLS
+    at = {line["message"]: datetime.fromisoformat(line["time"]) for line in lines}
+    assert (at["stopping"] - at["draining"]).total_seconds() > 0.9  # the loop's clock and the log's are two
+    assert (at["stopped"] - at["stopping"]).total_seconds() < SHUTDOWN_GRACE_SECONDS
+
+
+def _break_manifests(_: Pair, manifests: Path) -> None:
+    (manifests / "a.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata:\n  name: [a]\n")
+    (manifests / "b.yml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\nkind: Node\n")
+    (manifests / "c.json").write_text('{"apiVersion": "v1",\n "kind": "Node"\n')
+    (manifests / "d.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata:\n  name: node-a\n")
+
+
+BAD: Final[dict[str, tuple[Callable[[Pair, Path], object], list[str]]]] = {
+    "missing key": (lambda pair, _: pair.key_file.unlink(), ["tls.key: No such file or directory; expected a PEM"]),
+    "key of another": (
+        lambda pair, manifests: issue(manifests).key_file.rename(pair.key_file),
+        ["tls.key: not the private key of "],
+    ),
+    "broken manifests": (
+        _break_manifests,
+        [
+            "/b.yml:5: not a Kubernetes object: apiVersion: got nothing, expected a string",
+            "/c.json:3: did not find expected",
+            "/a.yaml:4: Node: metadata.name: Expected `str | null`, got `array`",
+            "Node node-a is described twice, first in ",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("harm", "sentences"), BAD.values(), ids=BAD.keys())
+def test_what_cannot_be_served_is_said_in_sentences(
+    pair: Pair, manifests: Path, harm: Callable[[Pair, Path], object], sentences: list[str]
+) -> None:
+    """One line for each problem on standard error, all of them at once, exit code 2, and no traceback."""
+    harm(pair, manifests)
+    assert_refused([*flags(pair, manifests), "--listen=127.0.0.1:0", "--health-listen=127.0.0.1:0"], sentences)
+
+
+@pytest.mark.parametrize("flag", ["--listen", "--health-listen"])
+def test_a_port_in_use_is_one_sentence(pair: Pair, manifests: Path, flag: str) -> None:
+    """It is said which address, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        listen = {"--listen": "127.0.0.1:0", "--health-listen": "127.0.0.1:0"} | {flag: address}
+        words = [*flags(pair, manifests), *(f"{name}={value}" for name, value in listen.items())]
+        assert_refused(words, [f"can't listen on {address}: Address already in use; choose another address"])
+
+
+def assert_refused(words: list[str], sentences: list[str]) -> None:
+    """`serve` ends with 2 and these sentences, a line each."""
+    command = [sys.executable, "-m", "webhook", "serve", *words]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=MAX_WAIT_SECONDS)  # noqa: S603 - our own program
+    lines = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(lines) == len(sentences), ended.stderr
+    for line, sentence in zip(lines, sentences, strict=True):
+        assert line.startswith("error: ")
+        assert sentence in line

@@ -1,0 +1,155 @@
+"""Both programs as processes: what every command line of ours does with its words, its streams and its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support.drivers.command_line_programs import CERTS, EXAMPLES, PROCESS_SECONDS, WEBHOOK, Program, ended
+from support.drivers.serving import ROOT
+from support.fakes.live import write_kubeconfig
+
+each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda program: program.executable)
+
+
+@each_program
+def test_a_mistake_is_a_sentence_what_was_meant_and_exit_code_2(program: Program) -> None:
+    """And where to read on; nothing on standard output."""
+    told = program.run(program.misspelled)
+    sentence, see = told.stderr.splitlines()
+    meant = program.prints.split()[0]
+    assert (told.returncode, told.stdout) == (2, "")
+    assert sentence.startswith(f"error: unknown command '{program.misspelled}': expected one of ")
+    assert sentence.endswith(f"; did you mean {meant}?")
+    assert see.endswith(" --help' for usage.")
+    told = program.run(program.formats, "--outptu", "json")
+    sentence, see = told.stderr.splitlines()
+    assert (told.returncode, told.stdout) == (2, "")
+    assert sentence == "error: unknown option '--outptu'; did you mean --output?"
+    assert see.endswith(f" {program.formats} --help' for usage.")
+
+
+@each_program
+def test_help_comes_before_every_mistake(program: Program) -> None:
+    """Wherever it stands."""
+    told = program.run(program.formats, "--outptu", "json", "-h")
+    assert (told.returncode, told.stderr, told.stdout.partition(" ")[0]) == (0, "", "Usage:")
+
+
+@each_program
+@pytest.mark.parametrize(
+    "words", ["--help", "help", "version", "", "completion zsh", "{prints}"], ids=lambda words: words or "none"
+)
+def test_a_reader_that_has_gone_is_no_error(program: Program, words: str, tmp_path: Path) -> None:
+    """As with `| head`, where head was faster."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=writer)
+    finally:
+        os.close(writer)
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+@each_program
+@pytest.mark.parametrize("words", ["--help", "{prints}"])
+def test_a_full_disk_is_a_sentence(program: Program, words: str, tmp_path: Path) -> None:
+    """What was to be shown is not there, so that the exit code says so."""
+    with Path("/dev/full").open("w") as full:
+        told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=full.fileno())
+    assert (told.returncode, told.stderr) == (2, "error: can't write standard output: No space left on device\n")
+
+
+@each_program
+def test_a_closed_stream_takes_whatever_is_written(program: Program, tmp_path: Path) -> None:
+    """As cron and some supervisors start programs."""
+    for closed in ("1", "2", "1 2"):
+        closing = " ".join(f"{number}>&-" for number in closed.split())
+        words = f"{sys.executable} -m {program.module} {program.prints.format(tmp_path)} {closing}"
+        told = ended(["bash", "-c", words])
+        assert (told.returncode, "Traceback" in told.stderr) == (0, False)
+
+
+def test_the_name_of_a_file_need_not_be_text(tmp_path: Path) -> None:
+    """Linux' names are bytes."""
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
+    told = CERTS.run("issue", "--dir", name)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith(f"{tmp_path}/\\udcff: tls.crt for localhost")
+    told = WEBHOOK.run("status", "--manifests", f"{name}.yaml")
+    problem = f"error: {tmp_path}/\\udcff.yaml: no such file or directory; expected manifests of a cluster\n"
+    assert (told.returncode, told.stderr) == (2, problem)
+
+
+@each_program
+def test_an_interrupt_ends_with_130_and_no_word(program: Program, tmp_path: Path) -> None:
+    """Ctrl-C, while the program waits for a server that is silent."""
+    CERTS.run("issue", "--dir", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(PROCESS_SECONDS)
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", f"http://{address}")
+        waits = {
+            "webhook": f"explain vm/db --kubeconfig {kubeconfig}",
+            "certs": f"inspect --dir {tmp_path} --connect {address}",
+        }
+        command = [sys.executable, "-m", program.module, *waits[program.module].split()]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - our own programs
+        with process, server.accept()[0]:
+            process.send_signal(signal.SIGINT)
+            told, _ = process.communicate(timeout=PROCESS_SECONDS)
+    assert (process.returncode, told) == (130, b"")
+
+
+@pytest.mark.parametrize(
+    ("environment", "colored"), [({}, True), ({"NO_COLOR": "1"}, False)], ids=["color", "NO_COLOR"]
+)
+def test_a_terminal_gets_colors_unless_it_wants_none(environment: dict[str, str], colored: bool) -> None:  # noqa: FBT001 - a column
+    """The program writes to a terminal of its own."""
+    ours, its = os.openpty()
+    words = ["explain", "-f", "manifests/examples/virtual-machine.yaml", "--manifests", EXAMPLES]
+    given = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | environment
+    with subprocess.Popen([sys.executable, "-m", "webhook", *words], cwd=ROOT, env=given, stdout=its) as process:  # noqa: S603 - our own program
+        os.close(its)
+        shown = b""
+        with suppress(OSError):  # Linux' word for a terminal that nobody holds any more
+            while piece := os.read(ours, 4096):
+                shown += piece
+    os.close(ours)
+    assert (process.returncode, b"affinity" in shown, b"\x1b[" in shown) == (0, True, colored)
+
+
+@each_program
+@pytest.mark.parametrize("words", ["--help", "{prints} --help", "{misspelled}", "completion zsh", "version"])
+def test_help_and_mistakes_come_before_every_heavy_import(program: Program, words: str) -> None:
+    """What takes long to import is for commands that run."""
+    script = (
+        f"import sys; from {program.module} import cli; cli.main(sys.argv[1:]); "
+        "heavy = {'aiohttp', 'asyncio', 'cryptography', 'kubernetes_asyncio', 'msgspec', 'webhook.core', 'yaml'}; "
+        "print('imported', *heavy & sys.modules.keys())"
+    )
+    typed = words.format(prints=program.prints.split()[0], misspelled=program.misspelled).split()
+    told = ended([sys.executable, "-c", script, *typed])
+    assert told.returncode == 0
+    assert told.stdout.splitlines()[-1] == "imported"
+
+
+def test_the_demo_and_a_described_cluster_need_no_api_client(tmp_path: Path) -> None:
+    """kubernetes-asyncio costs 66 MB. The tests of explain and status have this for their own commands."""
+    script = (
+        "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
+    )
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).write_text("no certificate")  # serve ends when it looks at it, which it does last
+    files = ["--tls-cert-file", str(tmp_path / "tls.crt"), "--tls-private-key-file", str(tmp_path / "tls.key")]
+    addresses = ["--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"]
+    for words in (["demo"], ["serve", "--manifests", EXAMPLES, *files, *addresses]):
+        told = ended([sys.executable, "-c", script, *words])
+        assert told.returncode == 0, told.stderr
+    assert f"{tmp_path}/tls.crt: " in told.stderr

@@ -1,0 +1,96 @@
+"""How often the store looks for an object, and where: counted once each, whoever asks, and whatever comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support.drivers import serving
+from support.fakes.api_server import ApiServer, Asked, Cluster, Line, refusing, until
+from support.fakes.live import answered, cluster_of, now, ref, running
+from support.objects import builders
+
+from webhook.core.view import Kind
+from webhook.kube.cache.cluster_cache import ClusterCache
+
+SOON = 5.0
+CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
+NODE = ref(Kind.NODE, "node-a")
+NOWHERE = ref(Kind.NODE, "nowhere")
+POD = builders.virt_launcher_pod(claims=["disk"])
+OUTCOMES = ("hit", "miss", "stale", "found", "absent", "failed", "late")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three nodes and some claims; `disk` is served on node-a."""
+    return cluster_of(*serving.cluster())
+
+
+def counted(store: ClusterCache, kind: Kind) -> dict[str, int]:
+    """What is not 0."""
+    counts = store.lookups[kind]
+    return {outcome: count for outcome in OUTCOMES if (count := getattr(counts, outcome))}
+
+
+async def test_what_a_fresh_cache_has_is_a_hit(store: ClusterCache) -> None:
+    """And what it has not is a miss, which one request settles."""
+    async with running(store):
+        store.view().persistent_volume_claim(CLAIM.key)
+        assert counted(store, CLAIM.kind) == {"hit": 1}
+        store.view().node("nowhere")
+        view = await store.read(store.view(), [NOWHERE], now() + SOON)
+        view.node("nowhere")
+        assert counted(store, Kind.NODE) == {"miss": 1, "absent": 1}
+
+
+async def test_an_admission_out_of_the_caches_asks_nobody(store: ClusterCache) -> None:
+    """Hits only, of each kind on its way."""
+    async with running(store):
+        await answered(store, POD)
+        outcomes = {outcome for kind in Kind for outcome in counted(store, kind)}
+        assert outcomes == {"hit"}
+        assert counted(store, CLAIM.kind) == {"hit": 1}
+
+
+async def test_a_cache_that_is_not_filled_is_stale(store: ClusterCache) -> None:
+    """Each object is read then."""
+    await answered(store, POD)
+    assert counted(store, CLAIM.kind) == {"stale": 1, "found": 1}
+
+
+async def test_calls_that_share_a_request_are_one(store: ClusterCache) -> None:
+    """What is counted is what the API server is asked for."""
+    await asyncio.gather(*(store.read(store.view(), [NODE], now() + SOON) for _ in range(5)))
+    assert counted(store, NODE.kind) == {"found": 1}
+
+
+async def test_a_request_that_is_refused_has_failed(store: ClusterCache, cluster: Cluster) -> None:
+    """So has one that gets something else than an object."""
+    with cluster.fault(refusing(403, "Forbidden", "no")):
+        await store.read(store.view(), [NODE], now() + SOON)
+    assert counted(store, NODE.kind) == {"failed": 1}
+
+
+async def test_an_answer_after_the_deadline_is_late_for_that_call(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """The request goes on for the others, and is counted by what it comes to."""
+    gate = asyncio.Event()
+
+    async def waiting(asked: Asked, line: Line) -> None:
+        await gate.wait()
+        await cluster(asked, line)
+
+    server.handler = waiting
+    await store.read(store.view(), [NODE, CLAIM], now() + 0.01)
+    assert (counted(store, NODE.kind), counted(store, CLAIM.kind)) == ({"late": 1}, {"late": 1})
+    gate.set()
+    await until(lambda: not store._reading)
+    assert counted(store, NODE.kind) == {"late": 1, "found": 1}
+
+
+async def test_a_name_that_no_object_can_have_is_not_counted(store: ClusterCache) -> None:
+    """Nobody was asked."""
+    await store.read(store.view(), [ref(Kind.NODE, "no/node")], now() + SOON)
+    assert counted(store, Kind.NODE) == {}

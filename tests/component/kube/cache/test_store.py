@@ -1,0 +1,224 @@
+"""The store at a scripted API server: what is answered from memory, what is asked for, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support.drivers import serving
+from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, until
+from support.fakes.live import PATHS, answered, cluster_of, gets, now, ref, running
+from support.objects import builders
+
+from webhook.core.admit import Answer
+from webhook.core.decision import Pin
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.kube.cache.cluster_cache import ClusterCache
+
+CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
+CLAIM_PATH = "/api/v1/namespaces/vms/persistentvolumeclaims/disk"
+POD = builders.virt_launcher_pod(claims=["disk"])
+SOON = 5.0
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three nodes and some claims; `disk` is served on node-a."""
+    return cluster_of(*serving.cluster())
+
+
+def required(answer: Answer) -> tuple[str, ...]:
+    """The nodes that are required."""
+    assert isinstance(answer.decision, Pin), answer.decision
+    return answer.decision.required
+
+
+def gone(cluster: Cluster, asked: ObjectRef) -> None:
+    """Delete the object."""
+    cluster.collections[PATHS[asked.kind]].remove(asked.key.name, asked.key.namespace)
+
+
+# From memory.
+
+
+async def test_in_the_steady_state_nothing_is_asked_for(store: ClusterCache, server: ApiServer) -> None:
+    """A pod with a served claim, a cold one and a hint costs no request at all."""
+    async with running(store):
+        asked = len(server.asked)
+        answer, view = await answered(store, POD)
+        assert required(answer) == ("node-a",)
+        for claim in ("data", "state", "hinted", "stopped", "cordoned", "block", "single"):
+            await answered(store, builders.virt_launcher_pod(claims=[claim]))
+        assert len(server.asked) == asked
+        assert view.staleness() is None
+
+
+async def test_without_caches_everything_is_read(store: ClusterCache, server: ApiServer) -> None:
+    """The server is of use before its caches are: the same node, with a GET for each object.
+
+    Who else is there only a cache can tell: so it is preferred.
+    """
+    answer, _ = await answered(store, POD)
+    assert isinstance(answer.decision, Pin), answer.decision
+    assert (answer.decision.required, answer.decision.nodes) == ((), ("node-a",))
+    longhorn = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
+    assert sorted(gets(server)) == [
+        "/api/v1/namespaces/longhorn-system/pods/share-manager-pvc-disk",
+        CLAIM_PATH,
+        "/api/v1/nodes/node-a",
+        "/api/v1/persistentvolumes/pv-disk",
+        f"{longhorn}/nodes/node-a",
+        f"{longhorn}/sharemanagers/pvc-disk",
+    ]
+
+
+async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """What a fresh cache has not may be on its way to it: only a GET can tell."""
+    async with running(store):
+        claims = cluster.collections[PATHS[Kind.PERSISTENT_VOLUME_CLAIM]]
+        watches, claims.watches = claims.watches, []  # they lag
+        claims.put(builders.persistent_volume_claim("new", volume_name="pv-disk"))
+        answer, _ = await answered(store, builders.virt_launcher_pod(claims=["new"]))
+        assert required(answer) == ("node-a",)
+        assert gets(server) == ["/api/v1/namespaces/vms/persistentvolumeclaims/new"]
+        claims.watches = watches
+
+
+async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServer) -> None:
+    """A 404 is an answer: nothing is in doubt."""
+    view = await store.read(store.view(), [ref(Kind.NODE, "nowhere")], now() + SOON)
+    assert view.node("nowhere") is NoObject.NOT_FOUND
+    assert view.staleness() is None
+    assert len(server.asked) == 1
+
+
+async def test_what_was_read_for_a_view_stays(store: ClusterCache, cluster: Cluster) -> None:
+    """A call is decided on one state: a later read of other objects changes none that was read before."""
+    view = await store.read(store.view(), [CLAIM], now() + SOON)
+    gone(cluster, CLAIM)
+    view = await store.read(view, [ref(Kind.NODE, "node-a")], now() + SOON)
+    assert not isinstance(view.persistent_volume_claim(CLAIM.key), NoObject)
+    view = await store.read(store.view(), [CLAIM], now() + SOON)
+    assert view.persistent_volume_claim(CLAIM.key) is NoObject.NOT_FOUND
+
+
+# Shared, and in time.
+
+
+class Gate:
+    """A handler that answers nobody until it is opened; `most` were waiting at the same time."""
+
+    def __init__(self, then: Handler) -> None:
+        self._then = then
+        self._open = asyncio.Event()
+        self._waiting = 0
+        self.most = 0
+
+    async def __call__(self, asked: Asked, line: Line) -> None:
+        """Wait, then answer."""
+        self._waiting += 1
+        self.most = max(self.most, self._waiting)
+        await self._open.wait()
+        self._waiting -= 1
+        await self._then(asked, line)
+
+    def open(self) -> None:
+        """Let them all go."""
+        self._open.set()
+
+
+async def test_calls_that_need_the_same_share_one_request(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """Twenty at once, and later ones while it is under way: one GET; when it is over, the next call asks anew."""
+    gate = Gate(cluster)
+    server.handler = gate
+    calls = [asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON)) for _ in range(20)]
+    await until(lambda: gate.most)
+    calls.append(asyncio.ensure_future(store.read(store.view(), [CLAIM, CLAIM], now() + SOON)))
+    gate.open()
+    views = await asyncio.gather(*calls)
+    assert gets(server) == [CLAIM_PATH]
+    assert not any(isinstance(view.persistent_volume_claim(CLAIM.key), NoObject) for view in views)
+    await store.read(store.view(), [CLAIM], now() + SOON)
+    assert gets(server) == [CLAIM_PATH] * 2
+
+
+async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """It decides on what is known; who has more time gets the object from the same request."""
+    gate = Gate(cluster)
+    server.handler = gate
+    patient = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
+    hasty = await store.read(store.view(), [CLAIM], now() + 0.05)
+    assert hasty.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    assert hasty.read_error(CLAIM) == "no answer in 0.05 s"
+    leaving = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    gate.open()
+    assert not isinstance((await patient).persistent_volume_claim(CLAIM.key), NoObject)
+    assert gets(server) == [CLAIM_PATH]
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0])
+async def test_a_call_without_any_time_left_is_not_held_up(
+    seconds: float, store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """Nothing is NOT_CACHED any more all the same: core never asks for it again."""
+    server.handler = gate = Gate(cluster)
+    view = await store.read(store.view(), [CLAIM], now() + seconds)
+    assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    gate.open()
+    await until(lambda: not store._reading)
+
+
+async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: ApiServer, cluster: Cluster) -> None:
+    """A pod with a hundred disks does not make a hundred connections."""
+    server.handler = gate = Gate(cluster)
+    refs = [ref(Kind.NODE, f"n{i}") for i in range(100)]
+    call = asyncio.ensure_future(store.read(store.view(), refs, now() + SOON))
+    await until(lambda: gate.most >= 64)
+    await asyncio.sleep(0)
+    gate.open()
+    await call
+    assert gate.most == 64
+    assert len(server.asked) == 100
+
+
+async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
+    store: ClusterCache, server: ApiServer
+) -> None:
+    """256 are read, which is a hundred disks; the rest says why it was not."""
+    refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
+    view = await store.read(store.view(), refs, now() + SOON)
+    assert len(server.asked) == 256
+    assert [view.node(each.key.name) for each in refs] == [NoObject.NOT_FOUND] * 256 + [NoObject.UNAVAILABLE] * 44
+    assert view.read_error(refs[-1]) == "this pod needs more than 256 objects to be read"
+
+
+# What can't be.
+
+_LONG = "a" * 254
+IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
+IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e%2e", "a?watch=true", _LONG]
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE, ids=ascii)
+async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
+    name: str, store: ClusterCache, server: ApiServer
+) -> None:
+    """It is absent, of each kind; in a path it might lead elsewhere."""
+    cluster_wide = set(Kind) - {*IN_ANY_NAMESPACE, Kind.VIRT_LAUNCHERS_ON_NODE}
+    refs: list[Ref] = [ref(kind, name) for kind in cluster_wide]
+    refs += [VirtLaunchersOnNode("vms", name), VirtLaunchersOnNode(name, "disk")]
+    refs += [ref(kind, name, "vms") for kind in IN_ANY_NAMESPACE]
+    refs += [ref(kind, "disk", name) for kind in IN_ANY_NAMESPACE]
+    view = await store.read(store.view(), refs, now() + SOON)
+    assert [view.reads[each].value for each in refs] == [NoObject.NOT_FOUND] * len(refs)
+    assert server.asked == []

@@ -1,0 +1,215 @@
+"""What the caches may say is not there, without asking: a share-manager's pod, and Longhorn's nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from support.fakes.api_server import ApiServer, Asked, Cluster, refusing, saying, until
+from support.fakes.live import PATHS, listed, now, ref, running
+from support.objects import builders
+
+from webhook.core.api.pod import Pod
+from webhook.core.view import Kind, NoObject
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.informer.backoff import Cause
+
+NODES = PATHS[Kind.LONGHORN_NODE]
+LONG_AGO = 60.0
+
+
+# A share-manager's pod.
+
+
+def manager(**status: Any) -> dict[str, Any]:
+    """ShareManager `v`."""
+    return builders.share_manager("v", **status)
+
+
+STOPPED = [manager(state="stopped", ownerID="n1")]
+ABSENCE: dict[str, tuple[list[dict[str, Any]], tuple[float | None, float | None], bool]] = {
+    "stopped": (STOPPED, (0, 0), True),
+    "error": ([manager(state="error")], (0, 0), True),
+    "unknown": ([manager(state="unknown")], (0, 0), True),
+    "running": ([manager(state="running", ownerID="n1")], (0, 0), False),
+    "starting": ([manager(state="starting", ownerID="n1")], (0, 0), False),
+    "no state, as assigned": ([manager(ownerID="n1")], (0, 0), False),
+    "no status": ([{**manager(), "status": None}], (0, 0), False),
+    "another one's manager": ([builders.share_manager("other", state="stopped")], (0, 0), False),
+    "no manager": ([], (0, 0), False),
+    "managers not fresh": (STOPPED, (LONG_AGO, 0), False),
+    "pods not fresh": (STOPPED, (0, LONG_AGO), False),
+    "managers never listed": (STOPPED, (None, 0), False),
+    "pods never listed": (STOPPED, (0, None), False),
+}
+"""(ShareManagers, (seconds since they were listed, and since pods were), whether the pod is absent)."""
+
+
+@pytest.mark.parametrize(("managers", "ages", "absent"), ABSENCE.values(), ids=ABSENCE)
+async def test_a_pod_is_absent_where_its_manager_agrees(
+    managers: list[dict[str, Any]],
+    ages: tuple[float | None, float | None],
+    absent: bool,  # noqa: FBT001 - a row's
+    store: ClusterCache,
+    server: ApiServer,
+) -> None:
+    """Every cold start is so, and costs no request; in any other case the pod may have been made a moment ago."""
+    for kind, objects, age in zip((Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD), (managers, []), ages, strict=True):
+        if age is not None:
+            listed(store.caches[kind], *objects, at=now() - age)
+    assert store.view().share_manager_pod("v") is (NoObject.NOT_FOUND if absent else NoObject.NOT_CACHED)
+    assert server.asked == []
+
+
+async def test_a_pod_that_is_there_is_shown_whatever_its_manager_says(store: ClusterCache) -> None:
+    """Its manager's state may lag behind."""
+    listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
+    listed(store.caches[Kind.SHARE_MANAGER_POD], builders.share_manager_pod("v", nodeName="n1"), at=now())
+    found = store.view().share_manager_pod("v")
+    assert isinstance(found, Pod)
+    assert found.spec.node_name == "n1"
+
+
+async def test_a_pod_that_was_read_is_shown_though_its_manager_stopped_since(
+    store: ClusterCache, cluster: Cluster
+) -> None:
+    """What was read for a view stays."""
+    cluster.collections[PATHS[Kind.SHARE_MANAGER_POD]].put(builders.share_manager_pod("v", nodeName="n1"))
+    view = await store.read(store.view(), [ref(Kind.SHARE_MANAGER_POD, "share-manager-v")], now() + 5)
+    listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
+    listed(store.caches[Kind.SHARE_MANAGER_POD], at=now())
+    assert isinstance(view.share_manager_pod("v"), Pod)
+
+
+# Longhorn's nodes.
+
+
+def not_installed(store: ClusterCache) -> None:
+    """The cache of Longhorn's nodes is told that there is no such kind."""
+    cache = store.caches[Kind.LONGHORN_NODE]
+    cache.next(now())
+    cache.opened(404, None, now())
+    cache.ended(now())
+
+
+async def test_before_any_list_there_may_be_some(store: ClusterCache) -> None:
+    """Nobody has said that there are none: they are asked for."""
+    assert store.view().has_longhorn_nodes()
+
+
+async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
+    """And it is so for good, though they may all be deleted later, or their kind."""
+    cache = store.caches[Kind.LONGHORN_NODE]
+    listed(cache, builders.longhorn_node("n1"), at=now())
+    assert store.view().has_longhorn_nodes()
+    cache.next(now() + 60)
+    cache.opened(404, None, now() + 60)
+    cache.ended(now() + 60)
+    assert cache.objects == {}
+    assert store.view().has_longhorn_nodes()
+
+
+async def test_a_list_of_none_says_so(store: ClusterCache) -> None:
+    """A cluster whose Longhorn shows no nodes: they are not asked for."""
+    listed(store.caches[Kind.LONGHORN_NODE], at=now())
+    assert not store.view().has_longhorn_nodes()
+
+
+async def test_a_list_of_none_long_ago_says_nothing(store: ClusterCache) -> None:
+    """Longhorn may have been installed since the watch was lost."""
+    listed(store.caches[Kind.LONGHORN_NODE], at=now() - LONG_AGO)
+    assert store.view().has_longhorn_nodes()
+
+
+async def test_a_kind_that_is_not_installed_has_none(store: ClusterCache) -> None:
+    """A test bed with ShareManagers alone is a cluster too."""
+    not_installed(store)
+    assert not store.view().has_longhorn_nodes()
+
+
+LISTS = {
+    "none": (None, False),
+    "some": ("n1", True),
+    "forbidden": (refusing(403, "Forbidden"), True),
+    "not installed": (saying(404, b"404 page not found\n"), False),
+    "HTML": (saying(200, b"<html>"), True),
+    "JSON of somebody else": (saying(200, b'{"metadata":{}}'), True),
+    "an error": (refusing(500, "InternalError"), True),
+}
+
+
+@pytest.mark.parametrize(("there", "may_be"), LISTS.values(), ids=LISTS)
+async def test_one_that_is_missing_without_a_cache_leads_to_a_look_at_all(
+    there: Any,
+    may_be: bool,  # noqa: FBT001 - a row's
+    store: ClusterCache,
+    cluster: Cluster,
+) -> None:
+    """That this node has none is told from that this cluster has none by a list; where it fails, there may be some."""
+    if isinstance(there, str):
+        cluster.collections[NODES].put(builders.longhorn_node(there))
+    missing = ref(Kind.LONGHORN_NODE, "nowhere")
+
+    def is_list(asked: Asked) -> bool:
+        return asked.path == NODES
+
+    with cluster.fault(there if callable(there) else cluster.reply, when=is_list):
+        view = await store.read(store.view(), [missing], now() + 5)
+    assert view.longhorn_node("nowhere") is NoObject.NOT_FOUND
+    assert view.has_longhorn_nodes() is may_be
+
+
+async def test_one_that_is_missing_where_the_cache_knows_leads_to_no_look(
+    store: ClusterCache, server: ApiServer
+) -> None:
+    """One GET, and no list."""
+    listed(store.caches[Kind.LONGHORN_NODE], builders.longhorn_node("n1"), at=now())
+    await store.read(store.view(), [ref(Kind.LONGHORN_NODE, "nowhere")], now() + 5)
+    assert [asked.path for asked in server.asked] == [f"{NODES}/nowhere"]
+
+
+# How the caches are.
+
+
+async def test_the_states_of_caches_that_are_kept(store: ClusterCache, cluster: Cluster) -> None:
+    """Each is named, fresh, and says how many objects it holds and when it was heard from."""
+    cluster.collections[NODES].put(builders.longhorn_node("n1"))
+    async with running(store):
+        states = {state.title: state for state in store.states()}
+    assert list(states) == [
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "nodes",
+        "sharemanagers.longhorn.io",
+        "nodes.longhorn.io",
+        "share-manager pods",
+        "pods",
+        "csinodes",
+    ]
+    assert all(state.fresh for state in states.values())
+    assert states["nodes.longhorn.io"].detail == "1 objects, heard from 0 s ago"
+
+
+async def test_the_state_of_a_cache_that_was_never_synced(store: ClusterCache, cluster: Cluster) -> None:
+    """It says what stands in its way."""
+    state = next(state for state in store.states() if state.title == "nodes")
+    assert (state.fresh, state.detail) == (False, "not synced: not listed yet")
+    with cluster.fault(refusing(403, "Forbidden", "no")):
+        task = asyncio.create_task(store.run())
+        await until(lambda: store.caches[Kind.NODE].causes[Cause.FORBIDDEN])
+        state = next(state for state in store.states() if state.title == "nodes")
+        task.cancel()
+        await asyncio.wait([task])
+    assert (state.fresh, state.detail) == (False, "not synced: forbidden: 403 Forbidden: no")
+
+
+async def test_the_state_of_a_cache_that_has_lost_its_watch(store: ClusterCache) -> None:
+    """It says how old it is, and what stands in its way; odd objects are counted."""
+    cache, at = store.caches[Kind.NODE], now() - 30
+    listed(cache, builders.node("n1"), {**builders.node("n2"), "spec": {"unschedulable": "yes"}}, at=at)
+    cache.next(at + 20)
+    cache.ended(at + 20, "can't connect")
+    state = next(state for state in store.states() if state.title == "nodes")
+    assert not state.fresh
+    assert state.detail == "1 objects, 1 unreadable ones left out so far, known 30 s ago: cut: can't connect"

@@ -1,0 +1,181 @@
+"""What the store makes of objects that can't be read, and of caches that may be out of date."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.drivers import serving
+from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
+from support.objects import builders
+
+from webhook.core.decision import Pin
+from webhook.core.view import Kind, NoObject, Ref
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
+
+CLAIM = ref(Kind.PERSISTENT_VOLUME_CLAIM, "disk", "vms")
+CLAIM_PATH = "/api/v1/namespaces/vms/persistentvolumeclaims/disk"
+POD = builders.virt_launcher_pod(claims=["disk"])
+SOON = 5.0
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three nodes and some claims; `disk` is served on node-a."""
+    return cluster_of(*serving.cluster())
+
+
+async def reset(_: Asked, line: Line) -> None:
+    """Break the connection."""
+    line.reset()
+
+
+async def cut(_: Asked, line: Line) -> None:
+    """Break it in the middle of the body."""
+    await line.head()
+    await line.say(b"ff\r\n{")
+    line.reset()
+
+
+async def endless(_: Asked, line: Line) -> None:
+    """More than any object has."""
+    await line.answer(200, b" " * (8 * 1024 * 1024 + 1))
+
+
+async def silent(_: Asked, line: Line) -> None:
+    """Nothing."""
+    await line.silence()
+
+
+TROUBLES: dict[str, tuple[Handler, str]] = {
+    "403": (refusing(403, "Forbidden", "nodes is forbidden"), "403 Forbidden: nodes is forbidden"),
+    "401": (refusing(401, "Unauthorized"), "401 Unauthorized: for a test"),
+    "429": (refusing(429, "TooManyRequests"), "429 TooManyRequests: for a test"),
+    "404 of a proxy": (saying(404, b"<html>no such page</html>"), "404: <html>no such page</html>"),
+    "500 with HTML": (saying(500, b"<html>\nno</html>"), "500: <html> no</html>"),
+    "HTML with status 200": (saying(200, b"<html>"), "an object that can't be read: JSON is malformed"),
+    "not UTF-8": (
+        saying(200, b'{"metadata":{"name":"\xff"}}'),
+        "an object that can't be read: 'utf-8' codec can't decode byte 0xff",
+    ),
+    "nested without end": (
+        saying(200, b'{"metadata":{},"x":' + b"[" * 100_000),
+        "an object that can't be read: maximum recursion depth exceeded",
+    ),
+    "a field of a wrong type": (
+        saying(200, b'{"metadata":{"name":"disk"},"spec":{"volumeName":5}}'),
+        "an object that can't be read: Expected `str | null`, got `int`",
+    ),
+    "no body": (saying(200), "an object that can't be read: Input data was truncated"),
+    "a reset": (reset, ""),
+    "cut in the middle": (cut, ""),
+    "without end": (endless, "an answer of more than 8388608 bytes"),
+    "silence": (silent, "no answer in 0."),
+}
+
+
+@pytest.mark.parametrize(("handler", "trouble"), TROUBLES.values(), ids=TROUBLES)
+async def test_what_can_not_be_read_is_unavailable_in_words(
+    handler: Handler, problem: str, store: ClusterCache, server: ApiServer
+) -> None:
+    """The trouble says what the server said, on one line; nothing is raised."""
+    server.handler = handler
+    view = await store.read(store.view(), [CLAIM], now() + (0.1 if handler is silent else SOON))
+    assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
+    told = view.read_error(CLAIM)
+    assert told.startswith(problem)
+    assert told
+    assert told.isprintable()
+    server.handler = saying(500)
+    server.reset()
+    await until(lambda: not store._reading)
+
+
+async def test_a_server_that_is_down_is_told(store: ClusterCache, server: ApiServer) -> None:
+    """With its address."""
+    await server.stop()
+    view = await store.read(store.view(), [CLAIM], now() + SOON)
+    assert view.read_error(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
+
+
+# Stale.
+
+
+def disk_claim() -> dict[str, Any]:
+    """Claim `disk`, as a cache once heard of it: bound to another volume."""
+    return builders.persistent_volume_claim("disk", volume_name="pv-old")
+
+
+def volume_of(view: CallView) -> str | None:
+    """The volume of claim `disk`."""
+    claim = view.persistent_volume_claim(CLAIM.key)
+    assert not isinstance(claim, NoObject), claim
+    assert claim.spec
+    return claim.spec.volume_name
+
+
+@pytest.mark.parametrize(("age", "believed"), [(9.0, True), (11.0, False)], ids=["ten seconds", "longer"])
+async def test_what_a_cache_without_its_watch_says_is_believed_for(
+    age: float,
+    believed: bool,  # noqa: FBT001 - a row
+    store: ClusterCache,
+) -> None:
+    """After that everything it has is NOT_CACHED: a GET must confirm it."""
+    listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - age)
+    found = store.view().persistent_volume_claim(CLAIM.key)
+    assert (found is not NoObject.NOT_CACHED) is believed
+
+
+async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server: ApiServer) -> None:
+    """The answer is the server's, and nothing is in doubt."""
+    listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
+    view = await store.read(store.view(), [CLAIM], now() + SOON)
+    assert volume_of(view) == "pv-disk"
+    assert view.staleness() is None
+    assert gets(server) == [CLAIM_PATH]
+
+
+async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: ClusterCache, server: ApiServer) -> None:
+    """Good for a preference: the doubt says of what, how old it is, and why nobody could be asked."""
+    listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
+    server.handler = refusing(503, "ServiceUnavailable")
+    view = await store.read(store.view(), [CLAIM, ref(Kind.NODE, "node-a")], now() + SOON)
+    assert volume_of(view) == "pv-old"
+    staleness = view.staleness()
+    assert staleness
+    assert re.sub(r"\d+ s", "60 s", staleness) == (
+        "PersistentVolumeClaim disk was as told 60 s ago (503 ServiceUnavailable: for a test)"
+    )
+    assert view.node("node-a") is NoObject.UNAVAILABLE
+
+
+async def test_a_doubt_makes_a_requirement_a_preference(store: ClusterCache, server: ApiServer) -> None:
+    """The pod is drawn to where its disk was last known to be served, and not bound to it."""
+    at = now() - 60
+    parts: dict[str, list[dict[str, Any]]] = {path: [] for path in PATHS.values()}
+    for each in serving.cluster():
+        parts[path_of(each)].append(each)
+    for cache in store.caches.values():
+        listed(cache, *parts[cache.resource.collection], at=at)
+    server.handler = refusing(503, "ServiceUnavailable")
+    answer, view = await answered(store, POD)
+    assert isinstance(answer.decision, Pin)
+    assert answer.decision.required == ()
+    assert answer.decision.nodes == ("node-a",)
+    assert answer.decision.why.reason.code == "Unconfirmed"
+    assert view.staleness() in str(answer.decision.why)
+
+
+async def test_what_is_too_much_to_be_read_is_in_doubt_where_it_is_known(store: ClusterCache) -> None:
+    """Beyond the bound a stale cache's word stays, as for any read that fails."""
+    listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
+    refs: Sequence[Ref] = [*(ref(Kind.NODE, f"n{i}") for i in range(256)), CLAIM]
+    view = await store.read(store.view(), refs, now() + SOON)
+    assert volume_of(view) == "pv-old"
+    staleness = view.staleness()
+    assert staleness
+    assert staleness.endswith("s ago (this pod needs more than 256 objects to be read)")

@@ -1,0 +1,139 @@
+"""The way to the API server: what is sent, and every way that is none, in words."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support.fakes.api_server import ApiServer, Asked, Cluster, Line, saying
+from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
+from support.fakes.watching import manager
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+
+MANAGER = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager("a", 0, "n1")}
+ITEM = f"{SHARE_MANAGERS}/a"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """One ShareManager."""
+    return cluster_of(MANAGER)
+
+
+async def test_what_is_sent(server: ApiServer, tmp_path: Path) -> None:
+    """JSON, uncompressed, with our name and version, and the token."""
+    async with connected(server, tmp_path, token="abc") as api:  # noqa: S106 - a test's
+        await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
+    headers = server.asked[0].headers
+    assert headers["accept"] == "application/json"
+    assert headers["accept-encoding"] == "identity"
+    assert headers["user-agent"].startswith("kubevirt-coschedule/")
+    assert headers["authorization"] == "Bearer abc"
+    assert api.namespace == "vms"
+
+
+async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
+    """Somebody else listens on the port, and does not understand."""
+
+    async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(plain, "127.0.0.1") as server:
+        port = server.sockets[0].getsockname()[1]
+        file = write_kubeconfig(tmp_path / "kubeconfig", f"https://127.0.0.1:{port}")
+        api = await Api.connect(Kubeconfig(file=file))
+        try:
+            with pytest.raises(
+                ApiError, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
+            ) as caught:
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
+            assert str(caught.value).isprintable()
+        finally:
+            await api.close()
+
+
+async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
+    """In the resolver's words."""
+    file = write_kubeconfig(tmp_path / "kubeconfig", "http://no-such-host.invalid:6443")
+    api = await Api.connect(Kubeconfig(file=file))
+    try:
+        with pytest.raises(ApiError, match=r"^can't connect to no-such-host\.invalid:6443: "):
+            await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
+    finally:
+        await api.close()
+
+
+async def test_a_redirect_does_not_take_the_token_elsewhere(server: ApiServer, tmp_path: Path) -> None:
+    """An API server sends none; whoever does gets nothing of ours."""
+    async with ApiServer(saying(200, b"<html>")) as elsewhere:
+        server.handler = saying(302, b"", location=f"http://127.0.0.2:{elsewhere.port}/")
+        async with connected(server, tmp_path, token="secret") as api:  # noqa: S106 - a test's
+            with suppress(ApiError):
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
+        assert all("authorization" not in asked.headers for asked in elsewhere.asked)
+
+
+async def test_silence_is_told_apart(server: ApiServer, tmp_path: Path) -> None:
+    """A server that took the request and says nothing is silent; one that is not there is not."""
+
+    async def silent(_: Asked, line: Line) -> None:
+        await line.silence()
+
+    server.handler = silent
+    async with connected(server, tmp_path) as api:
+        with pytest.raises(ApiError, match=r"^no answer in 0\.3 s$") as caught:
+            await api.get(ITEM, seconds=0.3)
+        assert caught.value.silent
+        with pytest.raises(ApiError, match=r"^nothing came for 0\.3 s$") as caught:
+            async with api.stream(SHARE_MANAGERS, [], silence_seconds=0.3):
+                pass
+        assert caught.value.silent
+        await server.stop()
+        with pytest.raises(ApiError, match="Connection refused") as caught:
+            await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
+        assert not caught.value.silent
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "no such file"),
+        ("", "expected a kubeconfig with a usable context"),
+        ("[]", "expected a kubeconfig with a usable context"),
+        ("{", "expected a kubeconfig with a usable context"),
+        ("current-context: x", "expected a kubeconfig with a usable context"),
+    ],
+    ids=["missing", "empty", "a list", "no YAML", "no contexts"],
+)
+async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, words: str, tmp_path: Path) -> None:
+    """One sentence with the file and what is wrong with it."""
+    file = tmp_path / "kubeconfig"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(BadKubeconfig) as caught:
+        await Api.connect(Kubeconfig(file=file))
+    assert str(file) in str(caught.value)
+    assert words in str(caught.value)
+
+
+async def test_a_context_that_is_not_there_is_named(server: ApiServer, tmp_path: Path) -> None:
+    """With its name."""
+    file = write_kubeconfig(tmp_path / "kubeconfig", server.url)
+    with pytest.raises(BadKubeconfig, match="nowhere"):
+        await Api.connect(Kubeconfig(file=file, context="nowhere"))
+
+
+async def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> None:
+    """The file, and what is expected in it."""
+    bundle = tmp_path / "ca.crt"
+    bundle.write_text("no")
+    file = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:6443", authority=bundle)
+    with pytest.raises(BadKubeconfig, match="expected PEM certificates"):
+        await Api.connect(Kubeconfig(file=file))

@@ -1,0 +1,272 @@
+"""The faults of list and watch over real connections: after each of them the cache is right again by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting
+from support.fakes.watching import manager
+from support.models.model_api import event, status
+
+from webhook.kube.client.api import Api
+from webhook.kube.informer import freshness, reflector
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Wait
+
+KIND = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager"}
+
+
+def at(name: str, node: str) -> dict[str, object]:
+    """A ShareManager on a node."""
+    return {**KIND, **manager(name, 0, node)}
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Two ShareManagers."""
+    return cluster_of(at("a", "n1"), at("b", "n2"))
+
+
+def half(what: bytes) -> bytes:
+    """The first half."""
+    return what[: len(what) // 2]
+
+
+async def reset(_: Asked, line: Line) -> None:
+    """Break the connection before a word."""
+    line.reset()
+
+
+async def reset_in_chunk(_: Asked, line: Line) -> None:
+    """Break it in the middle of a chunk, in the middle of a line."""
+    await line.head()
+    await line.say(b"fff\r\n" + half(event("ADDED", manager("x", 9, "n9"))))
+    line.reset()
+
+
+async def end_in_line(_: Asked, line: Line) -> None:
+    """End the answer, as HTTP has it, in the middle of a line."""
+    await line.answer(200, half(event("ADDED", manager("x", 9, "n9"))))
+
+
+async def bad_chunk(_: Asked, line: Line) -> None:
+    """A chunk whose length is no number."""
+    await line.head()
+    await line.say(b"zzz\r\n{}\r\n")
+
+
+async def not_http(_: Asked, line: Line) -> None:
+    """Another protocol."""
+    await line.say(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+
+
+async def huge_header(_: Asked, line: Line) -> None:
+    """A head that is too long to be one."""
+    await line.head(200, x="y" * 100_000)
+
+
+async def silent(_: Asked, line: Line) -> None:
+    """Nothing at all."""
+    await line.silence()
+
+
+async def silent_after_head(_: Asked, line: Line) -> None:
+    """A watch that is open, and dead."""
+    await line.head()
+    await line.silence()
+
+
+async def slow_head(_: Asked, line: Line) -> None:
+    """A head that stops in its middle."""
+    await line.say(b"HTTP/1.1 200 OK\r\nContent-Ty")
+    await line.silence()
+
+
+HTML = saying(200, b"<html>\n<body>Please log in</body>\n</html>\n", content_type="text/html")
+FAULTS: dict[str, tuple[Handler, Cause]] = {
+    "reset before a word": (reset, Cause.CUT),
+    "reset in the middle of a chunk": (reset_in_chunk, Cause.CUT),
+    "a chunk that is none": (bad_chunk, Cause.CUT),
+    "another protocol": (not_http, Cause.CUT),
+    "a head that is too long": (huge_header, Cause.CUT),
+    "nothing at all": (silent, Cause.SILENT),
+    "a dead stream": (silent_after_head, Cause.SILENT),
+    "half a head": (slow_head, Cause.SILENT),
+    "HTML with status 200": (HTML, Cause.GARBAGE),
+    "500 with HTML": (saying(500, b"<html>"), Cause.ERROR),
+    "401": (refusing(401, "Unauthorized"), Cause.UNAUTHORIZED),
+    "403": (refusing(403, "Forbidden"), Cause.FORBIDDEN),
+    "410": (refusing(410, "Expired"), Cause.EXPIRED),
+    "429": (refusing(429, "TooManyRequests"), Cause.THROTTLED),
+    "503": (refusing(503, "ServiceUnavailable"), Cause.THROTTLED),
+}
+OF_A_STREAM: dict[str, tuple[Handler, Cause]] = {
+    **FAULTS,
+    "ended in the middle of a line": (end_in_line, Cause.CUT),
+    "410 as ERROR event": (saying(200, event("ERROR", status(410, "Expired"))), Cause.EXPIRED),
+}
+OF_A_PAGE: dict[str, tuple[Handler, Cause]] = {
+    **FAULTS,
+    "ended in the middle": (end_in_line, Cause.GARBAGE),
+    "nothing in it": (saying(200), Cause.GARBAGE),
+}
+
+
+def machine_for(cause: Cause) -> type[ListWatch]:
+    """Silence is noticed soon where the row is about it."""
+    return Impatient if cause is Cause.SILENT else ListWatch
+
+
+@pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
+async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: ApiServer, cluster: Cluster) -> None:
+    """What is known stays in sight all the while, and what happened meanwhile is in at the end."""
+    managers = cluster.collections[SHARE_MANAGERS]
+    async with reflecting(api, machine=machine_for(cause)) as cache:
+        await until(lambda: owners(cache) == {"a": "n1", "b": "n2"})
+        before = cache.causes[cause]
+        with cluster.fault(fault, when=lambda asked: "resourceVersion" in asked.query):
+            server.reset()
+            await until(lambda: cache.causes[cause] > before)
+            assert owners(cache) == {"a": "n1", "b": "n2"}
+            managers.remove("b", "longhorn-system")
+        managers.put(at("c", "n3"))
+        await until(lambda: owners(cache) == {"a": "n1", "c": "n3"})
+
+
+@pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
+async def test_a_first_list_by_watch_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
+    """Nothing is shown, and nothing is said to be synced, before a list was whole."""
+    await survives_first(fault, cause, api, cluster)
+
+
+@pytest.mark.parametrize(("fault", "cause"), OF_A_PAGE.values(), ids=OF_A_PAGE)
+async def test_a_first_list_by_pages_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
+    """As by watch; the second page is what goes wrong."""
+    managers = cluster.collections[SHARE_MANAGERS]
+    managers.streaming, managers.page_objects = "refused", 1
+    await survives_first(fault, cause, api, cluster, when=lambda asked: "continue" in asked.query)
+
+
+async def survives_first(
+    fault: Handler, cause: Cause, api: Api, cluster: Cluster, when: Callable[[Asked], bool] = lambda _: True
+) -> None:
+    """A first list meets the fault for a while."""
+    async with reflecting(api, machine=machine_for(cause)) as cache:
+        with cluster.fault(fault, when=when):
+            await until(lambda: cache.causes[cause] > 1)
+            assert (cache.objects, cache.synced) == ({}, False)
+            assert cache.problem
+        await until(lambda: cache.synced)
+        assert owners(cache) == {"a": "n1", "b": "n2"}
+
+
+async def test_a_server_that_is_down_is_asked_again(api: Api, server: ApiServer, cluster: Cluster) -> None:
+    """Connection refused, for a while: the cache keeps what it has, and goes on from there."""
+    async with reflecting(api) as cache:
+        await until(lambda: cache.synced)
+        await server.stop()
+        await until(lambda: cache.causes[Cause.CUT] > 2)
+        assert cache.problem == f"cut: can't connect to 127.0.0.1:{server.port}: Connection refused"
+        assert owners(cache) == {"a": "n1", "b": "n2"}
+        cluster.collections[SHARE_MANAGERS].put(at("c", "n3"))
+        asked = len(server.asked)
+        await server.start()
+        await until(lambda: "c" in cache.objects)
+        assert "resourceVersion" in server.asked[asked].query
+
+
+async def test_a_server_that_comes_back_from_a_backup_is_listed_anew(
+    api: Api, server: ApiServer, cluster: Cluster
+) -> None:
+    """Its resourceVersions are older than ours: what we know of is no longer so."""
+    managers = cluster.collections[SHARE_MANAGERS]
+    async with reflecting(api) as cache:
+        await until(lambda: cache.synced)
+        managers.put(at("c", "n3"))
+        await until(lambda: "c" in cache.objects)
+        await server.stop()
+        managers.restore(managers.revision - 1)
+        await server.start()
+        await until(lambda: owners(cache) == {"a": "n1", "b": "n2"})
+        assert cache.causes[Cause.ERROR] == 1
+
+
+async def test_a_kind_that_is_installed_later_is_found(tmp_path: Path) -> None:
+    """Without its definition the cache is empty, says why, and keeps trying."""
+    cluster = Cluster({})
+    async with ApiServer(cluster) as server, connected(server, tmp_path) as api, reflecting(api) as cache:
+        await until(lambda: cache.causes[Cause.NOT_INSTALLED] > 1)
+        assert (cache.objects, cache.synced) == ({}, True)
+        assert cache.problem == "not installed: 404: 404 page not found"
+        cluster.collections = cluster_of(at("a", "n1")).collections
+        await until(lambda: owners(cache) == {"a": "n1"})
+
+
+async def test_retry_after_of_the_header_is_obeyed(api: Api, cluster: Cluster) -> None:
+    """A server that asks for a minute is not asked again within it."""
+    async with reflecting(api) as cache:
+        with cluster.fault(saying(429, b"busy", retry_after="60")):
+            await until(lambda: cache.causes[Cause.THROTTLED])
+        step = cache.next(asyncio.get_running_loop().time())
+        assert isinstance(step, Wait)
+        assert 55 < step.seconds <= 60
+        assert cache.problem == "throttled: 429: busy"
+
+
+async def test_a_large_collection_comes_by_pages_and_by_watch(tmp_path: Path) -> None:
+    """A thousand objects, over both ways, are the same objects."""
+    many = [at(f"volume-{i:04}", f"n{i % 7}") for i in range(1_100)]
+    for streaming in ("served", "refused"):
+        cluster = cluster_of(*many, streaming=streaming)
+        async with ApiServer(cluster) as server, connected(server, tmp_path) as api, reflecting(api) as cache:
+            await until(lambda: cache.synced)
+            assert owners(cache) == {each["metadata"]["name"]: each["status"]["ownerID"] for each in many}
+
+
+async def test_one_log_line_for_each_change(
+    api: Api, server: ApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a cache is synced, when it has lost the server, and when it has it again; not once for each attempt."""
+    for module in (reflector, freshness):
+        monkeypatch.setattr(module, "SETTLE_SECONDS", 0.01)
+    caplog.set_level("INFO", "webhook")
+    async with reflecting(api) as cache:
+        await until(lambda: cache.synced)
+        await server.stop()
+        await until(lambda: cache.causes[Cause.CUT] > 3)
+        await server.start()
+        await until(lambda: cache.problem == "")
+        told = [(record.getMessage(), record.fields) for record in caplog.records]
+    cut = f"cut: can't connect to 127.0.0.1:{server.port}: Connection refused"
+    name = "sharemanagers.longhorn.io"
+    assert told[0] == ("cache synced", {"cache": name, "objects": 2})
+    assert told[-2:] == [
+        ("cache not up to date", {"cache": name, "problem": cut}),
+        ("cache synced", {"cache": name, "objects": 2}),
+    ]
+    assert len(told) <= 4, "the connection's own end may be told apart from the refusals that follow it"
+
+
+class Faulty(ListWatch):
+    """A ListWatch with a bug."""
+
+    def opened(self, *_: object) -> None:
+        """Fail."""
+        raise ZeroDivisionError
+
+
+async def test_a_bug_of_ours_is_logged_and_ends_nothing(
+    api: Api, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache that stopped would lie: it goes on, and says that it is not right."""
+    monkeypatch.setattr(reflector, "_AFTER_A_BUG_SECONDS", 0.01)
+    async with reflecting(api, machine=Faulty) as cache:
+        await until(lambda: cache.causes[Cause.CUT] > 1)
+        assert cache.problem == "cut: a fault of our own; please report this"
+        assert not cache.fresh(asyncio.get_running_loop().time())
+    assert {record.getMessage() for record in caplog.records} >= {"a cache failed"}

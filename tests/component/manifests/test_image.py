@@ -1,0 +1,149 @@
+"""The image's recipe: what goes in is locked and there, what runs is what the Deployment expects.
+
+No container engine is needed: the Dockerfile is read, instruction by instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from support.control_plane import rendering
+from support.control_plane.rendering import CERTS, at, the
+from support.drivers.command_lines import by_flag
+
+from certs import cli as certs_cli
+from webhook import __version__, cli
+from webhook.app.settings import SERVE
+
+ROOT: Final = rendering.ROOT
+
+
+class Instruction(NamedTuple):
+    """One instruction of a Dockerfile, its continued lines joined."""
+
+    word: str
+    rest: str
+
+
+def instructions(text: str) -> list[Instruction]:
+    """Every instruction, comments left out."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    return [Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
+
+
+RECIPE: Final = instructions((ROOT / "Dockerfile").read_text(encoding="utf-8"))
+RUNS: Final = RECIPE[max(place for place, instruction in enumerate(RECIPE) if instruction.word == "FROM") :]
+"""The last stage, which is the image."""
+
+
+def the_only(word: str, among: list[Instruction] = RUNS) -> str:
+    """What the only instruction of this kind says."""
+    (found,) = (instruction.rest for instruction in among if instruction.word == word)
+    return found
+
+
+def copied_from_here() -> list[str]:
+    """What is copied from the checkout."""
+    copies = [instruction.rest.split() for instruction in RECIPE if instruction.word == "COPY"]
+    return [source for words in copies if not words[0].startswith("--from") for source in words[:-1]]
+
+
+def let_in(path: str) -> bool:
+    """Whether .dockerignore, which refuses everything and then names exceptions, has one for this very path."""
+    refused, *patterns = [
+        line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")
+    ]
+    assert refused == "*"
+    return f"!{path}" in patterns
+
+
+def test_everything_that_is_copied_is_there_and_let_in() -> None:
+    """Otherwise the build fails, where this project has no engine to notice; and nothing is let in for nothing."""
+    sources = copied_from_here()
+    assert {"webhook", "certs", "requirements.lock", "manifests/examples"} <= set(sources)
+    assert [source for source in sources if not (ROOT / source).exists()] == []
+    assert [source for source in sources if not let_in(source)] == []
+    assert (ROOT / ".dockerignore").read_text().count("\n!") == len(sources)
+
+
+def test_packages_are_installed_by_hash_from_the_lock_and_never_built() -> None:
+    """And each of them has a hash to be checked by."""
+    (install,) = (item.rest for item in RECIPE if item.word == "RUN" and "pip install" in item.rest)
+    assert {"--require-hashes", "--only-binary=:all:", "--no-cache-dir"} <= set(install.split())
+    assert "-r requirements.lock" in install
+    entries = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text())
+    locked = [entry for entry in entries if not entry.startswith("#")]
+    assert len(locked) > 10
+    assert [entry for entry in locked if "--hash=sha256:" not in entry] == []
+
+
+def test_both_stages_start_from_the_same_python_with_a_tag() -> None:
+    """Compiled packages and bytecode are for one version; `latest` would be another one tomorrow."""
+    bases = [instruction.rest.split()[0] for instruction in RECIPE if instruction.word == "FROM"]
+    assert bases == ["${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
+    default = RECIPE[0].rest.partition("=")[2]
+    assert RECIPE[0] == Instruction("ARG", f"PYTHON_IMAGE={default}")
+    version = re.fullmatch(r"python:(3\.[0-9]+)-slim", default)
+    assert version, default
+    assert f'"Programming Language :: Python :: {version[1]}"' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_it_runs_as_the_user_that_the_deployment_says() -> None:
+    """By number: a name can't be shown to be not root."""
+    security = at("spec.template.spec.securityContext", the("Deployment"))
+    assert the_only("USER") == f"{security['runAsUser']}:{security['runAsGroup']}"
+
+
+def test_it_starts_the_program_without_a_shell() -> None:
+    """Signals reach it, and words are taken as they are; the webhook's Deployment gives arguments and no command."""
+    assert json.loads(the_only("ENTRYPOINT")) == ["python", "-m", "webhook"]
+    (command,) = json.loads(the_only("CMD"))
+    assert command == at("spec.template.spec.containers.0.args.0", the("Deployment"))
+    assert command in [known.name for known in cli.COMMANDS]
+
+
+def test_the_keeper_is_started_as_the_webhook_is() -> None:
+    """Its Deployment names the other program of the image."""
+    container = at("spec.template.spec.containers.0", the("Deployment", name=CERTS))
+    assert container["command"] == [*json.loads(the_only("ENTRYPOINT"))[:-1], "certs"]
+    assert container["args"][0] in [known.name for known in certs_cli.COMMANDS]
+
+
+def test_it_needs_no_working_directory_no_named_user_and_no_place_to_write() -> None:
+    """A directory can be changed, the uid has no entry in passwd, and the root filesystem is read-only."""
+    home = the_only("WORKDIR")
+    assert the_only("COPY") == f"--from=build {home} {home}"
+    assert set(the_only("ENV").split()) == {f"PYTHONPATH={home}", "PYTHONDONTWRITEBYTECODE=1"}
+
+
+def test_it_names_the_ports_that_are_listened_on() -> None:
+    """The defaults of the program."""
+    defaults = {flag: option.default for flag, option in by_flag(SERVE).items()}
+    assert the_only("EXPOSE").split() == [
+        str(defaults[flag]).removeprefix(":") for flag in ("--listen", "--health-listen")
+    ]
+
+
+def test_it_is_labelled_with_this_version() -> None:
+    """Title, version and licence, by the names that OCI gives them."""
+    labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z]+)="([^"]*)"', the_only("LABEL")))
+    assert labels.keys() == {"title", "description", "version", "licenses"}
+    assert (labels["version"], labels["licenses"]) == (__version__, "Apache-2.0")
+
+
+def test_health_is_asked_by_probes_alone() -> None:
+    """A HEALTHCHECK would be a second opinion, and needs a program in the image."""
+    assert [item for item in RECIPE if item.word == "HEALTHCHECK"] == []
+    assert "livenessProbe" in at("spec.template.spec.containers.0", the("Deployment"))
+
+
+@pytest.mark.parametrize("folder", ["webhook", "certs", "manifests/examples"])
+def test_nothing_secret_or_foreign_lies_where_the_image_takes_from(folder: str) -> None:
+    """Code and examples, by their suffix."""
+    suffixes = {file.suffix for file in Path(ROOT / folder).rglob("*") if file.is_file()}
+    assert suffixes <= {".py", ".pyc", ".yaml", ".html", ".css", ".js", ".svg"}

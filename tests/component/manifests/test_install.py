@@ -1,0 +1,235 @@
+"""The install says what the code does, may do no more than the code needs, and can hold up nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.control_plane.rendering import NAME, TLS, at, selects, the
+from support.drivers.command_lines import values
+from support.objects import builders
+
+from webhook import cli
+from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
+from webhook.app.settings import ServeSettings
+from webhook.core.admit import Entry
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+from webhook.core.view import Kind
+from webhook.kube import kinds
+from webhook.kube.informer.resource import Resource
+from webhook.kube.records.pods import REPLICA_LABELS
+
+LONGHORN_NAMESPACE: Final = "longhorn-system"
+PODS: Final = Path(__file__).parents[2] / "cases" / "pods"
+POD: Final = "spec.template.spec"
+CONTAINER: Final = f"{POD}.containers.0"
+ANTI_AFFINITY: Final = f"{POD}.affinity.podAntiAffinity"
+WEBHOOKS: Final = dict(zip(Entry, ("webhooks.0", "webhooks.1"), strict=True))
+LAUNCHERS, SHARE_MANAGERS = WEBHOOKS.values()
+
+
+def serve_settings() -> ServeSettings:
+    """What the Deployment's arguments come to; fails where one is no option of the program."""
+    return ServeSettings(**values(cli.COMMANDS, *at(f"{CONTAINER}.args", the("Deployment"))))
+
+
+def ports() -> dict[str, int]:
+    """The container's ports by name."""
+    return {port["name"]: port["containerPort"] for port in at(f"{CONTAINER}.ports", the("Deployment"))}
+
+
+def test_the_arguments_are_options_of_the_program() -> None:
+    """The program reads them without a complaint, and then reads the live cluster."""
+    found = serve_settings()
+    mount, volume = at(f"{CONTAINER}.volumeMounts.0", the("Deployment")), at(f"{POD}.volumes.0", the("Deployment"))
+    assert found.manifests is None
+    assert found.longhorn_namespace == LONGHORN_NAMESPACE
+    assert found.tls_server_name == f"{NAME}.{NAME}.svc"  # what API servers ask for
+    assert (found.client_ca_file, found.client_name) == (None, None)
+    assert {found.tls_cert_file, found.tls_private_key_file} == {
+        Path(mount["mountPath"]) / "tls.crt",
+        Path(mount["mountPath"]) / "tls.key",
+    }
+    assert (volume["name"], volume["secret"]["secretName"]) == (mount["name"], TLS)
+    assert volume["secret"]["items"] == [{"key": key, "path": key} for key in ("tls.crt", "tls.key")]
+    assert not {"env", "envFrom", "command"} & at(CONTAINER, the("Deployment")).keys()  # all is said in the arguments
+
+
+@pytest.mark.parametrize(("entry", "webhook"), WEBHOOKS.items(), ids=lambda each: getattr(each, "title", ""))
+def test_a_call_finds_its_way_from_the_api_server_to_the_program(entry: Entry, webhook: str) -> None:
+    """Webhook to Service to pod to the port that is listened on, at the path that is answered."""
+    called = at(f"{webhook}.clientConfig.service", the("MutatingWebhookConfiguration"))
+    assert called == {"name": NAME, "namespace": NAME, "path": entry.path, "port": 443}
+    assert [(port["port"], port["targetPort"]) for port in at("spec.ports", the("Service"))] == [(443, "https")]
+    listening = serve_settings()
+    assert ports() == {"https": listening.listen.port, "health": listening.health_listen.port}
+    assert (listening.listen.host, listening.health_listen.host) == ("", "")
+
+
+def test_an_api_server_asks_any_replica() -> None:
+    """With session affinity a node that is lost takes every call with it, until its pods are known not to be ready."""
+    assert "sessionAffinity" not in the("Service")["spec"]
+
+
+def test_replicas_are_known_by_what_the_service_selects() -> None:
+    """Whom an API server may ask is who counts."""
+    assert at("spec.selector", the("Service")) == REPLICA_LABELS
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("Service", "spec.selector"),
+        ("PodDisruptionBudget", "spec.selector.matchLabels"),
+        ("Deployment", "spec.selector.matchLabels"),
+        ("Deployment", f"{POD}.topologySpreadConstraints.0.labelSelector.matchLabels"),
+        (
+            "Deployment",
+            f"{ANTI_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution.0.podAffinityTerm.labelSelector.matchLabels",
+        ),
+    ],
+)
+def test_every_selector_means_the_pods_of_the_deployment(kind: str, path: str) -> None:
+    """Name and component: other parts of the product can come to live beside them."""
+    labels = at("spec.template.metadata.labels", the("Deployment"))
+    assert at(path, the(kind)) == labels == {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "webhook"}
+
+
+@pytest.mark.parametrize(
+    ("probe", "path"), [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
+)
+def test_probes_ask_what_the_health_port_answers(probe: str, path: str) -> None:
+    """Only readiness goes where a server is told to stop; liveness is the event loop."""
+    assert at(f"{CONTAINER}.{probe}.httpGet", the("Deployment")) == {"path": path, "port": "health"}
+
+
+def test_a_pod_is_given_the_time_that_its_end_takes() -> None:
+    """The drain, the calls in flight, and a margin; without a hook that would need a shell."""
+    needed = serve_settings().drain_seconds + SHUTDOWN_GRACE_SECONDS
+    assert at(f"{POD}.terminationGracePeriodSeconds", the("Deployment")) >= needed + 3
+    assert at(f"{CONTAINER}.lifecycle", the("Deployment")) is None
+
+
+GROUPS: Final = {
+    "/api/v1": "",
+    "/apis/storage.k8s.io/v1": "storage.k8s.io",
+    "/apis/longhorn.io/v1beta2": "longhorn.io",
+}
+CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE)
+ROLES: Final = (("ClusterRole", NAME, ""), ("ClusterRole", f"{NAME}-pods", ""), ("Role", NAME, LONGHORN_NAMESPACE))
+"""(kind, name, where it holds) of what the service account is given."""
+
+
+def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str, str]]:
+    """(namespace, API group, resource, verb) that the role grants."""
+    assert all(rule.keys() == {"apiGroups", "resources", "verbs"} for rule in role["rules"])
+    return {
+        (namespace, group, resource, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def verbs(resource: Resource) -> set[str]:
+    """How the program reads it: what is cached is listed and watched, and what is asked for by name is got."""
+    cached = {"list", "watch"} if resource.watched else set()
+    return cached | ({"get"} if resource.kind not in CACHED_ALONE else set())
+
+
+def test_the_service_account_may_read_what_the_program_reads_and_nothing_else() -> None:
+    """Neither more nor less, to the namespace and the verb; and the bindings give it to that account."""
+    read = {
+        (resource.namespace, GROUPS[resource.prefix], resource.plural, verb)
+        for resource in kinds.resources(LONGHORN_NAMESPACE)
+        for verb in verbs(resource)
+    }
+    given = [granted(the(kind, name=name), where) for kind, name, where in ROLES]
+    assert set().union(*given) == read
+    assert sum(map(len, given)) == len(read)
+    account = {"kind": "ServiceAccount", "name": NAME, "namespace": NAME}
+    for kind, name, _ in ROLES:
+        binding = the(f"{kind}Binding", name=name)
+        assert binding["subjects"] == [account]
+        assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+    assert at(f"{POD}.serviceAccountName", the("Deployment")) == NAME
+
+
+@pytest.mark.parametrize(
+    ("webhook", "name", "seconds"),
+    [
+        pytest.param(LAUNCHERS, "virt-launcher.kubevirt-coschedule.io", 3, id="virt-launcher"),
+        pytest.param(SHARE_MANAGERS, "share-manager.kubevirt-coschedule.io", 2, id="share-manager"),
+    ],
+)
+def test_the_webhook_is_asked_as_gently_as_can_be(webhook: str, name: str, seconds: int) -> None:
+    """Everything about the call that must never change by accident."""
+    expected = {
+        "name": name,
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Ignore",
+        "timeoutSeconds": seconds,
+        "sideEffects": "None",
+        "reinvocationPolicy": "IfNeeded",
+        "matchPolicy": "Equivalent",
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "resources": ["pods"],
+                "operations": ["CREATE"],
+                "scope": "Namespaced",
+            }
+        ],
+    }
+    found = at(webhook, the("MutatingWebhookConfiguration"))
+    assert {key: found[key] for key in expected} == expected
+    assert "caBundle" not in found["clientConfig"], "an apply would take away the one that is there"
+
+
+SENT: Final = {
+    "virt-launcher-typical": True,
+    "virt-launcher-hotplug-and-ephemeral": True,
+    "virt-launcher-migration-target": False,
+    "hotplug-attachment": False,
+}
+
+
+def test_only_start_pods_are_sent() -> None:
+    """As KubeVirt labels them; a migration's target is kept off by its label."""
+    selector = at(f"{LAUNCHERS}.objectSelector", the("MutatingWebhookConfiguration"))
+    labels = {pod: json.loads((PODS / f"{pod}.json").read_text())["metadata"]["labels"] for pod in SENT}
+    assert {pod: selects(selector, labels[pod]) for pod in SENT} == SENT
+
+
+def test_the_selectors_use_the_names_that_the_rules_use() -> None:
+    """The label of a launcher, and the annotation, of which only the presence is judged here."""
+    webhook = at(LAUNCHERS, the("MutatingWebhookConfiguration"))
+    assert webhook["objectSelector"]["matchLabels"] == {LABEL_APP: VIRT_LAUNCHER}
+    assert [condition["expression"] for condition in webhook["matchConditions"]] == [
+        f"has(object.metadata.annotations) && '{ANNOTATION_CO_SCHEDULE}' in object.metadata.annotations"
+    ]
+    assert builders.OPT_IN == ANNOTATION_CO_SCHEDULE
+
+
+def test_our_own_pods_and_the_control_planes_are_never_sent() -> None:
+    """Whatever they are labelled."""
+    selector = at(f"{LAUNCHERS}.namespaceSelector", the("MutatingWebhookConfiguration"))
+    sent = {name: selects(selector, {"kubernetes.io/metadata.name": name}) for name in ("vms", NAME, "kube-system")}
+    assert sent == {"vms": True, NAME: False, "kube-system": False}
+
+
+def test_only_share_manager_pods_of_longhorns_namespace_are_sent_to_be_steered() -> None:
+    """By the component that the rules read too, in the namespace that they read."""
+    webhook = at(SHARE_MANAGERS, the("MutatingWebhookConfiguration"))
+    assert webhook["objectSelector"] == {"matchLabels": {LABEL_LONGHORN_COMPONENT: SHARE_MANAGER}}
+    names = {"kubernetes.io/metadata.name": serve_settings().longhorn_namespace}
+    assert webhook["namespaceSelector"] == {"matchLabels": names}
+    assert "matchConditions" not in webhook
+    assert selects(webhook["objectSelector"], builders.share_manager_pod("v")["metadata"]["labels"])

@@ -1,0 +1,161 @@
+"""What a user applies is what Kubernetes and cert-manager take: every object against their schemas, offline."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from controlplane import build
+from support.control_plane import rendering
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
+
+MINORS: Final = ("1.30", "1.32", "1.34", "1.36", "1.37")
+"""From the first with matchConditions in its stable API on."""
+
+OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/", "cert-manager.io/")  # not in a release of Kubernetes
+
+
+def schema_errors(objects: list[Object], minor: str) -> list[str]:
+    """A line for each object that the schemas of this minor refuse; unknown fields count."""
+    errors = []
+    for item in objects:
+        try:
+            used = kubernetes_validate.validate(item, minor, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            errors.append(f"{item['kind']} {item['metadata']['name']}: {list(error.path)}: {error.message}")
+        else:
+            assert used == minor, "the schemas of this minor are not there; older ones were taken"
+    return errors
+
+
+def examples() -> Iterator[Object]:
+    """The built-in objects of manifests/examples, the pods in the reviews too."""
+    for file in sorted(MANIFESTS.glob("examples/**/*.yaml")):
+        for item in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            if "apiVersion" not in item or item["apiVersion"].startswith(OF_OTHERS):
+                continue
+            yield named(item["request"]["object"]) if item["kind"] == "AdmissionReview" else completed(item)
+
+
+def named(pod: Object) -> Object:
+    """A pod as it is stored: at admission it has no name yet."""
+    return pod | {"metadata": {"name": "x", **pod["metadata"]}}
+
+
+def completed(item: Object) -> Object:
+    """An object of the example cluster, which leaves out what no rule reads, with what a pod can't be without."""
+    if item["kind"] != "Pod":
+        return item
+    return item | {"spec": {"containers": [{"name": "x", "image": "x"}], **item["spec"]}}
+
+
+@pytest.mark.parametrize("install", INSTALLS)
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_object_of_an_install_fits_the_schema(minor: str, install: str) -> None:
+    """A misspelt field would be dropped without a word by an API server."""
+    built_in = [dict(item) for item in installed(install) if not item["apiVersion"].startswith(OF_OTHERS)]
+    assert schema_errors(built_in, minor) == []
+
+
+@pytest.mark.parametrize("minor", [MINORS[0], MINORS[-1]])
+def test_an_install_with_client_verification_fits_the_schema(minor: str, tmp_path: Path) -> None:
+    """What the component patches in, too."""
+    assert schema_errors(kustomize(rendering.with_client_verification(tmp_path)), minor) == []
+
+
+def of_cert_manager(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
+    """What cert-manager's schemas find wrong in its objects of our install, each of them spoilt first."""
+    schemas = {}
+    for file in build.cert_manager_crds():
+        crd = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        (version,) = crd["spec"]["versions"]
+        schemas[crd["spec"]["names"]["kind"]] = strict(version["schema"]["openAPIV3Schema"])
+    wrong = []
+    for item in installed(CERT_MANAGER):
+        if item["apiVersion"] == "cert-manager.io/v1":
+            checked = copy.deepcopy(dict(item))
+            spoil(checked["spec"])
+            wrong += [error.message for error in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(checked)]
+    return wrong
+
+
+def strict(schema: Any) -> Any:
+    """A schema that refuses fields which it does not know, as an API server does for `kubectl apply`."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    closed = {key: strict(value) for key, value in schema.items()}
+    if isinstance(closed.get("properties"), dict) and schema.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def test_every_object_of_cert_manager_s_fits_its_schema() -> None:
+    """By the CustomResourceDefinitions that are made from cert-manager's own API."""
+    assert of_cert_manager() == []
+
+
+CERT_MANAGER_SPOILERS: Final = {
+    "a field that is misspelt": (lambda spec: spec.update(dnsName=["x"]), 4),
+    "a value of the wrong type": (lambda spec: spec.update(isCA="yes"), 4),
+    "a field that is required, and not there": (lambda spec: spec.pop("secretName", None), 2),
+    "a word that is none": (lambda spec: spec.get("privateKey", {}).update(algorithm="EC"), 2),
+}
+
+
+@pytest.mark.parametrize(("spoil", "errors"), CERT_MANAGER_SPOILERS.values(), ids=CERT_MANAGER_SPOILERS)
+def test_a_spoilt_object_of_cert_manager_s_does_not_fit(spoil: Callable[[Any], None], errors: int) -> None:
+    """Else the test above would be satisfied with anything."""
+    assert len(of_cert_manager(spoil)) == errors
+
+
+@pytest.mark.parametrize("minor", [MINORS[0], MINORS[-1]])
+def test_every_object_of_the_examples_fits_the_schema(minor: str) -> None:
+    """They are copied from: what they show must be right."""
+    found = list(examples())
+    assert {item["kind"] for item in found} == {"Node", "PersistentVolume", "PersistentVolumeClaim", "Pod"}
+    assert schema_errors(found, minor) == []
+
+
+def without_image_policy(deployment: Any) -> None:
+    """A field that is misspelt."""
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["imagePullPolice"] = container.pop("imagePullPolicy")
+
+
+def with_text_for_a_number(deployment: Any) -> None:
+    """A value of the wrong type."""
+    deployment["spec"]["replicas"] = "two"
+
+
+def without_selector(deployment: Any) -> None:
+    """A field that is required, and not there."""
+    del deployment["spec"]["selector"]
+
+
+@pytest.mark.parametrize("spoil", [without_image_policy, with_text_for_a_number, without_selector])
+def test_a_spoilt_object_does_not_fit(spoil: Any) -> None:
+    """Else the tests above would be satisfied with anything."""
+    spoilt = copy.deepcopy(dict(rendering.the("Deployment")))
+    spoil(spoilt)
+    assert len(schema_errors([spoilt], MINORS[-1])) == 1
+
+
+def test_the_example_vm_comes_with_its_claim() -> None:
+    """The VM names a claim of the same file and namespace, ReadWriteMany and not Block, and asks in its template."""
+    text = (MANIFESTS / "examples" / "virtual-machine.yaml").read_text(encoding="utf-8")
+    objects: dict[str, Mapping[str, Any]] = {item["kind"]: item for item in yaml.safe_load_all(text)}
+    claim, vm = objects["PersistentVolumeClaim"], objects["VirtualMachine"]
+    volume = "spec.template.spec.volumes.0.persistentVolumeClaim.claimName"
+    assert rendering.at(volume, vm) == claim["metadata"]["name"]
+    assert vm["metadata"]["namespace"] == claim["metadata"]["namespace"]
+    assert (claim["spec"]["accessModes"], claim["spec"]["volumeMode"]) == (["ReadWriteMany"], "Filesystem")
+    assert vm["spec"]["template"]["metadata"]["annotations"] == {"kubevirt-scheduler/co-schedule": "true"}

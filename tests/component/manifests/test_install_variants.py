@@ -1,0 +1,238 @@
+"""The installs and the components: what each is made of, and that they differ in what they are for and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import (
+    CERT_MANAGER,
+    CERTS,
+    DEFAULT,
+    EVENTS,
+    INSTALLS,
+    NAME,
+    TLS,
+    at,
+    copied,
+    identity,
+    installed,
+    the,
+    with_client_verification,
+    with_component,
+)
+from support.drivers.command_lines import by_flag, values
+
+from certs import cli as certs_cli
+from certs.rotation import state
+from certs.settings import Keeping
+from webhook import __version__, cli
+from webhook.app.settings import SERVE
+
+LONGHORN_NAMESPACE: Final = "longhorn-system"
+ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
+CONTAINER: Final = "spec.template.spec.containers.0"
+KEPT_BY_US: Final = {
+    ("ServiceAccount", NAME, CERTS),
+    ("Role", NAME, CERTS),
+    ("RoleBinding", NAME, CERTS),
+    ("ClusterRole", "", CERTS),
+    ("ClusterRoleBinding", "", CERTS),
+    ("ValidatingAdmissionPolicy", "", CERTS),
+    ("ValidatingAdmissionPolicyBinding", "", CERTS),
+    ("Deployment", NAME, CERTS),
+}
+KEPT_BY_CERT_MANAGER: Final = {
+    ("Issuer", NAME, f"{NAME}-selfsigned"),
+    ("Certificate", NAME, f"{NAME}-ca"),
+    ("Issuer", NAME, f"{NAME}-ca"),
+    ("Certificate", NAME, TLS),
+}
+Objects = Mapping[tuple[str, str, str], Mapping[str, Any]]
+
+each_install = pytest.mark.parametrize("install", INSTALLS)
+
+
+def by_identity(install: str) -> Objects:
+    """The objects of an install by kind, namespace and name."""
+    return {identity(item): item for item in installed(install)}
+
+
+@each_install
+def test_every_object_is_ours_by_name_namespace_and_version(install: str) -> None:
+    """Longhorn's namespace gets a Role and its binding, and no other namespace gets anything."""
+    objects = installed(install)
+    assert {item["metadata"]["labels"]["app.kubernetes.io/version"] for item in objects} == {__version__}
+    assert [item for item in objects if not item["metadata"]["name"].startswith(NAME)] == []
+    elsewhere = {(kind, namespace) for kind, namespace, _ in by_identity(install) if namespace not in {"", NAME}}
+    assert elsewhere == {("Role", LONGHORN_NAMESPACE), ("RoleBinding", LONGHORN_NAMESPACE)}
+
+
+@each_install
+def test_no_secret_and_no_trust_is_in_an_install(install: str) -> None:
+    """What a later apply does not state it can't take away."""
+    assert [item for item in installed(install) if item["kind"] == "Secret"] == []
+    configuration = the("MutatingWebhookConfiguration", installed(install))
+    assert [hook["clientConfig"].keys() for hook in configuration["webhooks"]] == [{"service"}] * 2
+
+
+def test_the_installs_differ_in_who_keeps_the_certificate() -> None:
+    """Either has what the other has not for that, and all else is the same to the letter."""
+    ours, theirs = by_identity(DEFAULT), by_identity(CERT_MANAGER)
+    assert ours.keys() - theirs.keys() == KEPT_BY_US
+    assert theirs.keys() - ours.keys() == KEPT_BY_CERT_MANAGER
+    changed = {key for key in ours.keys() & theirs.keys() if ours[key] != theirs[key]}
+    assert changed == {("MutatingWebhookConfiguration", "", NAME)}
+    configuration = the("MutatingWebhookConfiguration", installed(CERT_MANAGER))
+    annotated = {"annotations": {"cert-manager.io/inject-ca-from": f"{NAME}/{TLS}"}}
+    without = the("MutatingWebhookConfiguration")
+    assert configuration == {**without, "metadata": {**without["metadata"], **annotated}}
+
+
+def test_the_keeper_may_write_one_secret_and_one_configuration() -> None:
+    """By name, for its own account; nothing grants that account anything else."""
+    assert the("Role", name=CERTS)["rules"] == [
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": [TLS],
+            "verbs": ["get", "watch", "patch", "create"],
+        },
+        {"apiGroups": [""], "resources": ["services"], "resourceNames": [NAME], "verbs": ["get"]},
+    ]
+    assert the("ClusterRole", name=CERTS)["rules"] == [
+        {
+            "apiGroups": ["admissionregistration.k8s.io"],
+            "resources": ["mutatingwebhookconfigurations"],
+            "resourceNames": [the("MutatingWebhookConfiguration")["metadata"]["name"]],
+            "verbs": ["get", "watch", "patch"],
+        }
+    ]
+    bound = [item for item in installed() if ACCOUNT in item.get("subjects", ())]
+    assert {(item["kind"], item["roleRef"]["kind"], item["roleRef"]["name"]) for item in bound} == {
+        ("RoleBinding", "Role", CERTS),
+        ("ClusterRoleBinding", "ClusterRole", CERTS),
+    }
+
+
+def test_the_policy_confines_the_keeper_s_account() -> None:
+    """The one of its Deployment, by its full name; and what the policy refuses is refused, not only noted."""
+    policy, pod = the("ValidatingAdmissionPolicy", name=CERTS), the("Deployment", name=CERTS)
+    namespace, account = pod["metadata"]["namespace"], at("spec.template.spec.serviceAccountName", pod)
+    (condition,) = policy["spec"]["matchConditions"]
+    assert condition["expression"] == f"request.userInfo.username == 'system:serviceaccount:{namespace}:{account}'"
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    binding = the("ValidatingAdmissionPolicyBinding", name=CERTS)
+    assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
+    assert state.MARKS in str(policy["spec"]["validations"])
+
+
+def test_the_keeper_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:
+    """Its arguments, as the program reads them: the Secret that is mounted, the name that is checked, its port."""
+    command, *words = at(f"{CONTAINER}.args", the("Deployment", name=CERTS))
+    found = values(certs_cli.COMMANDS, command, *words)
+    keeping = Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
+    (mounted,) = at("spec.template.spec.volumes", the("Deployment"))
+    assert command == "keep"
+    assert (keeping.secret, keeping.namespace) == (mounted["secret"]["secretName"], NAME)
+    assert keeping.webhook_configuration == the("MutatingWebhookConfiguration")["metadata"]["name"]
+    assert f"--tls-server-name={keeping.policy.names[0]}" in at(f"{CONTAINER}.args", the("Deployment"))
+    ports = at(f"{CONTAINER}.ports", the("Deployment", name=CERTS))
+    assert ports == [{"name": "health", "containerPort": found["listen"].port}]
+
+
+def test_cert_manager_s_certificate_is_the_one_that_is_served_and_asked_for() -> None:
+    """In the Secret that is mounted, for the name that the server checks, of an authority that outlives it."""
+    objects = installed(CERT_MANAGER)
+    served, authority = the("Certificate", objects, TLS)["spec"], the("Certificate", objects, f"{NAME}-ca")["spec"]
+    (mounted,) = at("spec.template.spec.volumes", the("Deployment", objects))
+    assert served["secretName"] == mounted["secret"]["secretName"]
+    (asked_for,) = [word for word in at(f"{CONTAINER}.args", the("Deployment", objects)) if "server-name" in word]
+    assert asked_for.removeprefix("--tls-server-name=") == served["dnsNames"][0]
+    issuers = [the("Issuer", objects, spec["issuerRef"]["name"])["spec"] for spec in (served, authority)]
+    assert issuers == [{"ca": {"secretName": authority["secretName"]}}, {"selfSigned": {}}]
+    assert authority["isCA"]
+    assert "isCA" not in served
+    assert hours(authority) / 3 > hours(served)
+
+
+def hours(spec: Mapping[str, Any]) -> int:
+    """How long a Certificate is valid."""
+    return int(spec["duration"].removesuffix("h"))
+
+
+@each_install
+def test_client_verification_changes_the_webhooks_deployment_alone(install: str, tmp_path: Path) -> None:
+    """Two options, and the ConfigMap that the first of them reads; the program takes them."""
+    before = by_identity(install)
+    after = {identity(item): item for item in kustomize(with_client_verification(tmp_path, install))}
+    assert after.keys() == before.keys()
+    (changed,) = (key for key in before if before[key] != after[key])
+    assert changed == ("Deployment", NAME, NAME)
+    arguments = f"{CONTAINER}.args"
+    added = at(arguments, after[changed])[len(at(arguments, before[changed])) :]
+    found = values(cli.COMMANDS, *at(arguments, after[changed]))
+    mount, volume = (
+        at(f"{CONTAINER}.volumeMounts.1", after[changed]),
+        at("spec.template.spec.volumes.1", after[changed]),
+    )
+    assert [word.partition("=")[0] for word in added] == ["--client-ca-file", "--client-name"]
+    assert found["client_ca_file"] == Path(mount["mountPath"]) / "ca.crt"
+    assert found["client_name"] == "kube-apiserver"
+    assert mount["readOnly"]
+    assert volume == {"name": mount["name"], "configMap": {"name": f"{NAME}-client-ca"}}
+
+
+@each_install
+def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_path: Path) -> None:
+    """Granted to the webhook's account, everywhere; nothing else is added or changed."""
+    before = by_identity(install)
+    after = {identity(item): item for item in kustomize(with_component(EVENTS, tmp_path, install))}
+    role, binding = (("ClusterRole", "", f"{NAME}-events"), ("ClusterRoleBinding", "", f"{NAME}-events"))
+    assert after.keys() - before.keys() == {role, binding}
+    assert after[role]["rules"] == [{"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}]
+    assert after[binding]["roleRef"]["name"] == role[2]
+    assert after[binding]["subjects"] == [{"kind": "ServiceAccount", "name": NAME, "namespace": NAME}]
+    assert {item["metadata"]["labels"]["app.kubernetes.io/version"] for item in after.values()} == {__version__}
+    deployment = ("Deployment", NAME, NAME)
+    assert [key for key in before if before[key] != after[key]] == [deployment]
+    arguments = f"{CONTAINER}.args"
+    assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
+    assert by_flag(SERVE)["--events"].default == "off"
+    assert values(cli.COMMANDS, *at(arguments, after[deployment]))["events"] is True
+
+
+@each_install
+def test_the_image_is_this_version_and_set_in_one_place(install: str, tmp_path: Path) -> None:
+    """A user who edits the one line of the release has the image in every Deployment of every install."""
+    assert images(installed(install)) == {f"{NAME}:{__version__}"}
+    folder = copied(tmp_path)
+    release = folder / "components" / "release" / "kustomization.yaml"
+    text = release.read_text(encoding="utf-8")
+    assert text.count(f"newName: {NAME} ") == 1
+    release.write_text(text.replace(f"newName: {NAME} ", "newName: example.test/team/webhook "), encoding="utf-8")
+    rendered = kustomize(folder / install)
+    assert images(rendered) == {f"example.test/team/webhook:{__version__}"}
+    assert [identity(item) for item in rendered] == list(by_identity(install))
+
+
+def test_an_install_can_be_built_upon(tmp_path: Path) -> None:
+    """A user's kustomization that names the folder sets the image of every Deployment, and adds a component."""
+    copied(tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(
+        "resources: [manifests]\n"
+        "components: [manifests/components/client-verification]\n"
+        f"images: [{{name: {NAME}, newName: example.test/team/webhook}}]\n",
+        encoding="utf-8",
+    )
+    rendered = kustomize(tmp_path)
+    assert images(rendered) == {f"example.test/team/webhook:{__version__}"}
+    assert "--client-name=kube-apiserver" in at(f"{CONTAINER}.args", the("Deployment", rendered))
+
+
+def images(objects: Any) -> set[str]:
+    """The images of all Deployments."""
+    return {at(f"{CONTAINER}.image", item) for item in objects if item["kind"] == "Deployment"}

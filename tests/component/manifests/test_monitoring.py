@@ -1,0 +1,206 @@
+"""The monitoring component: what it adds to an install, that the operator takes it, and where it leads."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import yaml
+from controlplane import build
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import (
+    CERTS,
+    INSTALLS,
+    MONITORING,
+    NAME,
+    at,
+    identity,
+    installed,
+    selects,
+    the,
+    with_component,
+)
+from support.drivers import prometheus
+from support.drivers.command_lines import by_flag
+
+from webhook.app.settings import SERVE
+
+GROUP: Final = "monitoring.coreos.com/"
+METRICS: Final = f"{NAME}-metrics"
+DASHBOARD: Final = f"{NAME}-dashboard"
+ADDED: Final = {
+    ("Service", NAME, METRICS),
+    ("ServiceMonitor", NAME, NAME),
+    ("PrometheusRule", NAME, NAME),
+    ("ConfigMap", NAME, DASHBOARD),
+}
+each_install = pytest.mark.parametrize("install", INSTALLS)
+
+
+@cache
+def monitored(install: str) -> Sequence[Mapping[str, Any]]:
+    """The objects of an install with the component."""
+    with TemporaryDirectory() as directory:
+        return tuple(kustomize(with_component(MONITORING, Path(directory), install)))
+
+
+@each_install
+def test_the_component_adds_to_an_install_and_changes_nothing(install: str) -> None:
+    """No port, no right and no other object: without it there is nothing of it."""
+    before = {identity(item): item for item in installed(install)}
+    after = {identity(item): item for item in monitored(install)}
+    assert after.keys() - before.keys() == ADDED
+    assert {key: after[key] for key in before} == before
+
+
+@each_install
+def test_what_is_added_is_ours_by_labels(install: str) -> None:
+    """The release's labels are on it too, and its own that others look for are kept."""
+    added = [item["metadata"]["labels"] for item in monitored(install) if identity(item) in ADDED]
+    assert {labels["app.kubernetes.io/name"] for labels in added} == {NAME}
+    assert the("ConfigMap", monitored(install), DASHBOARD)["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
+# The operator takes it.
+
+
+def operator_errors(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
+    """What the Prometheus operator's schemas find wrong in its objects of our install, each of them spoilt first."""
+    schemas = {}
+    for file in build.prometheus_operator_crds():
+        crd = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
+        schemas[crd["spec"]["names"]["kind"]] = strict(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    wrong = []
+    for item in monitored("."):
+        if item["apiVersion"].startswith(GROUP):
+            checked = copy.deepcopy(dict(item))
+            spoil(checked["spec"])
+            wrong += [error.message for error in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(checked)]
+    return wrong
+
+
+def strict(schema: Any) -> Any:
+    """A schema that refuses fields which it does not know, as an API server does for `kubectl apply`."""
+    if isinstance(schema, list):
+        return [strict(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    # Go's regular expressions may set a flag after the beginning, Python's may not.
+    closed = {key: strict(value) for key, value in schema.items() if (key, "(?i)" in str(value)) != ("pattern", True)}
+    if isinstance(closed.get("properties"), dict) and schema.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def test_every_object_of_the_operators_fits_its_schema() -> None:
+    """By the CustomResourceDefinitions that are made from the operator's own API."""
+    assert operator_errors() == []
+
+
+SPOILERS: Final = {
+    "a field that is misspelt": lambda spec: spec.update(endpoint=[]),
+    "a value of the wrong type": lambda spec: spec.update(endpoints="metrics", groups="all"),
+    "a time that is none": lambda spec: [
+        each.update(interval="30 s") for each in spec.get("endpoints", spec.get("groups"))
+    ],
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILERS.values(), ids=SPOILERS)
+def test_a_spoilt_object_of_the_operators_does_not_fit(spoil: Callable[[Any], None]) -> None:
+    """Else the test above would be satisfied with anything."""
+    assert len(operator_errors(spoil)) >= 2
+
+
+@pytest.mark.parametrize("minor", ["1.30", "1.37"])
+def test_every_other_object_fits_the_schema_of_kubernetes(minor: str) -> None:
+    """The Service and the ConfigMap."""
+    others = [item for item in monitored(".") if identity(item) in ADDED and not item["apiVersion"].startswith(GROUP)]
+    assert [kubernetes_validate.validate(dict(item), minor, strict=True) for item in others] == [minor, minor]
+
+
+# It leads to the metrics.
+
+
+def pods(install: str) -> dict[str, Mapping[str, Any]]:
+    """The pod template of each Deployment."""
+    items = [item for item in monitored(install) if item["kind"] == "Deployment"]
+    return {item["metadata"]["name"]: item["spec"]["template"] for item in items}
+
+
+@each_install
+def test_the_monitor_leads_to_the_health_port_of_every_pod(install: str) -> None:
+    """ServiceMonitor, Service, container port, and the port that `serve` tells its metrics on by default."""
+    monitor, service = the("ServiceMonitor", monitored(install)), the("Service", monitored(install), METRICS)
+    assert selects(monitor["spec"]["selector"], service["metadata"]["labels"])
+    assert not selects(monitor["spec"]["selector"], the("Service", monitored(install))["metadata"]["labels"])
+    assert monitor["spec"]["namespaceSelector"]["matchNames"] == [service["metadata"]["namespace"]]
+    (port,) = service["spec"]["ports"]
+    assert [endpoint["port"] for endpoint in monitor["spec"]["endpoints"]] == [port["name"]]
+    for template in pods(install).values():
+        assert selects({"matchLabels": service["spec"]["selector"]}, template["metadata"]["labels"])
+        ports = {each["name"]: each["containerPort"] for each in at("spec.containers.0.ports", template)}
+        assert ports[port["targetPort"]] == port["port"]
+    assert by_flag(SERVE)["--health-listen"].default == f":{port['port']}"
+    assert pods(install).keys() == {NAME, CERTS} & {key[2] for key in map(identity, monitored(install))}
+
+
+@each_install
+def test_the_network_policies_let_prometheus_in(install: str) -> None:
+    """From wherever it runs: of the policies that select a pod one opens the port, and names nobody who may come."""
+    port = the("Service", monitored(install), METRICS)["spec"]["ports"][0]["port"]
+    policies = [item["spec"] for item in monitored(install) if item["kind"] == "NetworkPolicy"]
+    for template in pods(install).values():
+        about = [each for each in policies if selects(each["podSelector"], template["metadata"]["labels"])]
+        rules = [rule for each in about if "Ingress" in each["policyTypes"] for rule in each.get("ingress", ())]
+        opened = [rule for rule in rules if any(each["port"] == port for each in rule.get("ports", ()))]
+        assert opened
+        assert all("from" not in rule for rule in opened)
+
+
+# The dashboard.
+
+
+def test_the_dashboard_is_applied_as_it_stands() -> None:
+    """The ConfigMap has the file, and the file is JSON that Grafana can tell from others by its uid."""
+    (text,) = the("ConfigMap", monitored("."), DASHBOARD)["data"].values()
+    assert text == prometheus.DASHBOARD.read_text(encoding="utf-8")
+    assert json.loads(text)["uid"] == NAME
+
+
+def test_each_panel_says_what_it_shows_and_has_its_own_place() -> None:
+    """A title, a description, a data source to choose; no panel lies over another, and none leaves the page."""
+    panels = prometheus.panels()
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        assert panel["title"]
+        assert panel["description"].endswith(".")
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        place = panel["gridPos"]
+        across = range(place["x"], place["x"] + place["w"])
+        cells = {(x, y) for x in across for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & taken
+        assert max(across) < 24
+        taken |= cells
+    assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_every_query_is_one_that_prometheus_takes(tmp_path: Path) -> None:
+    """Each as a rule of its own: its parser sees a bracket that is missing."""
+    rules = [
+        {"record": "x", "labels": {"query": where}, "expr": query} for where, query in prometheus.queries().items()
+    ]
+    file = tmp_path / "queries.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}), encoding="utf-8")
+    code, said = prometheus.promtool("check", "rules", file)
+    assert code == 0, said
+    file.write_text(file.read_text(encoding="utf-8").replace("sum by (cache)", "sum by (cache", 1), encoding="utf-8")
+    assert prometheus.promtool("check", "rules", file)[0] != 0

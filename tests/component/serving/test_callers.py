@@ -1,0 +1,213 @@
+"""Who may call: with client certificates asked for, only callers of the right authority, in the right name."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trustme
+from support.control_plane.mounted import Authority, Issued, Mounted
+from support.drivers.serving import PATH, Client, Reply, cluster, request, serving, write_cluster
+from support.fakes.wire import Listening, Wire
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base.address import Address
+from webhook.serving.callers import only
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.pem import Problem
+from webhook.serving.routes import webhook_handler
+from webhook.serving.server import Listener
+from webhook.serving.tls import Files
+
+CALL: Final = request(b"{}")
+NAME: Final = "kube-apiserver"
+SERVERS: Final = Authority()
+CALLERS: Final = Authority()
+STRANGERS: Final = Authority()
+PAST: Final = (datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC))
+UNHEARD: Final = (ssl.SSLError, ConnectionError, EOFError)  # whichever comes first
+
+
+class Guarded:
+    """A listener that asks callers for a certificate of CALLERS, in a name where one is given."""
+
+    def __init__(self, directory: Path, name: str | None) -> None:
+        self._directory, self._name = directory, name
+        self.mounted = Mounted(directory / "tls")
+        self.pair = SERVERS.issue()
+        self.trust_callers_of(CALLERS)
+        self.certificate = ServingCertificate(self.files)
+
+    @property
+    def files(self) -> Files:
+        """Where everything is."""
+        directory = self.mounted.directory
+        names = {"cert_file": "tls.crt", "key_file": "tls.key", "client_ca_file": "client-ca.crt"}
+        return Files(**{field: directory / name for field, name in names.items()})
+
+    def trust_callers_of(self, authority: Authority) -> None:
+        """From the next look on."""
+        self.mounted.put({**self.pair.payload, "client-ca.crt": authority.pem})
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Listening]:
+        """It, at work."""
+
+        async def admit(body: bytes, _: float) -> bytes:
+            return body
+
+        handler = webhook_handler({PATH: admit})
+        listener = Listener(only(self._name, handler) if self._name else handler, tls=self.certificate.context)
+        address = await listener.start(Address("127.0.0.1", 0))
+        try:
+            yield Listening(listener, address.port, SERVERS.trust())
+        finally:
+            await listener.stop(0)
+
+    async def call(self, server: Listening, caller: Issued | None) -> Reply:
+        """The answer to a caller who shows this certificate."""
+        async with await Wire.open(server.port, SERVERS.trust(caller, self._directory)) as wire:
+            return await wire.ask(CALL)
+
+
+PASSED: Final = {
+    "by common name": (NAME, CALLERS.issue(common_name=NAME)),
+    "by DNS name": (NAME, CALLERS.issue("a.example", NAME)),
+    "by DNS name, with another common name": (NAME, CALLERS.issue(NAME, common_name="other")),
+    "any name": (None, CALLERS.issue(common_name="anybody")),
+}
+
+
+@pytest.mark.parametrize(("name", "caller"), PASSED.values(), ids=PASSED)
+async def test_the_right_caller_is_answered(tmp_path: Path, name: str | None, caller: Issued) -> None:
+    """By its common name, as Kubernetes knows users, or by a DNS name; without a name to expect, by its authority."""
+    guarded = Guarded(tmp_path, name)
+    async with guarded.listening() as server:
+        assert (await guarded.call(server, caller)).status == 200
+
+
+async def test_an_authority_need_not_be_a_root(tmp_path: Path) -> None:
+    """What the file holds is trusted, as in every such file of Kubernetes."""
+    guarded = Guarded(tmp_path, NAME)
+    intermediate = Authority(trustme.CA())
+    guarded.trust_callers_of(intermediate)
+    guarded.certificate.look()
+    async with guarded.listening() as server:
+        assert (await guarded.call(server, intermediate.issue(common_name=NAME))).status == 200
+
+
+MISNAMED: Final = {
+    "another common name": (CALLERS.issue(common_name="kubelet"), "kubelet"),
+    "another DNS name": (CALLERS.issue("a.example"), "a.example"),
+    "part of the name": (CALLERS.issue(common_name="kube-apiserver-2"), "kube-apiserver-2"),
+    "another case": (CALLERS.issue(common_name="Kube-APIserver"), "Kube-APIserver"),
+    "an address": (CALLERS.issue("127.0.0.1"), "one without a name"),
+    "odd letters": (CALLERS.issue(common_name="a\nb\u2603"), "a\\nb\\u2603"),
+}
+
+
+@pytest.mark.parametrize(("caller", "shown"), MISNAMED.values(), ids=MISNAMED)
+async def test_a_caller_of_another_name_gets_one_sentence(tmp_path: Path, caller: Issued, shown: str) -> None:
+    """403, and which name was expected."""
+    guarded = Guarded(tmp_path, NAME)
+    async with guarded.listening() as server:
+        reply = await guarded.call(server, caller)
+    assert reply.status == 403
+    assert reply.sentence == f"got the client certificate of {shown}, expected that of {NAME}"
+    assert reply.headers["connection"] == "close"
+
+
+UNKNOWN: Final = {
+    "no certificate": None,
+    "another authority's": STRANGERS.issue(common_name=NAME),
+    "expired": CALLERS.issue(common_name=NAME, not_before=PAST[0], not_after=PAST[1]),
+    "one of our own serving authority": SERVERS.issue(common_name=NAME),
+}
+
+
+@pytest.mark.parametrize("caller", UNKNOWN.values(), ids=UNKNOWN)
+@pytest.mark.parametrize("name", [None, NAME], ids=["any name", "a name"])
+async def test_whoever_has_no_certificate_of_the_authority_is_not_heard(
+    tmp_path: Path, name: str | None, caller: Issued | None
+) -> None:
+    """The handshake ends it: not a byte of the call is read."""
+    guarded = Guarded(tmp_path, name)
+    async with guarded.listening() as server, asyncio.timeout(MAX_WAIT_SECONDS):
+        with pytest.raises(UNHEARD):
+            await guarded.call(server, caller)
+
+
+async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: Path) -> None:
+    """From the next look on, callers of the old one can't begin; what they have begun goes on."""
+    guarded = Guarded(tmp_path, NAME)
+    old, new = CALLERS.issue(common_name=NAME), STRANGERS.issue(common_name=NAME)
+    async with (
+        guarded.listening() as server,
+        asyncio.timeout(MAX_WAIT_SECONDS),
+        await Wire.open(server.port, SERVERS.trust(old, tmp_path)) as held,
+    ):
+        assert (await held.ask(CALL)).status == 200
+        guarded.trust_callers_of(STRANGERS)
+        guarded.certificate.look()
+        assert (await guarded.call(server, new)).status == 200
+        with pytest.raises(UNHEARD):
+            await guarded.call(server, old)
+        assert (await held.ask(CALL)).status == 200
+
+
+BAD: Final = {
+    "gone": ({}, Problem.MISSING, "client-ca.crt: No such file or directory; expected a PEM file with the authority"),
+    "empty": ({"client-ca.crt": b""}, Problem.MISSING, "client-ca.crt: no certificate in it"),
+    "no PEM": ({"client-ca.crt": b"\xff" * 9}, Problem.MALFORMED, "client-ca.crt: no certificate in it"),
+    "unreadable": ({"client-ca.crt": None}, Problem.UNREADABLE, "client-ca.crt: Is a directory"),
+    "expired": (
+        {"client-ca.crt": CALLERS.issue(common_name="old", not_before=PAST[0], not_after=PAST[1]).certificate},
+        Problem.EXPIRED,
+        "client-ca.crt: no authority in it is valid now",
+    ),
+}
+
+
+@pytest.mark.parametrize(("harm", "problem", "sentence"), BAD.values(), ids=BAD)
+async def test_a_bad_file_of_authorities_keeps_the_old_ones(
+    tmp_path: Path, harm: dict[str, bytes | None], problem: Problem, sentence: str
+) -> None:
+    """Never is a caller heard unverified, and never is everybody refused, for a file that can't be used."""
+    guarded = Guarded(tmp_path, NAME)
+    async with guarded.listening() as server:
+        guarded.mounted.put({**SERVERS.issue().payload, **harm})
+        guarded.certificate.look()
+        assert guarded.certificate.failures == {problem: 1}
+        assert sentence in guarded.certificate.check().detail
+        assert (await guarded.call(server, CALLERS.issue(common_name=NAME))).status == 200
+        with pytest.raises(UNHEARD):
+            await guarded.call(server, None)
+
+
+def test_serve_takes_what_its_flags_say(tmp_path: Path) -> None:
+    """The authority, the name and the oldest TLS reach the listener; health is asked for without a certificate."""
+    guarded = Guarded(tmp_path, NAME)
+    manifests = write_cluster(tmp_path / "cluster.json", cluster())
+    files = guarded.files
+    words = [f"--tls-cert-file={files.cert_file}", f"--tls-private-key-file={files.key_file}"]
+    words += [f"--client-ca-file={files.client_ca_file}", f"--client-name={NAME}", "--tls-min-version=VersionTLS12"]
+    words += ["--tls-server-name=localhost", f"--manifests={manifests}"]
+    statuses = []
+    with serving(*words, log=tmp_path / "log") as server:
+        for name in (NAME, "kubelet"):
+            trust = SERVERS.trust(CALLERS.issue(common_name=name), tmp_path)
+            trust.maximum_version = ssl.TLSVersion.TLSv1_2
+            with Client(server.port, trust) as client:
+                statuses.append(client.ask(CALL).status)
+        with Client(server.port, SERVERS.trust()) as client, pytest.raises(EOFError):
+            client.reply()
+        assert server.until_logged("handshake failed")["reason"] == "PEER_DID_NOT_RETURN_A_CERTIFICATE"
+        with Client(server.health_port) as client:
+            statuses.append(client.ask(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").status)
+    assert statuses == [400, 403, 200]  # 400: heard, and no AdmissionReview

@@ -1,0 +1,244 @@
+"""The certificate that is served: what is good is taken at the next look, what is not is said and changes nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from support.control_plane.mounted import (
+    DAY,
+    END,
+    MINUTE,
+    NAME,
+    NOON,
+    SECOND,
+    Authority,
+    Clock,
+    Issued,
+    Mounted,
+    good,
+    served,
+)
+
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.pem import Problem
+from webhook.serving.routes import Check
+
+UNTIL_END: Final = "valid until 2026-04-01T00:00:00Z"
+
+STRANGER: Final = Authority()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Noon of a day in February."""
+    return Clock()
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Mounted:
+    """A volume without a Secret."""
+    return Mounted(tmp_path / "tls")
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """(level, message) of each log line since the last time."""
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+    caplog.clear()
+    return lines
+
+
+def _encrypted(pair: Issued) -> bytes:
+    key = serialization.load_pem_private_key(pair.key, None)
+    secret = serialization.BestAvailableEncryption(b"secret")
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secret)
+
+
+Harm = Callable[[Issued, Issued], Mapping[str, bytes | None]]
+"""(the pair that is served, a new one) -> what is in the volume."""
+
+BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
+    "torn pair, new key": (
+        lambda old, new: {"tls.crt": old.certificate, "tls.key": new.key},
+        Problem.KEY_MISMATCH,
+        "tls.key: not the private key of ",
+    ),
+    "torn pair, new certificate": (
+        lambda old, new: {"tls.crt": new.certificate, "tls.key": old.key},
+        Problem.KEY_MISMATCH,
+        "tls.key: not the private key of ",
+    ),
+    "certificate half written": (
+        lambda _, new: new.payload | {"tls.crt": new.certificate[: len(new.certificate) // 2]},
+        Problem.MALFORMED,
+        "tls.crt: no certificate in it",
+    ),
+    "key half written": (
+        lambda _, new: new.payload | {"tls.key": new.key[: len(new.key) // 2]},
+        Problem.MALFORMED,
+        "tls.key: no private key in it",
+    ),
+    "wrong key": (
+        lambda _, new: new.payload | {"tls.key": STRANGER.issue(NAME).key},
+        Problem.KEY_MISMATCH,
+        "tls.key: not the private key of ",
+    ),
+    "expired": (
+        lambda _, __: good(not_after=NOON - SECOND).payload,
+        Problem.EXPIRED,
+        "tls.crt: expired at 2026-02-01T11:59:59Z; issue a new one",
+    ),
+    "not yet valid": (
+        lambda _, __: good(not_before=NOON + DAY).payload,
+        Problem.NOT_YET_VALID,
+        "tls.crt: not valid before 2026-02-02T12:00:00Z; check this machine's clock",
+    ),
+    "wrong name": (
+        lambda _, __: good("other.example").payload,
+        Problem.WRONG_NAME,
+        "tls.crt: for other.example; expected localhost among its subject alternative names",
+    ),
+    "certificate unreadable": (
+        lambda _, new: new.payload | {"tls.crt": None},
+        Problem.UNREADABLE,
+        "tls.crt: Is a directory; expected",
+    ),
+    "key unreadable": (
+        lambda _, new: new.payload | {"tls.key": None},
+        Problem.UNREADABLE,
+        "tls.key: Is a directory; expected",
+    ),
+    "certificate empty": (
+        lambda _, new: new.payload | {"tls.crt": b""},
+        Problem.MISSING,
+        "tls.crt: no certificate in it",
+    ),
+    "key empty": (lambda _, new: new.payload | {"tls.key": b""}, Problem.MISSING, "tls.key: no private key in it"),
+    "key encrypted": (
+        lambda _, new: new.payload | {"tls.key": _encrypted(new)},
+        Problem.ENCRYPTED,
+        "tls.key: the private key is encrypted",
+    ),
+    "certificate gone": (
+        lambda _, new: {"tls.key": new.key},
+        Problem.MISSING,
+        "tls.crt: No such file or directory",
+    ),
+    "key gone": (lambda _, new: {"tls.crt": new.certificate}, Problem.MISSING, "tls.key: No such file or directory"),
+    "Secret emptied": (lambda _, __: {}, Problem.MISSING, "tls.crt: No such file or directory"),
+    "swapped": (
+        lambda _, new: {"tls.crt": new.key, "tls.key": new.certificate},
+        Problem.MALFORMED,
+        "tls.crt: no certificate in it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("harm", "expected"), [(harm, rest) for harm, *rest in BAD.values()], ids=BAD)
+def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
+    mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture, harm: Harm, expected: tuple[Problem, str]
+) -> None:
+    """It is said once, stands in /readyz and is counted; then a good pair is served, and nothing is wrong."""
+    caplog.set_level(logging.INFO)
+    problem, sentence = expected
+    old, new, next_good = good(), good(), good(not_after=END + DAY)
+    mounted.put(old.payload)
+    certificate = ServingCertificate(mounted.files, now=clock)
+    before = certificate.context.current
+
+    mounted.put(harm(old, new))
+    for _ in range(3):
+        certificate.look()
+        clock.now += MINUTE
+    assert certificate.context.current is before
+    assert served(certificate) == old.der
+    assert (certificate.failures, certificate.reloads, certificate.not_after) == ({problem: 1}, 0, END)
+    check = certificate.check()
+    assert (check.ok, check.gates) == (False, False)
+    assert sentence in check.detail
+    assert check.detail.endswith(f"; serving one {UNTIL_END}")
+    assert len(check.detail.splitlines()) == 1
+    assert said(caplog) == [("ERROR", "certificate not taken")]
+
+    mounted.put(next_good.payload)
+    certificate.look()
+    assert served(certificate) == next_good.der
+    assert (certificate.failures, certificate.reloads, certificate.not_after) == ({problem: 1}, 1, END + DAY)
+    assert certificate.check() == Check("certificate", ok=True, detail="valid until 2026-04-02T00:00:00Z")
+    assert said(caplog) == [("INFO", "certificate taken")]
+
+
+def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """A look at what is served already changes nothing, also after something wrong was there in between."""
+    caplog.set_level(logging.INFO)
+    pair = good()
+    mounted.put(pair.payload)
+    certificate = ServingCertificate(mounted.files, now=clock)
+    before = certificate.context.current
+    mounted.put(pair.payload)
+    certificate.look()
+    assert said(caplog) == []
+    mounted.put({})
+    certificate.look()
+    mounted.put(pair.payload)
+    certificate.look()
+    assert said(caplog) == [("ERROR", "certificate not taken"), ("INFO", "certificate files are as they were")]
+    assert certificate.context.current is before
+    assert certificate.check().ok
+
+
+def test_what_is_wrong_in_another_way_is_said_too(
+    mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each distinct problem has its own line, and its own count."""
+    old, new = good(), good()
+    mounted.put(old.payload)
+    certificate = ServingCertificate(mounted.files, now=clock)
+    for payload in ({}, {"tls.crt": new.certificate}, {"tls.crt": new.certificate, "tls.key": b""}):
+        mounted.put(payload)
+        certificate.look()
+    assert said(caplog) == [("ERROR", "certificate not taken")] * 3
+    assert certificate.failures == {Problem.MISSING: 3}
+
+
+def test_time_alone_makes_a_pair_good(mounted: Mounted, clock: Clock) -> None:
+    """One that is not valid yet is taken in its first second, without anybody touching the files."""
+    old, early = good(), good(not_before=NOON + DAY)
+    mounted.put(old.payload)
+    certificate = ServingCertificate(mounted.files, now=clock)
+    mounted.put(early.payload)
+    certificate.look()
+    clock.now = NOON + DAY - SECOND
+    certificate.look()
+    assert served(certificate) == old.der
+    clock.now = NOON + DAY
+    certificate.look()
+    assert served(certificate) == early.der
+
+
+def test_an_expired_pair_is_served_on_loudly(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is better off without it; it is said at once, and again each minute, until there is a new one."""
+    pair, new = good(), good(not_after=END + DAY)
+    mounted.put(pair.payload)
+    certificate = ServingCertificate(mounted.files, now=clock)
+    clock.now = END - SECOND
+    certificate.look()
+    assert (said(caplog), certificate.check().ok) == ([], True)
+    for clock.now in (END, END + SECOND, END + MINUTE - SECOND):
+        certificate.look()
+    assert said(caplog) == [("ERROR", "serving an expired certificate")]
+    check = certificate.check()
+    assert (check.ok, check.gates) == (False, False)
+    assert "tls.crt: expired at 2026-04-01T00:00:00Z; issue a new one" in check.detail
+    assert served(certificate) == pair.der
+    clock.now = END + MINUTE
+    certificate.look()
+    assert said(caplog) == [("ERROR", "serving an expired certificate")]
+    assert certificate.failures == {Problem.EXPIRED: 1}
+    mounted.put(new.payload)
+    certificate.look()
+    assert certificate.check().ok

@@ -1,0 +1,212 @@
+"""Callers that connect and ask nothing, by the thousand, at a real `serve`: everybody else is answered throughout."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from support.drivers.serving import Client, Serving, cluster, issue, request, serving, write_cluster
+from support.objects import builders
+from support.scenarios.admitting import until
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.serving.routes import DEFAULT_LIMITS
+
+FLOOD: Final = 1_100  # connections: more than a listener holds
+_PROBE_EVERY: Final = 50
+_PROBES_AFTER: Final = 20
+_PROBE_SECONDS: Final = 1.0  # timeoutSeconds of a kubelet's probe, where none is given
+_LATE_MOST: Final = 2  # in a row: at the third a kubelet acts (failureThreshold), and a busy machine may delay one
+_FILES: Final = 1_024  # with which containers often begin: no more than a listener's connections
+_LISTENING: Final = "0A"  # tcp_states.h
+BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
+PROBE: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+HEALTH: Final = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEAD: Final = b"GET /healthz HTTP/1.1\r\nX: " + b"x" * FLOOD
+
+
+class Server(NamedTuple):
+    """A `serve` process, and the trust in it."""
+
+    process: Serving
+    trust: ssl.SSLContext
+
+    def port(self, listener: str) -> int:
+        """Of one of its two listeners."""
+        return self.process.port if listener == "webhook" else self.process.health_port
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A replica as it begins in a pod, and room for the flood in this process."""
+    directory = tmp_path_factory.mktemp("flooded")
+    pair = issue(directory)
+    manifests = write_cluster(directory / "cluster.json", cluster())
+    flags = {"tls-cert-file": pair.cert_file, "tls-private-key-file": pair.key_file, "manifests": manifests}
+    with ExitStack() as stack:
+        stack.enter_context(_files(_FILES))
+        words = [f"--{name}={value}" for name, value in flags.items()]
+        process = stack.enter_context(serving(*words, log=directory / "log"))
+        stack.enter_context(_files(4 * FLOOD))
+        yield Server(process, pair.trust)
+
+
+@contextmanager
+def _files(count: int) -> Iterator[None]:
+    """This process, and those that it starts, may have so many files open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+Flooding = Callable[[Server, int, int], socket.socket]
+"""The connection of a number, to a port."""
+
+
+def _silent(_: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
+    return socket.create_connection(("127.0.0.1", port), MAX_WAIT_SECONDS)
+
+
+def _from_everywhere(_: Server, port: int, number: int) -> socket.socket:
+    here = (f"127.0.{1 + number // 200}.{1 + number % 200}", 0)
+    return socket.create_connection(("127.0.0.1", port), MAX_WAIT_SECONDS, source_address=here)
+
+
+def _secured(server: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
+    return Client(port, server.trust).socket
+
+
+FLOODS: Final[dict[str, tuple[str, Flooding, bool]]] = {
+    "silent, at the health port": ("health", _silent, False),
+    "silent, at the webhook": ("webhook", _silent, False),
+    "silent after the handshake": ("webhook", _secured, False),
+    "silent, from many addresses, at the health port": ("health", _from_everywhere, False),
+    "silent, from many addresses, at the webhook": ("webhook", _from_everywhere, False),
+    "a byte at a time, at the health port": ("health", _silent, True),
+    "a byte at a time, at the webhook": ("webhook", _secured, True),
+}
+
+
+@pytest.mark.parametrize(("listener", "connect", "dribbles"), FLOODS.values(), ids=FLOODS)
+def test_a_flood_of_connections_keeps_nobody_from_an_answer(
+    server: Server,
+    listener: str,
+    connect: Flooding,
+    dribbles: bool,  # noqa: FBT001 - a row
+) -> None:
+    """Each probe and each new caller within a second; an API server's connections in use are not cut."""
+    late = Late()
+    with ExitStack() as stack:
+        kept = [stack.enter_context(Client(server.process.port, server.trust)) for _ in range(3)]
+        flood: list[socket.socket] = []
+        for number in range(FLOOD):
+            flood.append(stack.enter_context(connect(server, server.port(listener), number)))
+            if dribbles:
+                _dribble(flood[-1:], HEAD[:1])
+            if number % _PROBE_EVERY == 0:
+                late.note(_answered(server, kept))
+        for number in range(_PROBES_AFTER):
+            if dribbles:
+                _dribble(flood, HEAD[1 + number : 2 + number])
+            late.note(_answered(server, kept))
+
+
+def _dribble(flood: Sequence[socket.socket], data: bytes) -> None:
+    for each in flood:
+        with suppress(OSError):  # it was cut
+            each.send(data)
+
+
+class Late:
+    """How many answers in a row were late."""
+
+    def __init__(self) -> None:
+        self._in_a_row = 0
+
+    def note(self, seconds: float) -> None:
+        """An answer took so long."""
+        self._in_a_row = self._in_a_row + 1 if seconds >= _PROBE_SECONDS else 0
+        assert self._in_a_row <= _LATE_MOST
+
+
+def _answered(server: Server, kept: Sequence[Client]) -> float:
+    """A probe, a new caller and all of `kept` were answered: the seconds that the slower of the first two took."""
+    began = time.monotonic()
+    with Client(server.process.health_port) as kubelet:
+        assert kubelet.ask(PROBE).status == 200
+    probed = time.monotonic()
+    with Client(server.process.port, server.trust) as new:
+        assert new.ask(request(BODY)).response["allowed"] is True
+    called = time.monotonic()
+    for each in kept:
+        assert each.ask(request(BODY)).response["allowed"] is True
+    return max(probed - began, called - probed)
+
+
+@pytest.fixture
+def short_of_files(server: Server) -> Iterator[Callable[[int], None]]:
+    """Leaves the replica so many more files to open, until the end of the test."""
+    pid = server.process.process.pid
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+
+    def leave(more: int) -> None:
+        opened = {int(each.name) for each in Path(f"/proc/{pid}/fd").iterdir()}
+        free = next(number for number in count() if number not in opened)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free + more, before[1]))
+
+    yield leave
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.parametrize("listener", ["health", "webhook"])
+def test_a_process_without_a_file_to_spare_answers(
+    server: Server, short_of_files: Callable[[int], None], listener: str
+) -> None:
+    """A silent connection gives way to whoever comes."""
+    with ExitStack() as stack:
+        kept = stack.enter_context(Client(server.process.port, server.trust))
+        assert kept.ask(request(BODY)).response["allowed"] is True
+        short_of_files(24)
+        for number in range(48):
+            stack.enter_context(_silent(server, server.port(listener), number))
+        began = time.monotonic()
+        with Client(server.port(listener), server.trust if listener == "webhook" else None) as new:
+            assert new.ask(request(BODY) if listener == "webhook" else PROBE).status == 200
+        assert kept.ask(request(BODY)).response["allowed"] is True
+        assert time.monotonic() - began < DEFAULT_LIMITS.head_seconds  # nobody waits for the end of a silent one
+
+
+def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
+    server: Server, short_of_files: Callable[[int], None]
+) -> None:
+    """As soon as the process may open files again, and the log tells what keeps it."""
+    with Client(server.process.health_port) as first:  # the loop has all the files that it takes
+        assert first.ask(PROBE).status == 200
+    until(lambda: not _open_connections(server), "connections of the past to be closed: they would give way")
+    short_of_files(0)
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(Client(server.process.health_port)) for _ in range(3)]
+        for each in waiting:
+            each.send(HEALTH)
+        server.process.until_logged("no connection can be taken")
+        short_of_files(24)
+        assert [each.reply().status for each in waiting] == [200, 200, 200]
+
+
+def _open_connections(server: Server) -> int:
+    """How many the replica has a file for; proc_net_tcp.rst: local address, state and inode of each socket."""
+    ports = {f"{server.port(listener):04X}" for listener in ("health", "webhook")}
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(each[1][-4:] in ports and each[3] != _LISTENING and each[9] != "0" for each in sockets)

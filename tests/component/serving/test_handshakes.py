@@ -1,0 +1,137 @@
+"""Handshakes that fail: nobody else says so, so it is said here, with what it means, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.control_plane.mounted import MINUTE, NOON, SECOND, Authority, Clock, Mounted, shake_hands
+from support.drivers.serving import PATH, Client, request
+from support.fakes.wire import Listening, Wire
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base.address import Address
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.handshakes import Handshakes
+from webhook.serving.routes import webhook_handler
+from webhook.serving.server import Listener
+from webhook.serving.tls import Files, load
+
+INVALID: Final = "the caller's certificate is not one of --client-ca-file, or is not valid"
+CALL: Final = request(b"{}")
+OURS: Final = Authority()
+CALLERS: Final = Authority()
+STRANGERS: Final = Authority()
+
+
+def asking_for_certificates(mounted: Mounted) -> Files:
+    """A pair of ours, and the authority of callers."""
+    mounted.put({**OURS.issue().payload, "client-ca.crt": CALLERS.pem})
+    directory = mounted.directory
+    return Files(
+        cert_file=directory / "tls.crt",
+        key_file=directory / "tls.key",
+        client_ca_file=directory / "client-ca.crt",
+    )
+
+
+@asynccontextmanager
+async def listening(certificate: ServingCertificate) -> AsyncIterator[Listening]:
+    """A listener with this certificate."""
+
+    async def admit(body: bytes, _: float) -> bytes:
+        return body
+
+    listener = Listener(webhook_handler({PATH: admit}), tls=certificate.context)
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        yield Listening(listener, address.port, OURS.trust())
+    finally:
+        await listener.stop(0)
+
+
+def _old(directory: Path) -> ssl.SSLContext:
+    context = OURS.trust(CALLERS.issue(), directory)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _fail(port: int, trust: ssl.SSLContext) -> None:
+    """Call in vain. Event loops send no alert when they refuse a certificate; sockets do, and so does Go."""
+    with pytest.raises((OSError, EOFError)), Client(port, trust) as client:
+        client.ask(CALL)
+
+
+Caller = Callable[[Path], ssl.SSLContext]
+FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
+    "no certificate": (
+        lambda _: OURS.trust(),
+        "PEER_DID_NOT_RETURN_A_CERTIFICATE",
+        "the caller showed no certificate, and --client-ca-file asks for one",
+    ),
+    "another authority's certificate": (
+        lambda directory: OURS.trust(STRANGERS.issue(), directory),
+        "CERTIFICATE_VERIFY_FAILED",
+        f"{INVALID}: unable to get local issuer certificate",
+    ),
+    "expired certificate": (
+        lambda directory: OURS.trust(CALLERS.issue(not_after=datetime(2020, 1, 1, tzinfo=UTC)), directory),
+        "CERTIFICATE_VERIFY_FAILED",
+        f"{INVALID}: certificate has expired",
+    ),
+    "a caller who trusts another": (
+        lambda directory: STRANGERS.trust(CALLERS.issue(), directory),
+        "TLSV1_ALERT_UNKNOWN_CA",
+        "the caller does not trust our certificate: compare caBundle with its issuer",
+    ),
+    "old TLS": (_old, "UNSUPPORTED_PROTOCOL", "the caller speaks no TLS as new as --tls-min-version"),
+}
+
+
+@pytest.mark.parametrize(("caller", "reason", "because"), FAILING.values(), ids=FAILING)
+async def test_a_handshake_that_fails_is_said_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, caller: Caller, reason: str, because: str
+) -> None:
+    """With what it means; the next caller is none the worse."""
+    mounted = Mounted(tmp_path / "tls")
+    certificate = ServingCertificate(asking_for_certificates(mounted))
+    async with listening(certificate) as server, asyncio.timeout(MAX_WAIT_SECONDS):
+        await asyncio.to_thread(_fail, server.port, caller(tmp_path))
+        async with await Wire.open(server.port, OURS.trust(CALLERS.issue(), tmp_path)) as wire:
+            assert (await wire.ask(CALL)).status == 200
+    (record,) = (each for each in caplog.records if each.name == "webhook")
+    assert (record.levelname, record.getMessage()) == ("WARNING", "handshake failed")
+    assert vars(record)["fields"] == {"reason": reason, "because": because, "so_far": 1}
+    assert certificate.handshakes.failures == {reason: 1}
+
+
+async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An API server never is; a person with curl may be."""
+    certificate = ServingCertificate(asking_for_certificates(Mounted(tmp_path / "tls")))
+    async with listening(certificate) as server, await Wire.open(server.port) as wire:
+        await wire.send(CALL)
+        assert await wire.rest() == b""
+    (record,) = (each for each in caplog.records if each.name == "webhook")
+    assert vars(record)["fields"]["because"] == "the caller speaks plain HTTP"
+
+
+def test_a_reason_is_said_once_a_minute_and_always_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A caller who tries again and again fills no log."""
+    context = load(asking_for_certificates(Mounted(tmp_path / "tls")), datetime.now(UTC)).context
+    clock = Clock()
+    handshakes = Handshakes(clock)
+    handshakes.watch(context)
+    caplog.set_level(logging.WARNING)
+    for clock.now in (NOON, NOON + SECOND, NOON + MINUTE - SECOND, NOON + MINUTE):
+        for trust in (STRANGERS.trust(), OURS.trust()):
+            with pytest.raises(ssl.SSLError):
+                shake_hands(context, trust)
+    assert [vars(record)["fields"]["so_far"] for record in caplog.records] == [1, 1, 4, 4]
+    assert set(handshakes.failures.values()) == {4}

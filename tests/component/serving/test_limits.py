@@ -1,0 +1,247 @@
+"""What callers may take of time and connections, and what a failure of ours costs them: over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pytest
+from support.drivers.serving import PATH, request
+from support.fakes.wire import Wire, listening
+from support.objects import builders
+
+from webhook.app.handler import admitter
+from webhook.component_base.log_line import JSONFormatter
+from webhook.core.opt_in import Policy
+from webhook.serving.connection import Connection
+from webhook.serving.routes import Limits, webhook_handler
+from webhook.telemetry.record import AdmissionRecord
+
+_SOON_SECONDS: Final = 0.05
+_LATER_SECONDS: Final = 0.5  # where something has to come before, on a busy machine too
+
+
+async def same(body: bytes, _deadline: float) -> bytes:
+    """The body itself, in place of an admission."""
+    return body
+
+
+BEGINNINGS: Final = {
+    "silence": b"",
+    "half a request line": b"POST /mut",
+    "half the headers": request(b"{}")[:40],
+}
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginning: bytes, again: bool) -> None:  # noqa: FBT001 - a row
+    """Whoever connects, or stays, and never finishes a head is hung up on after the keep-alive time."""
+    limits = Limits(keepalive_seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+        if again:
+            assert (await wire.ask(request(b"{}"))).status == 200
+        await wire.send(beginning)
+        assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("sent", [0, 1, 20_000], ids=str)
+async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, sent: int) -> None:
+    """408 after the time that a body may take, however much of it came."""
+    limits = Limits(body_seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
+        whole = request(b"x" * 40_000)
+        reply = await server.ask(whole[: len(whole) - 40_000 + sent])
+        assert (reply.status, reply.headers["connection"]) == (408, "close")
+        assert reply.sentence == "the body did not come within 0.05 s"
+
+
+async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
+    """A connection that never speaks TLS is hung up on."""
+    limits = Limits(head_seconds=_SOON_SECONDS)
+    handler = webhook_handler({PATH: same})
+    async with listening(handler, tmp_path, limits) as server, await Wire.open(server.port) as wire:
+        assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
+async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, beginning: bytes) -> None:
+    """From the connection on, whatever of the head was said meanwhile."""
+    limits = Limits(head_seconds=_SOON_SECONDS)
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+        await wire.send(beginning)
+        assert await wire.rest() == b""
+
+
+async def test_a_first_head_that_is_due_as_the_handshake_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time for it is over in the very turn of the loop in which the connection is made, as on a busy machine."""
+    made = Connection.connection_made
+
+    def made_and_due(connection: Connection, transport: asyncio.BaseTransport) -> None:
+        made(connection, transport)
+        connection._head_due()
+
+    monkeypatch.setattr(Connection, "connection_made", made_and_due)
+    async with listening(webhook_handler({PATH: same}), tmp_path) as server, await server.connect() as wire:
+        assert await wire.rest() == b""
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
+async def test_a_head_that_comes_byte_by_byte_is_cut_off(tmp_path: Path, again: bool) -> None:  # noqa: FBT001 - a row
+    """Bytes do not lengthen the time that a head has, neither the first one nor a later one."""
+    limits = Limits(head_seconds=_LATER_SECONDS)
+    async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
+        if again:
+            assert (await wire.ask(request(b"{}"))).status == 200
+        dribbling = asyncio.create_task(_dribble(wire))
+        assert await wire.rest() == b""
+        dribbling.cancel()
+
+
+async def _dribble(wire: Wire) -> None:
+    with suppress(ConnectionError):
+        await wire.send(b"GET / HTTP/1.1\r\nX: ")
+        while True:
+            await wire.send(b"x")
+            await asyncio.sleep(_LATER_SECONDS / 20)  # it is what it does: a caller's pace
+
+
+async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
+    """An address that has asked may keep a connection for later, for longer than a head has: Go's client does so."""
+    limits = Limits(head_seconds=_LATER_SECONDS)
+    loop = asyncio.get_running_loop()
+    async with (
+        listening(webhook_handler({PATH: same}), tmp_path, limits) as server,
+        await server.connect() as used,
+        await server.connect() as spare,
+        await server.connect() as slow,
+    ):
+        assert (await used.ask(request(b"1"))).status == 200
+        began = loop.time()
+        while loop.time() < began + 3 * _LATER_SECONDS:
+            assert (await used.ask(request(b"1"))).status == 200
+        assert (await spare.ask(request(b"2"))).body == b"2"
+        await slow.send(b"POST")
+        assert await slow.rest() == b""  # but a head that has begun must come
+
+
+async def test_a_newcomer_takes_the_place_of_a_silent_connection(tmp_path: Path) -> None:
+    """First of one in its handshake, then of one that said nothing after it; calls in flight and idle callers stay."""
+    gate, limits = asyncio.Event(), Limits(connections=4)
+
+    async def waits(body: bytes, _deadline: float) -> bytes:
+        await gate.wait()
+        return body
+
+    async with (
+        AsyncExitStack() as stack,
+        listening(webhook_handler({PATH: same, "/wait": waits}), tmp_path, limits) as server,
+        await server.connect() as busy,
+        await server.connect() as idle,
+        await Wire.open(server.port) as raw,
+        await server.connect() as silent,
+    ):
+        await busy.send(request(b"1", head="POST /wait HTTP/1.1"))
+        assert (await idle.ask(request(b"2"))).body == b"2"
+        for gone in (raw, silent):
+            new = await stack.enter_async_context(await server.connect())
+            assert (await new.ask(request(b"3"))).body == b"3"
+            assert await gone.rest() == b""
+        assert (await idle.ask(request(b"4"))).body == b"4"
+        gate.set()
+        assert (await busy.reply()).body == b"1"
+
+
+async def test_a_newcomer_is_refused_where_all_have_calls_in_flight(tmp_path: Path) -> None:
+    """At the bound of its address, or of the listener; until one is answered."""
+    asked, gate, limits = asyncio.Semaphore(0), asyncio.Event(), Limits(connections_per_peer=2)
+
+    async def waits(body: bytes, _deadline: float) -> bytes:
+        asked.release()
+        await gate.wait()
+        return body
+
+    async with (
+        listening(webhook_handler({PATH: waits}), tmp_path, limits) as server,
+        await server.connect() as first,
+        await server.connect() as second,
+    ):
+        for each in (first, second):
+            await each.send(request(b"1"))
+            await asked.acquire()
+        async with await Wire.open(server.port) as refused:
+            assert await refused.rest() == b""
+        gate.set()
+        assert (await first.reply()).body == b"1"
+        async with await server.connect() as new:
+            assert (await new.ask(request(b"2"))).body == b"2"
+
+
+async def test_a_call_that_nobody_waits_for_any_more_gives_way(tmp_path: Path) -> None:
+    """A caller that does not take its answers holds its place for a time only."""
+    asked, limits = asyncio.Event(), Limits(connections=1, call_seconds=0)
+
+    async def waits(body: bytes, _deadline: float) -> bytes:
+        if body == b"1":
+            asked.set()
+            await asyncio.Event().wait()
+        return body
+
+    async with listening(webhook_handler({PATH: waits}), tmp_path, limits) as server, await server.connect() as stuck:
+        await stuck.send(request(b"1"))
+        await asked.wait()
+        async with await server.connect() as new:
+            assert (await new.ask(request(b"2"))).body == b"2"
+            assert await stuck.rest() == b""
+
+
+async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
+    """A call beyond the room is told to come again; a body that was read, or given up, makes room."""
+    limits = Limits(bodies_bytes=5)
+    async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
+        whole = request(b"1234", expect="100-continue")
+        async with await server.connect() as slow, await server.connect() as gone:
+            assert (await slow.ask(whole[:-4])).status == 100  # its body is waited for
+            refused = await server.ask(request(b"12"))
+            assert (refused.status, refused.sentence) == (503, "5 bytes of other calls are being read; call again")
+            assert (await gone.ask(request(b"1"))).status == 200
+            assert (await slow.ask(whole[-4:])).body == b"1234"
+        assert (await server.ask(request(b"12345"))).status == 200
+
+
+class BrokenView:
+    """A cluster whose every question fails."""
+
+    def view(self) -> Self:
+        """Itself."""
+        return self
+
+    def forget(self, *_: object) -> None:
+        """Nothing was assumed."""
+
+    def __getattr__(self, question: str) -> Any:
+        raise RuntimeError(f"no {question}\nat all")
+
+
+async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The VM starts, the answer says why nothing was done, and the log has the error in one line."""
+    noted: list[AdmissionRecord] = []
+    admit = admitter(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
+    review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
+    async with listening(webhook_handler({PATH: admit}), tmp_path) as server:
+        reply = await server.ask(request(json.dumps(review).encode()))
+    assert b"Traceback" not in reply.body
+    assert reply.response["allowed"] is True
+    assert reply.response["uid"] == review["request"]["uid"]
+    assert reply.response["auditAnnotations"]["decision"] == "unchanged"
+    assert reply.response["auditAnnotations"]["reason"] == "InternalError"
+    assert reply.response.keys().isdisjoint({"patch", "patchType"})
+    [failure] = [JSONFormatter().format(record) for record in caplog.records]
+    assert "\n" not in failure
+    told = json.loads(failure)
+    assert (told["error"], told["uid"]) == ("RuntimeError", review["request"]["uid"])  # its words may quote the pod
+    assert any(place.startswith("share_managers.py:") for place in json.loads(failure)["at"])
+    assert [record.reason for record in noted] == ["InternalError"]

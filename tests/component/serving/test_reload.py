@@ -1,0 +1,286 @@
+"""Swaps of the pair while it is read, and while connections are made: none fails, and none that is there is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, Final
+
+import pytest
+from support.control_plane.mounted import NAME, NOON, Authority, Clock, Issued, Mounted, good, served
+from support.drivers.serving import PATH, request
+from support.fakes.wire import Listening, Wire
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base.address import Address
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.pem import BadCertificate, Problem
+from webhook.serving.routes import webhook_handler
+from webhook.serving.server import Listener
+from webhook.serving.tls import Contents, Files, load
+
+CALL: Final = request(b"{}")
+_SWAPS: Final = 300
+_HALFWAY: Final = 155
+_ROTATIONS: Final = 30
+_CALLERS: Final = 4
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Mounted:
+    """A volume without a Secret."""
+    return Mounted(tmp_path / "tls")
+
+
+class Hook(Files, frozen=True, kw_only=True):
+    """Files with somebody who acts after each time they were read."""
+
+    after: Callable[[], Any]
+
+    def read(self) -> Contents:
+        """As Files."""
+        contents = super().read()
+        self.after()
+        return contents
+
+
+@pytest.mark.parametrize("swaps", [1, 2])
+def test_a_swap_while_the_files_are_read_is_seen(mounted: Mounted, swaps: int) -> None:
+    """What is served is what was checked: all of one generation, the newest."""
+    pairs = [good() for _ in range(swaps)]
+    mounted.put(good().payload)
+    rest = iter(pairs)
+
+    def swap() -> None:
+        for pair in rest:
+            mounted.put(pair.payload)
+            return
+
+    files = mounted.files
+    hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=swap)
+    loaded = load(hook, NOON)
+    assert loaded.contents[:2] == (pairs[-1].certificate, pairs[-1].key)
+
+
+def test_what_was_wrong_for_a_moment_only_is_no_problem(mounted: Mounted) -> None:
+    """Two files that are written one after the other belong together in the end."""
+    pair = good()
+    mounted.put({**pair.payload, "tls.key": good().key})
+    files = mounted.files
+    hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(pair.payload))
+    assert load(hook, NOON).contents[:2] == (pair.certificate, pair.key)
+
+
+def test_files_that_never_stay_are_given_up(mounted: Mounted) -> None:
+    """Until the next look: somebody writes without end."""
+    mounted.put(good().payload)
+    files = mounted.files
+    hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(good().payload))
+    with pytest.raises(BadCertificate, match="changes whenever it is read") as caught:
+        load(hook, NOON)
+    assert caught.value.problem is Problem.CHANGING
+
+
+def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
+    """However its swaps and our looks fall together, there is nothing wrong, and the last pair is served."""
+    pairs = [good() for _ in range(10)]
+    mounted.put(pairs[0].payload)
+    certificate = ServingCertificate(mounted.files, now=Clock())
+    taken = Event()
+
+    def swap() -> None:
+        for number in range(_SWAPS):
+            payload = pairs[number % len(pairs)].payload
+            mounted.put({name: content + b"\n" * number for name, content in payload.items()})  # as never before
+            if number == _HALFWAY:  # a busy machine may never have let a look fall between two swaps
+                taken.wait(MAX_WAIT_SECONDS)
+
+    swapping = Thread(target=swap)
+    swapping.start()
+    while swapping.is_alive():
+        certificate.look()
+        if served(certificate) == pairs[_HALFWAY % len(pairs)].der:
+            taken.set()
+    swapping.join()
+    certificate.look()
+    assert served(certificate) == pairs[(_SWAPS - 1) % len(pairs)].der
+    assert set(certificate.failures) <= {Problem.CHANGING}  # where a busy machine lets one look see four generations
+    assert certificate.reloads > 1
+
+
+def test_each_pair_is_served_by_a_context_of_its_own(mounted: Mounted) -> None:
+    """A context that serves is never loaded into: a torn pair would break every later handshake."""
+    contexts: list[ssl.SSLContext] = []
+    certificate = None
+    for _ in range(5):
+        mounted.put(good().payload)
+        certificate = certificate or ServingCertificate(mounted.files, now=Clock())
+        certificate.look()
+        contexts.append(certificate.context.current)
+    assert len(set(map(id, contexts))) == 5
+
+
+class Reloading:
+    """A listener whose pair comes from a volume, and whose callers trust the authority of all its pairs."""
+
+    def __init__(self, mounted: Mounted) -> None:
+        self._mounted = mounted
+        self._authority = Authority()
+        self.pairs: list[Issued] = []
+        self.trust = self._authority.trust()
+        self._store()
+        self.certificate = ServingCertificate(mounted.files)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[Listening]:
+        """It, at work."""
+
+        async def admit(body: bytes, _: float) -> bytes:
+            return body
+
+        listener = Listener(webhook_handler({PATH: admit}), tls=self.certificate.context)
+        address = await listener.start(Address("127.0.0.1", 0))
+        try:
+            yield Listening(listener, address.port, self.trust)
+        finally:
+            await listener.stop(0)
+
+    def _store(self) -> None:
+        self.pairs.append(self._authority.issue())
+        self._mounted.put(self.pairs[-1].payload)
+
+    def rotate(self) -> None:
+        """A new pair, swapped in and looked at."""
+        self._store()
+        self.certificate.look()
+        assert self.certificate.problem is None
+
+
+def shown(wire: Wire) -> bytes:
+    """The certificate that a connection was made with."""
+    certificate: bytes = wire._writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    return certificate
+
+
+async def test_no_handshake_fails_and_no_connection_ends_while_pairs_are_swapped(mounted: Mounted) -> None:
+    """Callers that never pause get each pair in its turn, and connections of before go on being answered."""
+    reloading = Reloading(mounted)
+    seen: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async with reloading.listening() as server, asyncio.timeout(MAX_WAIT_SECONDS):
+
+        async def call() -> None:
+            while True:
+                async with await server.connect() as wire:
+                    assert (await wire.ask(CALL)).status == 200
+                    seen.put_nowait(shown(wire))
+
+        held = [await server.connect() for _ in range(_CALLERS)]
+        async with asyncio.TaskGroup() as group:
+            callers = [group.create_task(call()) for _ in range(_CALLERS)]
+            for _ in range(_ROTATIONS):
+                reloading.rotate()
+                while await seen.get() != reloading.pairs[-1].der:
+                    pass
+                assert {(await wire.ask(CALL)).status for wire in held} == {200}
+            for caller in callers:
+                caller.cancel()
+        assert {shown(wire) for wire in held} == {reloading.pairs[0].der}
+        for wire in held:
+            wire.hang_up()
+    assert reloading.certificate.reloads == _ROTATIONS
+
+
+async def _heard(step: Callable[[], Any], incoming: ssl.MemoryBIO, wire: Wire) -> Any:
+    """What a step of a TLS client in memory comes to, with all that it waits for."""
+    while True:
+        try:
+            return step()
+        except ssl.SSLWantReadError:
+            more = await wire._read()
+            assert more, "the server hung up"
+            incoming.write(more)
+
+
+async def test_a_handshake_that_is_under_way_is_finished_with_the_pair_it_began_with(mounted: Mounted) -> None:
+    """The caller has seen one certificate; another one's signature would make no sense to it."""
+    reloading = Reloading(mounted)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = reloading.trust.wrap_bio(incoming, outgoing, server_hostname=NAME)
+    async with reloading.listening() as server, await Wire.open(server.port) as wire:
+        with pytest.raises(ssl.SSLWantReadError):
+            client.do_handshake()
+        await wire.send(outgoing.read())
+        incoming.write(await wire._read())
+        reloading.rotate()
+        await _heard(client.do_handshake, incoming, wire)
+        client.write(CALL)
+        await wire.send(outgoing.read())
+        answer = await _heard(client.read, incoming, wire)
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert client.getpeercert(binary_form=True) == reloading.pairs[0].der
+
+
+async def test_a_caller_that_names_no_server_gets_the_new_pair_too(mounted: Mounted) -> None:
+    """Whoever calls an address sends no server name."""
+    reloading = Reloading(mounted)
+    reloading.trust.check_hostname = False
+    async with reloading.listening() as server:
+        for _ in range(2):
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", server.port, ssl=server.trust, server_hostname=""
+            )
+            async with Wire(reader, writer) as wire:
+                assert (await wire.ask(CALL)).status == 200
+                assert shown(wire) == reloading.pairs[-1].der
+            reloading.rotate()
+
+
+async def test_a_torn_pair_breaks_no_handshake(mounted: Mounted) -> None:
+    """What is served is what was good, for as long as nothing better is there."""
+    reloading = Reloading(mounted)
+    async with reloading.listening() as server:
+        for harm in ("tls.crt", "tls.key"):
+            mounted.put({**reloading.pairs[0].payload, harm: good().payload[harm]})
+            reloading.certificate.look()
+            async with await server.connect() as wire:
+                assert (await wire.ask(CALL)).status == 200
+                assert shown(wire) == reloading.pairs[0].der
+    assert reloading.certificate.failures == {Problem.KEY_MISMATCH: 1}
+
+
+async def test_no_session_is_resumed(mounted: Mounted) -> None:
+    """A caller who comes again shakes hands anew: with the pair of today, and verified anew where that is asked for."""
+    reloading = Reloading(mounted)
+    async with reloading.listening() as server, await server.connect() as wire:
+        assert (await wire.ask(CALL)).status == 200
+        assert not wire._writer.get_extra_info("ssl_object").session.has_ticket
+
+
+async def test_the_files_are_looked_at_again_and_again(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
+    """A look that fails as none should is logged, and is not the last."""
+    troubles: list[str] = []
+
+    def fail() -> None:
+        if troubles:
+            raise RuntimeError(troubles.pop())
+
+    files = mounted.files
+    watched = Hook(cert_file=files.cert_file, key_file=files.key_file, after=fail)
+    certificate = ServingCertificate(watched, now=Clock(), look_seconds=0.001)
+    caplog.clear()
+    caplog.set_level(logging.INFO)
+    troubles.append("broken")
+    pair = good()
+    mounted.put(pair.payload)
+    keeping = asyncio.create_task(certificate.keep())
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
+        await certificate.there.wait()
+    keeping.cancel()
+    assert served(certificate) == pair.der
+    assert [record.getMessage() for record in caplog.records] == ["certificate check failed"]

@@ -1,0 +1,243 @@
+"""The webhook's HTTP side over real TLS sockets: whoever calls wrongly is told so, in one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import ssl
+import zlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+import pytest_asyncio
+from support.drivers.serving import PATH, request
+from support.fakes.wire import Listening, Wire, listening
+
+from webhook.core.api.admission_review import BadReview
+from webhook.serving.routes import MAX_BODY_BYTES, webhook_handler
+
+_GIBIBYTE: Final = 1024**3
+_CHUNK_BYTES: Final = 16 * 1024**2
+
+
+async def count(body: bytes, _deadline: float) -> bytes:
+    """The number of bytes that came, in place of an admission; a body of `bad` is one that can't be read."""
+    if body == b"bad":
+        raise BadReview("kind: got nothing, expected AdmissionReview")
+    return json.dumps({"response": {"bytes": len(body)}}).encode()
+
+
+@pytest_asyncio.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Listening]:
+    """A webhook whose admission is `count`."""
+    async with listening(webhook_handler({PATH: count}), tmp_path) as server:
+        yield server
+
+
+def gzip_bomb() -> bytes:
+    """A gzip member of about a mebibyte that inflates to a gibibyte of zeros.
+
+    A full flush makes the compressor forget what came before, so one chunk can be said again and again.
+    """
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    chunk = deflate.compress(bytes(_CHUNK_BYTES)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return b"\x1f\x8b\x08" + bytes(7) + chunk * (_GIBIBYTE // _CHUNK_BYTES) + deflate.flush()
+
+
+JSON_ONLY: Final = "expected application/json"
+MISTAKES: Final = {
+    "path": (request(b"{}", head="POST /mutate HTTP/1.1"), 404, f"got path '/mutate', expected {PATH}"),
+    "path with a newline": (request(b"", head="POST /a%0Ab HTTP/1.1"), 404, f"got path '/a\\nb', expected {PATH}"),
+    "path of other bytes": (request(b"", head="POST /\xff HTTP/1.1"), 400, "no valid HTTP request: "),
+    "path above": (request(b"", head=f"POST {PATH}/ HTTP/1.1"), 404, f"got path '{PATH}/', expected {PATH}"),
+    "method": (request(b"", head=f"GET {PATH} HTTP/1.1", content_length=None), 405, "got GET, expected POST"),
+    "method PUT": (request(b"{}", head=f"PUT {PATH} HTTP/1.1"), 405, "got PUT, expected POST"),
+    "no content type": (request(b"{}", content_type=None), 415, JSON_ONLY),
+    "content type": (request(b"{}", content_type="text/yaml"), 415, f"got Content-Type text/yaml, {JSON_ONLY}"),
+    "content type of other bytes": (request(b"{}", content_type="a/\xff"), 415, JSON_ONLY),
+    "gzip": (request(gzip_bomb(), content_encoding="gzip"), 415, "expected none"),
+    "deflate": (request(b"{}", content_encoding="deflate"), 415, "expected none"),
+    "br": (request(b"{}", content_encoding="br"), 415, "expected none"),
+    "encoding of other bytes": (request(b"{}", content_encoding="\xff"), 415, "expected none"),
+    "no length": (request(b"", content_length=None), 411, "got no Content-Length, expected the body's length in bytes"),
+    "chunked": (
+        request(b"2\r\n{}\r\n0\r\n\r\n", content_length=None, transfer_encoding="chunked"),
+        411,
+        "got no Content-Length, expected the body's length in bytes",
+    ),
+    "too long, and never sent": (
+        request(b"", content_length=str(MAX_BODY_BYTES + 1)),
+        413,
+        f"got {MAX_BODY_BYTES + 1} bytes, expected at most {MAX_BODY_BYTES}",
+    ),
+    "too long, after Expect": (request(b"", content_length="99999999", expect="100-continue"), 413, "got 99999999"),
+    "no review": (request(b"bad"), 400, "kind: got nothing, expected AdmissionReview"),
+    "no HTTP": (b"\x00\xff garbage\r\n\r\n", 400, "no valid HTTP request: "),
+    "unknown method": (request(b"", head=f"FROB {PATH} HTTP/1.1"), 400, "no valid HTTP request: "),
+    "length no number": (request(b"{}", content_length="two"), 400, "no valid HTTP request: "),
+    "length negative": (request(b"{}", content_length="-2"), 400, "no valid HTTP request: "),
+    "length beyond 64 bits": (request(b"{}", content_length="9" * 30), 400, "no valid HTTP request: "),
+    "length and chunks": (request(b"", transfer_encoding="chunked"), 400, "no valid HTTP request: "),
+    "header without end": (request(b"", x="y" * 100_000), 400, "no valid HTTP request: "),
+    "header of line breaks": (request(b"", x="a\rb"), 400, "no valid HTTP request: "),
+    "headers without end": (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 5000 + b"\r\n", 400, "no valid HTTP request: "),
+    "HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "no valid HTTP request: "),
+}
+
+
+@pytest.mark.parametrize(("data", "status", "sentence"), MISTAKES.values(), ids=MISTAKES.keys())
+async def test_a_mistake_gets_its_status_and_one_sentence(
+    server: Listening, data: bytes, status: int, sentence: str
+) -> None:
+    """Each wrong call is answered with the status that says what is wrong, and the next caller is served."""
+    reply = await server.ask(data)
+    assert reply.status == status
+    assert sentence in reply.sentence
+    assert (await server.ask(request(b"{}"))).response == {"bytes": 2}
+
+
+async def test_a_wrong_method_names_the_right_one(server: Listening) -> None:
+    """405 carries Allow, as RFC 9110 asks."""
+    reply = await server.ask(request(b"", head=f"DELETE {PATH} HTTP/1.1"))
+    assert reply.headers["allow"] == "POST"
+
+
+async def test_a_refusal_ends_the_connection(server: Listening) -> None:
+    """What follows a refused head is a body that nobody reads: it is not taken for the next request."""
+    async with await server.connect() as wire:
+        reply = await wire.ask(request(request(b"{}"), content_type="text/plain"))
+        assert (reply.status, reply.headers["connection"]) == (415, "close")
+        assert await wire.rest() == b""
+
+
+async def test_a_bad_review_keeps_the_connection(server: Listening) -> None:
+    """Its body was read, so the next request on the connection is understood."""
+    async with await server.connect() as wire:
+        assert (await wire.ask(request(b"bad"))).status == 400
+        assert (await wire.ask(request(b"{}"))).status == 200
+
+
+async def test_a_gzip_bomb_takes_no_memory(server: Listening) -> None:
+    """A mebibyte that inflates to a gibibyte is refused as it is, not inflated."""
+    bomb = gzip_bomb()
+    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    assert len(bomb) < 2 * 1024**2
+    assert len(inflate.decompress(bomb, _CHUNK_BYTES)) == _CHUNK_BYTES
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert (await server.ask(request(bomb, content_encoding="gzip"))).status == 415
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024  # KiB
+
+
+async def test_a_gzip_bomb_that_is_not_declared_is_no_review(server: Listening) -> None:
+    """Compressed bytes without their header reach the decoder as they are."""
+    bomb = gzip_bomb()
+    assert (await server.ask(request(bomb))).response == {"bytes": len(bomb)}
+
+
+@pytest.mark.parametrize("size", [0, 1, 16 * 1024, 16 * 1024 + 1, 21_000, MAX_BODY_BYTES], ids=str)
+async def test_a_body_up_to_the_limit_is_read_whole(server: Listening, size: int) -> None:
+    """Bodies of any length up to 7 MiB arrive whole, across TLS records."""
+    assert (await server.ask(request(b"x" * size))).response == {"bytes": size}
+
+
+ACCEPTED: Final = {
+    "a charset": request(b"{}", content_type="application/json; charset=utf-8"),
+    "upper case": request(b"{}", content_type="Application/JSON"),
+    "identity": request(b"{}", content_encoding="identity"),
+    "the API server's timeout": request(b"{}", head=f"POST {PATH}?timeout=10s HTTP/1.1"),
+    "HTTP/1.0": request(b"{}", head=f"POST {PATH} HTTP/1.0"),
+    "an absolute URL": request(b"{}", head=f"POST https://localhost{PATH} HTTP/1.1"),
+}
+
+
+@pytest.mark.parametrize("data", ACCEPTED.values(), ids=ACCEPTED.keys())
+async def test_a_call_in_another_form_is_served(server: Listening, data: bytes) -> None:
+    """What HTTP allows beyond what the API server sends today is no mistake."""
+    assert (await server.ask(data)).response == {"bytes": 2}
+
+
+async def test_an_answer_says_nothing_of_the_software(server: Listening) -> None:
+    """The Server header names the program, not its parts and their versions."""
+    for data in (request(b"{}"), request(b"bad"), b"garbage\r\n\r\n"):
+        assert (await server.ask(data)).headers["server"] == "kubevirt-coschedule"
+
+
+async def test_http_1_0_ends_with_its_answer(server: Listening) -> None:
+    """A caller of HTTP/1.0 that does not ask to keep the connection sees it closed."""
+    async with await server.connect() as wire:
+        await wire.ask(request(b"{}", head=f"POST {PATH} HTTP/1.0"))
+        assert await wire.rest() == b""
+
+
+async def test_a_connection_is_used_again(server: Listening) -> None:
+    """Many calls go over one connection, as Go's client does it."""
+    async with await server.connect() as wire:
+        for size in range(20):
+            assert (await wire.ask(request(b"x" * size))).response == {"bytes": size}
+
+
+async def test_pipelined_calls_are_answered_in_order(server: Listening) -> None:
+    """Requests sent together are answered one by one, more than the parser holds at once, a bad one among them."""
+    async with await server.connect() as wire:
+        await wire.send(b"".join(request(b"x" * size) for size in range(100)) + request(b"bad") + request(b"{}"))
+        for size in range(100):
+            assert (await wire.reply()).response == {"bytes": size}
+        assert (await wire.reply()).status == 400
+        assert (await wire.reply()).response == {"bytes": 2}
+
+
+async def test_a_call_may_come_byte_by_byte(server: Listening) -> None:
+    """How the bytes are cut into TLS records changes nothing."""
+    async with await server.connect() as wire:
+        for byte in request(b'{"a": 1}'):
+            await wire.send(bytes([byte]))
+        assert (await wire.reply()).response == {"bytes": 8}
+
+
+async def test_expect_100_continue_is_answered_before_the_body(server: Listening) -> None:
+    """A caller that asks first is told to go on, and then answered."""
+    async with await server.connect() as wire:
+        whole = request(b"{}", expect="100-continue")
+        assert (await wire.ask(whole[:-2])).status == 100
+        assert (await wire.ask(whole[-2:])).response == {"bytes": 2}
+
+
+async def test_a_caller_that_goes_away_in_its_body_is_forgotten(
+    server: Listening, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half a body and then nothing: no answer, no error in the log, and the next caller is served."""
+    async with await server.connect() as wire:
+        await wire.send(request(b"x" * 30_000)[:-10_000])
+    assert (await server.ask(request(b"{}"))).status == 200
+    assert [record.message for record in caplog.records] == []
+
+
+async def test_plain_http_on_the_tls_port_gets_no_answer(server: Listening) -> None:
+    """Nothing is said in the clear, and the next caller is served."""
+    async with await Wire.open(server.port) as wire:
+        await wire.send(request(b"{}"))
+        assert b"HTTP" not in await wire.rest()
+    assert (await server.ask(request(b"{}"))).status == 200
+
+
+async def test_tls_1_2_is_refused(server: Listening) -> None:
+    """Every API server of the versions that we support speaks TLS 1.3."""
+    server.trust.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises((ssl.SSLError, ConnectionError)):  # as the alert or the end of the connection comes first
+        await server.connect()
+    server.trust.maximum_version = ssl.TLSVersion.TLSv1_3
+    assert (await server.ask(request(b"{}"))).status == 200
+
+
+async def test_http_1_1_is_what_alpn_settles_on(server: Listening) -> None:
+    """A caller that offers HTTP/2 first is told HTTP/1.1, and one that offers nothing in common is still served."""
+    for offered, settled in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
+        server.trust.set_alpn_protocols(offered)
+        _, writer = await asyncio.open_connection(
+            "127.0.0.1", server.port, ssl=server.trust, server_hostname="localhost"
+        )
+        assert writer.get_extra_info("ssl_object").selected_alpn_protocol() == settled
+        writer.transport.abort()

@@ -1,0 +1,116 @@
+"""status --plan: what keeps a VM from being migrated to the node of its share-manager."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from support.drivers.status_runs import (
+    Status,
+    instance,
+    kubevirt,
+    migrations,
+    put,
+    sentences,
+)
+from support.fakes.static_api import StaticApi
+from support.objects import builders
+from support.objects.fleets import running_pod
+
+PODS: Final = "/api/v1/namespaces/vms/pods"
+
+
+def spec(**fields: Any) -> dict[str, Any]:
+    """The pod of `web` with these fields of its spec."""
+    pod = running_pod("web", "page")
+    return {**pod, "spec": {**pod["spec"], **fields}}
+
+
+def unlabeled() -> dict[str, Any]:
+    """node-b without a hostname label."""
+    node = builders.node("node-b")
+    del node["metadata"]["labels"]["kubernetes.io/hostname"]
+    return node
+
+
+def full(name: str, **requests: str) -> dict[str, Any]:
+    """A pod on node-b that requests these amounts."""
+    pod = running_pod(name, "none", "node-b")
+    del pod["metadata"]["labels"]
+    pod["spec"]["containers"][0]["resources"] = {"requests": requests}
+    return pod
+
+
+def test_there_is_no_migration_to_a_full_node(status: Status, api: StaticApi) -> None:
+    """The plan counts the pods of the node, and those of its own migrations."""
+    for name in ("web", "more"):
+        pod = running_pod(name, "page")
+        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
+        put(api, pod, instance(name))
+    put(api, full("others", cpu="60"))
+    ran = status("--plan")
+    assert len(migrations(ran)) == 1
+    assert sentences(ran, "web")[0].startswith(
+        "not possible without downtime: node node-b has too little of cpu: 3000m is requested, 63000m of 64000m"
+    )
+    put(api, full("others", cpu="62"))
+    assert migrations(status("--plan")) == []
+
+
+def test_the_selector_of_an_earlier_migration_is_no_obstacle(status: Status, api: StaticApi) -> None:
+    """The earlier target pod has the added node selector, and the VM does not. The VM's own node selector counts."""
+    selector = {"kubernetes.io/hostname": "host-node-a"}
+    migrated = spec(nodeSelector=selector)
+    migrated["metadata"]["labels"]["kubevirt.io/migrationJobUID"] = "an-earlier-one"
+    put(api, migrated)
+    assert [each["spec"]["vmiName"] for each in migrations(status("web --plan"))] == ["web"]
+    put(api, {**instance("web"), "spec": {"nodeSelector": selector}})
+    assert migrations(status("web --plan")) == []
+
+
+OBSTACLES: Final = {
+    "a cordon": (builders.node("node-b", cordoned=True), "node node-b is cordoned"),
+    "no Longhorn": (
+        builders.longhorn_node("node-b", ready="False"),
+        "Longhorn is not ready on node node-b (nodes.longhorn.io is not Ready), so no volume can be attached there",
+    ),
+    "the VM's own selector": (
+        spec(nodeSelector={"kubernetes.io/hostname": "host-node-a"}),
+        "node node-b does not have the label kubernetes.io/hostname=host-node-a of the pod's nodeSelector",
+    ),
+    "no hostname": (unlabeled(), "node node-b has no label kubernetes.io/hostname"),
+    "its disks": (
+        instance("web", migratable="False"),
+        "KubeVirt can't migrate it: DisksNotLiveMigratable: cannot migrate VMI: PVC disk is not shared",
+    ),
+    "an old KubeVirt": (kubevirt("v1.4.2"), "KubeVirt v1.4.2 has no addedNodeSelector, 1.5 is the first"),
+    "a migration": (
+        {**running_pod("web", "page", "node-c", at="2026-01-05T00:00:00Z", pod="bbbbb")},
+        "a migration of the VM runs now; make a new plan after it has ended",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "why"), OBSTACLES.values(), ids=OBSTACLES)
+def test_where_the_vm_does_not_fit_there_is_no_migration(
+    changed: dict[str, Any], why: str, status: Status, api: StaticApi
+) -> None:
+    """The plan has the reason, and the command for the next start."""
+    put(api, changed)
+    ran = status("web --plan")
+    assert migrations(ran) == []
+    assert sentences(ran, "web") == [
+        f"not possible without downtime: {why}",
+        "with its next start: virtctl restart web -n vms",
+    ]
+
+
+def test_a_rule_of_kube_scheduler_alone_is_named(status: Status, api: StaticApi) -> None:
+    """If the rule forbids the node, the migration fails and the VM stays. The plan therefore has the migration."""
+    spread = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1, "labelSelector": {}}]
+    put(api, spec(topologySpreadConstraints=spread))
+    ran = status("web --plan")
+    assert len(migrations(ran)) == 1
+    assert sentences(ran, "web")[-1].startswith(
+        "not evaluated: the pod has a DoNotSchedule topology spread over zone; if "
+    )

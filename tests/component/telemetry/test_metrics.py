@@ -1,0 +1,180 @@
+"""/metrics over real sockets: in which format, by which methods, of a certificate and of calls that really came."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from prometheus_client.metrics_core import Metric
+from support.control_plane.mounted import END, Clock, Mounted, good
+from support.drivers import serving
+from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped
+from support.drivers.serving import Client, Serving
+from support.fakes.wire import Wire
+from support.objects import builders
+
+from webhook.component_base.address import Address
+from webhook.core.reasons import Reason
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.metrics import of_certificate
+from webhook.serving.pem import Problem
+from webhook.serving.routes import health_handler
+from webhook.serving.server import Listener
+from webhook.telemetry.exposition import Family
+from webhook.telemetry.metrics import Metrics
+
+
+@asynccontextmanager
+async def count_refusals(*sources: Callable[[], Iterable[Metric]]) -> AsyncIterator[Wire]:
+    """A connection to a health listener that tells of these."""
+    listener = Listener(health_handler(list, Metrics(*sources).expose))
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        async with await Wire.open(address.port) as wire:
+            yield wire
+    finally:
+        await listener.stop(0)
+
+
+# The endpoint.
+
+
+@pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
+async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
+    """In the text format, or in OpenMetrics for whoever asks for that; again and again on one connection."""
+    async with count_refusals() as wire:
+        for _ in range(2):
+            reply = await wire.ask(asking(accept))
+            assert reply.headers["content-type"].startswith(expected)
+            assert reply.headers["server"] == "kubevirt-coschedule"
+            assert scraped(reply).value(Family.BUILD.title) == 1
+
+
+async def test_a_head_gets_no_body() -> None:
+    """It is a GET whose body is not sent."""
+    async with count_refusals() as wire:
+        await wire.send(asking(method="HEAD").replace(b"HTTP/1.1", b"HTTP/1.0"))
+        head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
+    assert (head.split(b" ")[1], body) == (b"200", b"")
+    assert b"text/plain; version=0.0.4" in head
+
+
+async def test_another_method_is_refused() -> None:
+    """With the methods that are allowed."""
+    async with count_refusals() as wire:
+        reply = await wire.ask(asking(method="POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n"))
+    assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
+
+
+async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
+    """Prometheus then knows that it knows nothing; the next scrape may do better, and health is as it was."""
+
+    def failing() -> Iterator[Metric]:
+        yield Family.CERTIFICATE_RELOADS.metric({(): 1})
+        raise RuntimeError(serving.PATH)
+
+    async with count_refusals(failing) as wire:
+        reply = await wire.ask(asking())
+        assert (reply.status, reply.sentence) == (500, "the request failed inside the server; its log says why")
+
+
+# The certificate.
+
+
+@pytest.fixture
+def mounted_at_noon(tmp_path: Path) -> tuple[Mounted, ServingCertificate]:
+    """A volume with a good pair, and who serves it."""
+    mounted = Mounted(tmp_path / "tls")
+    mounted.put(good().payload)
+    return mounted, ServingCertificate(mounted.files, now=Clock())
+
+
+def of(certificate: ServingCertificate) -> Scraped:
+    """What is told of it now."""
+    return Scraped.of(*Metrics(lambda: of_certificate(certificate)).expose(""))
+
+
+def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
+    """Reloads, what was not taken by its kind (the others at 0), failed handshakes by reason, and the expiry."""
+    mounted, certificate = mounted_at_noon
+    mounted.put({"tls.crt": good().certificate, "tls.key": good().key})
+    certificate.look()
+    assert of(certificate).value(Family.CERTIFICATE_PROBLEM.title) == 1
+    mounted.put(good().payload)
+    certificate.look()
+    certificate.handshakes.failures["HTTP_REQUEST"] += 1
+    found = of(certificate)
+    assert found.value(Family.CERTIFICATE_EXPIRY.title) == END.timestamp()
+    assert found.value(Family.CERTIFICATE_RELOADS.title) == 1
+    assert found.value(Family.CERTIFICATE_FAILURES.title, problem="key-mismatch") == 1
+    failures = [each.value for each in found.samples if each.name == Family.CERTIFICATE_FAILURES.title]
+    assert (len(failures), sum(failures)) == (len(Problem), 1)
+    assert found.value(Family.CERTIFICATE_PROBLEM.title) == 0
+    assert found.value(Family.HANDSHAKE_FAILURES.title, reason="HTTP_REQUEST") == 1
+
+
+def test_without_a_certificate_no_expiry_is_told(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
+    """An expiry of 0 would be an alert about 1970."""
+    mounted, _ = mounted_at_noon
+    mounted.put({})
+    found = of(ServingCertificate(mounted.files, now=Clock()))
+    assert not found.has(Family.CERTIFICATE_EXPIRY.title)
+    assert found.value(Family.CERTIFICATE_PROBLEM.title) == 1
+
+
+# A server that is called.
+
+REASONS: Final = {reason.code for reason in Reason}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Serving, serving.Pair]]:
+    """A `serve` process for the cluster of tests/support/drivers/serving.py."""
+    pair = serving.issue(tmp_path)
+    manifests = serving.write_cluster(tmp_path / "cluster.json", serving.cluster())
+    flags = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
+    with serving.serving(*flags, log=tmp_path / "log") as server:
+        yield server, pair
+
+
+def review(**pod: Any) -> bytes:
+    """The request of an API server."""
+    return serving.request(json.dumps(builders.review(builders.virt_launcher_pod(**pod))).encode())
+
+
+def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Serving, serving.Pair]) -> None:
+    """Both are made from one record: decision and reason of each call, and how long all took together."""
+    server, pair = served
+    with Client(server.port, pair.trust) as client:
+        for claims in (["disk"], ["disk"], ["hinted"], ["nowhere"], ["block"], []):
+            assert client.ask(review(claims=claims)).status == 200
+    found = scrape(server.health_port)
+    lines = [line for line in server.lines() if line["message"] == "admission"]
+    counted = {
+        (each.labels["entry"], each.labels["decision"], each.labels["reason"]): each.value
+        for each in found.samples
+        if each.name == Family.ADMISSIONS.title
+    }
+    assert counted == Counter((line["entry"], line["decision"], line["reason"]) for line in lines)
+    assert {reason for _, _, reason in counted} < REASONS
+    seconds = sum(line["duration_us"] for line in lines) / 1e6
+    assert found.value(f"{Family.DURATION.title}_sum") == pytest.approx(seconds)
+    assert found.value(f"{Family.DURATION.title}_count", entry="virt-launcher") == len(lines) == 6
+
+
+def test_a_call_that_was_refused_is_no_admission(served: tuple[Serving, serving.Pair]) -> None:
+    """It is counted by its status, whoever refuses it: before its body was read or after."""
+    server, pair = served
+    for bad in (serving.request(b"{}"), serving.request(b"{"), serving.request(b"", content_length="8000000")):
+        with Client(server.port, pair.trust) as client:
+            assert client.ask(bad).status in (400, 413)
+    found = scrape(server.health_port)
+    refused = {status: found.value(Family.REFUSED_CALLS.title, status=status) for status in ("400", "413")}
+    assert refused == {"400": 2, "413": 1}
+    assert found.value(Family.REFUSED_CALLS.title) == 3
+    assert found.value(f"{Family.DURATION.title}_count") == 0

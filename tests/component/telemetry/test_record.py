@@ -1,0 +1,81 @@
+"""The record of an admission: names of objects, what was decided and why."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from support.drivers.serving import cluster
+from support.objects import builders
+
+from webhook.core import admit
+from webhook.core.admit import Answer
+from webhook.core.opt_in import Policy
+from webhook.files.documents import read
+from webhook.files.manifests import Manifests
+from webhook.telemetry import record
+
+
+@pytest.fixture(scope="module")
+def view() -> Manifests:
+    """The cluster of tests/support/drivers/serving.py."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
+    return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")
+
+
+def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:
+    """What is answered for a pod."""
+    answer = admit.admit(json.dumps(builders.review(pod, **request)).encode(), view, Policy())
+    assert isinstance(answer, Answer)
+    return answer
+
+
+def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
+    """Who asked, what was decided, why, and how long it took."""
+    pod = builders.virt_launcher_pod(claims=["disk"])
+    found = record.of(answer(view, pod, uid="u-1", dryRun=True), 123)
+    assert found == record.AdmissionRecord(
+        time=found.time,
+        level="info",
+        message="admission",
+        entry="virt-launcher",
+        uid="u-1",
+        decision="required",
+        reason="ShareManagerPod",
+        because="claim disk: pod share-manager-pvc-disk is on node node-a",
+        duration_us=123,
+        namespace="vms",
+        pod="virt-launcher-db01-",
+        vmi="db01",
+        nodes=("node-a",),
+        operations=3,
+        dry_run=True,
+    )
+    assert abs(datetime.now(UTC) - found.time) < timedelta(minutes=1)
+
+
+LEFT: Final = {
+    "a pod that did not ask": (builders.virt_launcher_pod(opt_in=None), {}, ("NotOptedIn", 0, "virt-launcher-db01-")),
+    "a pod that has no claim": (builders.virt_launcher_pod(), {}, ("NoClaims", 1, "virt-launcher-db01-")),
+    "an update": (builders.virt_launcher_pod(), {"operation": "UPDATE"}, ("NotACreate", 0, None)),
+    "no metadata": ({"metadata": {}, "spec": {}}, {"namespace": None}, ("NotVirtLauncher", 0, None)),
+}
+
+
+@pytest.mark.parametrize(("pod", "asked", "told"), LEFT.values(), ids=LEFT.keys())
+def test_a_pod_left_alone_is_recorded_too(
+    view: Manifests, pod: builders.Object, asked: dict[str, Any], told: tuple[str, int, str | None]
+) -> None:
+    """Unchanged, with the reason, and no node."""
+    found = record.of(answer(view, pod, **asked), 1)
+    assert (found.reason, found.operations, found.pod) == told
+    assert (found.decision, found.nodes, found.dry_run) == ("unchanged", (), False)
+
+
+def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
+    """The VMI's name comes from the owner of that kind alone."""
+    pod = builders.virt_launcher_pod()
+    pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
+    assert record.of(answer(view, pod), 1).vmi is None

@@ -1,0 +1,22 @@
+"""KubeVirt's kinds at a real API server that has no KubeVirt: with any fields."""
+
+from __future__ import annotations
+
+from support.control_plane.kube_api import Object
+
+
+def crd(kind: str) -> Object:
+    """A kind of KubeVirt's, with any fields."""
+    plural, schema = f"{kind.lower()}s", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    short = {"VirtualMachine": ["vm"], "VirtualMachineInstance": ["vmi"]}.get(kind, [])
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.kubevirt.io"},
+        "spec": {
+            "group": "kubevirt.io",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "shortNames": short},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }

@@ -1,0 +1,165 @@
+"""The whole install as a cluster runs it: `certs keep` and two servers, each as its own service account.
+
+The test applies what a user applies, and gives no certificate. Only the port of the Service and of its clientConfig
+differs: it is a free one. The programs run with the arguments of their Deployments. The test plays the controllers,
+the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server (`kubelets`), and
+forwards the Service's address to the servers that listen (`proxy`).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.kube_api import Object
+from support.control_plane.kubectl import end_namespace
+from support.control_plane.kubelets import Kubelets
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.ports import free_port
+from support.control_plane.rendering import CERTS, MANIFESTS, NAME, TLS, the
+from support.drivers.serving import Serving, port_of, spawned, until_logged
+from support.drivers.serving import cluster as cluster_with_a_claim
+from support.fakes.proxy import Address, Proxy
+
+SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
+CONFIGURATION: Final[Object] = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": NAME},
+}
+SERVER_NAME: Final = f"{NAME}.{NAME}.svc"  # what the API server asks for
+
+_HOSTS: Final = ("127.0.0.2", "127.0.0.3")  # of the servers
+_A_SERVICE: Final = "127.200.255.254"  # a port may be taken on all addresses
+_ANY_PORT: Final = "127.0.0.1:0"
+
+
+@contextmanager
+def without_us(directory: Path) -> Iterator[ControlPlane]:
+    """A control plane with Longhorn and a claim for a pin, and with nothing of ours."""
+    with ControlPlane(directory, scheduler=False) as plane, ClusterState(plane.api) as cluster:
+        cluster.become(cluster_with_a_claim())
+        yield plane
+
+
+class Running(NamedTuple):
+    """A program that was started, and its log."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def until_logged(self, message: str) -> dict[str, Any]:
+        """Wait for a log line with this message; fails where the process ends without one."""
+        return until_logged(self.process, self.log, message)
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def said(self, *messages: str) -> list[dict[str, Any]]:
+        """Its whole lines with one of these messages, in their order."""
+        whole = self.log.read_text().rpartition("\n")[0].splitlines()  # a killed process can leave half a line
+        return [line for line in map(json.loads, whole) if line["message"] in messages]
+
+
+class Unattended:
+    """A context manager: the manifests are applied as it begins; all programs and objects are gone when it ends.
+
+    `lags`: the seconds by which each server's kubelet is late. Nothing runs until `start_servers` and `start_keeper`.
+    """
+
+    def __init__(self, plane: ControlPlane, directory: Path, lags: Sequence[float] = (0.0, 0.0)) -> None:
+        self.plane, self.directory = plane, directory
+        self.keepers: list[Running] = []
+        self.servers: list[Running] = []
+        self.serving: list[Serving] = []
+        self.proxy: Proxy
+        self._lags = lags
+        self._files = ExitStack()
+        self._applied = _with_port(kustomize(MANIFESTS), free_port(_A_SERVICE))
+
+    def __enter__(self) -> Self:
+        try:
+            self.plane.install(self._applied)
+            self._accounts = {
+                name: self.plane.kubeconfig(
+                    self.directory / f"{name}.kubeconfig", self.plane.service_account(NAME, name)
+                )
+                for name in (NAME, CERTS)
+            }
+            self.kubelets = Kubelets(self.plane.api, SECRET, self.directory, self._lags)
+            self._files.enter_context(self.kubelets)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+        for applied in reversed(self._applied):
+            self.plane.api.delete(applied, missing_ok=True)
+        end_namespace(self.plane.api, NAME)
+
+    def start_keeper(self, *flags: str) -> Running:
+        """A `certs keep` of the Deployment's arguments and these, which is not waited for."""
+        log = self.directory / f"keep-{len(self.keepers)}.log"
+        self.keepers.append(self._start("certs", CERTS, log, "--listen", _ANY_PORT, *flags))
+        return self.keepers[-1]
+
+    def start_servers(self) -> None:
+        """A `serve` for each kubelet; they are not waited for."""
+        for volume, host in zip(self.kubelets.volumes, _HOSTS, strict=True):
+            files, log = volume.files, self.directory / f"serve-{len(self.servers)}.log"
+            mounted = ("--tls-cert-file", files.cert_file, "--tls-private-key-file", files.key_file)
+            ports = ("--listen", f"{host}:0", "--health-listen", _ANY_PORT)
+            self.servers.append(self._start("webhook", NAME, log, *mounted, *ports))
+
+    def until_serving(self) -> None:
+        """Wait until the servers listen, and let the Service's address lead to them."""
+        for process, log in self.servers:
+            line = until_logged(process, log, "serving")
+            ports = port_of(line["listen"]), port_of(line["health_listen"])
+            self.serving.append(Serving(process, *ports, log))
+        service = self.plane.api.get(the("Service", self._applied))  # type: ignore[arg-type] # it only reads
+        (port,) = service["spec"]["ports"]
+        self.proxy = Proxy(*self.endpoints, host=service["spec"]["clusterIP"], port=port["port"])
+        self._files.enter_context(self.proxy)
+
+    @property
+    def endpoints(self) -> list[Address]:
+        """Where the servers listen."""
+        return [Address(host, serving.port) for host, serving in zip(_HOSTS, self.serving, strict=True)]
+
+    def _start(self, package: str, name: str, log: Path, *flags: str | Path) -> Running:
+        """A program as the Deployment of this name has it, and with the rights of its account; later flags win."""
+        words = [*_arguments(self._applied, name), "--kubeconfig", self._accounts[name], *flags]
+        command = [sys.executable, "-m", package, *map(str, words)]
+        return Running(self._files.enter_context(spawned(command, log)), log)
+
+
+def bundle_of(configuration: Object) -> str:
+    """The caBundle of every entry, in base64; empty where there is none, or not the same."""
+    bundles = {entry["clientConfig"].get("caBundle", "") for entry in configuration["webhooks"]}
+    return bundles.pop() if len(bundles) == 1 else ""
+
+
+def _with_port(rendered: list[Object], port: int) -> list[Object]:
+    (service_port,) = the("Service", rendered)["spec"]["ports"]
+    service_port["port"] = port
+    for entry in the("MutatingWebhookConfiguration", rendered)["webhooks"]:
+        entry["clientConfig"]["service"]["port"] = port
+    return rendered
+
+
+def _arguments(objects: Iterable[Mapping[str, Any]], name: str) -> list[str]:
+    (container,) = the("Deployment", objects, name)["spec"]["template"]["spec"]["containers"]
+    return list(container["args"])

@@ -1,0 +1,51 @@
+"""Both programs as processes, for tests of what every command line of ours does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from support.drivers.serving import ROOT
+
+PROCESS_SECONDS: Final = 60
+EXAMPLES: Final = "manifests/examples/cluster"
+
+
+def ended(
+    command: Sequence[str], stdout: int = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """A process of ours, once it has ended."""
+    return subprocess.run(  # noqa: S603 - our own programs, words of our own
+        command,
+        cwd=ROOT,
+        env=os.environ | environment,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=PROCESS_SECONDS,
+    )
+
+
+class Program(NamedTuple):
+    """A program: how it is started, the name that shells know it by, and words that it takes."""
+
+    module: str
+    executable: str
+    prints: str  # a command that prints a few lines, without a cluster; {} is a directory
+    misspelled: str
+    begun: str  # the first letters of that command, and of no other
+    formats: str  # a command with --output text or json
+
+    def run(self, *words: str, stdout: int = subprocess.PIPE, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        return ended([sys.executable, "-m", self.module, *words], stdout, **environment)
+
+
+WEBHOOK: Final = Program(
+    "webhook", "kubevirt-coschedule", f"status -A --manifests {EXAMPLES}", "statsu", "sta", "explain"
+)
+CERTS: Final = Program("certs", "kubevirt-coschedule-certs", "issue --dir {}", "issu", "iss", "inspect")

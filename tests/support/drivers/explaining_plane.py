@@ -1,0 +1,43 @@
+"""explain against a real API server, as one of several users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.control_plane.control_plane import ControlPlane, User
+from support.objects import builders
+
+from webhook import cli
+from webhook.explain.settings import EXPLAIN
+
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+NAMESPACE: Final = builders.NAMESPACE
+Run = Callable[..., tuple[int, str, str]]
+
+
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
+    for option in EXPLAIN:
+        monkeypatch.delenv(option.envvar, raising=False)
+
+
+def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs explain as a user; as the admin by default."""
+
+    def run(words: str, user: User | None = None, **changed: Any) -> tuple[int, str, str]:
+        kubeconfig = plane.kubeconfig(directory / "kubeconfig", user or plane.admin, **changed)
+        asked = words.split()
+        within = [] if "-n" in asked else ["-n", NAMESPACE]
+        code = cli.main(["explain", *asked, *within, "--kubeconfig", str(kubeconfig), "-o", "json"])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def service_account(plane: ControlPlane, name: str) -> User:
+    """A service account of this name, in the VMs' namespace."""
+    plane.api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
+    return plane.service_account(NAMESPACE, name)

@@ -1,0 +1,63 @@
+"""The log of this process, set up as `serve` does it, and what it has written to standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from webhook.telemetry.log import Log
+from webhook.telemetry.record import LOGGER
+
+
+class Logged:
+    """What is written while this process logs. `over` ends the second: what is waited for by then happens."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+        self._waiting: list[Callable[[], None]] = []
+
+    def start(self, *words: Any) -> Log:
+        """Log from now on."""
+        log = Log(*words, later=lambda _, call: self._waiting.append(call))
+        log.start()
+        return log
+
+    def over(self) -> None:
+        """Let the second be over, for whoever waits for that."""
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call()
+
+    def text(self) -> list[str]:
+        """The lines since the last time."""
+        return self._capture.readouterr().err.splitlines()
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The same, each read as JSON."""
+        return [json.loads(line) for line in self._capture.readouterr().err.removesuffix("\n").split("\n")]
+
+
+@contextmanager
+def logging_as_before() -> Iterator[None]:
+    """Whatever takes logging over meanwhile, logging is as before afterwards."""
+    root = logging.getLogger()
+    before, levels = root.handlers[:], (root.level, LOGGER.level)
+    root.handlers[:] = []  # pytest's own: they must not be closed
+    try:
+        yield
+    finally:
+        root.handlers[:] = before
+        root.setLevel(levels[0])
+        LOGGER.setLevel(levels[1])
+
+
+@contextmanager
+def logging_here(capture: pytest.CaptureFixture[str]) -> Iterator[Logged]:
+    """The log of this process, until the end of the context."""
+    with logging_as_before():
+        yield Logged(capture)

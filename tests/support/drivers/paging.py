@@ -1,0 +1,157 @@
+"""The page of a live cluster: a scripted API server, the caches, the tracker and a listener, in one loop."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+from support.drivers.browser import Tab
+from support.drivers.serving import Reply
+from support.fakes.api_server import ApiServer, Cluster, until
+from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, path_of, running
+from support.fakes.wire import Wire
+from support.objects.fleets import disk, running_pod, served, unschedulable
+
+from webhook.component_base.address import Address
+from webhook.core.opt_in import Policy
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.vm_status import VMStatusTracker
+from webhook.page.decisions import Decisions
+from webhook.page.feed import Feed
+from webhook.page.routes import WAIT_SECONDS, page_handler
+from webhook.serving.routes import health_handler
+from webhook.serving.server import Listener
+from webhook.telemetry.record import AdmissionRecord
+
+REPLICA: Final = "kubevirt-coschedule-abcde"
+LINES: Final = "[...document.querySelectorAll('#lines .link')].map(({ dataset: at }) => `${at.from} ${at.to}`)"
+Object = dict[str, Any]
+
+
+def vm(name: str, node: str | None, share_manager: str | None, **running: Any) -> list[Object]:
+    """A VM on one node, and its claim with the share-manager on another."""
+    return [
+        *disk(f"{name}-root"),
+        *served(f"{name}-root", share_manager),
+        running_pod(name, f"{name}-root", node, **running),
+    ]
+
+
+def stuck(name: str) -> list[Object]:
+    """A VM that is pinned to node-b, and does not fit there."""
+    objects = vm(name, None, "node-b")
+    objects[-1]["metadata"]["annotations"]["kubevirt-scheduler/decision"] = "required"
+    objects[-1]["status"]["conditions"] = [unschedulable("2026-01-02T03:04:05Z")]
+    return objects
+
+
+def record(number: int, **fields: Any) -> AdmissionRecord:
+    """The record of a decision on the VM db<number>."""
+    told = {
+        "time": datetime.now(UTC), "level": "info", "message": "admission", "entry": "virt-launcher",
+        "uid": f"uid-{number}", "decision": "required", "reason": "ShareManagerPod",
+        "because": f"claim db{number:02}-root: pod share-manager-db{number:02}-root is on node node-a",
+        "duration_us": 85, "namespace": "vms", "vmi": f"db{number:02}", "nodes": ("node-a",),
+    }  # fmt: skip
+    return AdmissionRecord(**(told | fields))
+
+
+async def vms(tab: Tab) -> list[str]:
+    """The names in the page's table, in its order."""
+    return await tab.texts("#rows th")
+
+
+class Paged:
+    """A running page, its tracker and its decisions."""
+
+    def __init__(self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker | None) -> None:
+        self.server, self.cluster, self.store = server, cluster, store
+        self.decisions = Decisions()
+        self._fleet = fleet
+        self.feed = Feed(fleet, self.decisions, replica=REPLICA)
+        self.listener: Listener
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """The URL of the page."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    @property
+    def fleet(self) -> VMStatusTracker:
+        """The tracker behind the page."""
+        assert self._fleet is not None
+        return self._fleet
+
+    async def listen(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
+        """Start to listen, on the previous port if there was one."""
+        handler = page_handler(self.feed, health_handler(list), wait_seconds=wait_seconds)
+        self.listener = Listener(handler)
+        self.port = (await self.listener.start(Address("127.0.0.1", self.port))).port
+
+    async def put(self, *objects: Object) -> None:
+        """Add these objects to the cluster, and refresh the rows."""
+        for each in objects:
+            self.cluster.collections[path_of(each)].put(each)
+        await self._caught_up()
+
+    async def remove(self, each: Object) -> None:
+        """Delete this object."""
+        meta = each["metadata"]
+        self.cluster.collections[path_of(each)].remove(meta["name"], meta.get("namespace", ""))
+        await self._caught_up()
+
+    async def _caught_up(self) -> None:
+        revisions = {kind: str(self.cluster.collections[path].revision) for kind, path in PATHS.items()}
+        caches = self.store.caches
+        await until(lambda: all(cache._version == revisions[kind] for kind, cache in caches.items()))
+        await self.fleet.refresh()
+
+
+@asynccontextmanager
+async def paged(
+    directory: Path, objects: Iterable[Object] = (), *, follows: bool = True, wait_seconds: float = WAIT_SECONDS
+) -> AsyncIterator[Paged]:
+    """The page of a cluster with these objects, after the first pass over them."""
+    cluster = cluster_of(*objects)
+    async with ApiServer(cluster) as server, connected(server, directory) as api:
+        kinds = [replace(each, fields="") for each in resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)]
+        store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
+        fleet = VMStatusTracker(store, Policy())
+        async with running(store):
+            await fleet.refresh()
+            page = Paged(server, cluster, store, fleet if follows else None)
+            await page.listen(wait_seconds=wait_seconds)
+            try:
+                yield page
+            finally:
+                await page.listener.stop(0)
+                await asyncio.sleep(0)
+
+
+def asking(path: str, method: str = "GET", **headers: str) -> bytes:
+    """A request."""
+    named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{named}\r\n".encode()
+
+
+async def answer(page: Paged, request: bytes) -> Reply:
+    """The answer to a request on a connection of its own."""
+    async with await Wire.open(page.port) as wire:
+        return await wire.ask(request)
+
+
+async def state(page: Paged, after: str = "") -> dict[str, Any]:
+    """The answer of /api/state."""
+    reply = await answer(page, asking(f"/api/state?after={after}"))
+    assert reply.status == 200, reply
+    told: dict[str, Any] = json.loads(gzip.decompress(reply.body))
+    return told

@@ -1,0 +1,117 @@
+"""What Prometheus makes of metrics, alerts and queries, by promtool: Prometheus' own parser, linter and evaluator."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from controlplane import build
+from prometheus_client.samples import Sample
+from support.control_plane.rendering import MANIFESTS
+from support.waits import MAX_WAIT_SECONDS
+
+ALERTS: Final = MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml"
+DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedule.json"
+
+# Between two scrapes of a test, and when queries are asked: after the last of them.
+_INTERVAL: Final = "1m"
+_EVALUATED: Final = "5m"
+# What Grafana puts in, as long as the queries' series are.
+_GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m"}
+_NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
+
+
+def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]:
+    """(exit code, all that it says).
+
+    Raises:
+        NotBuilt: there is no promtool.
+    """
+    asked = subprocess.run(  # noqa: S603 - a program that we have built
+        [build.promtool(), *words],
+        input=standard_input,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        timeout=MAX_WAIT_SECONDS,
+    )
+    return asked.returncode, asked.stdout.decode()
+
+
+def alerts() -> list[dict[str, Any]]:
+    """The alerts of the monitoring component."""
+    (group,) = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["spec"]["groups"]
+    rules: list[dict[str, Any]] = group["rules"]
+    return rules
+
+
+def write_rules(directory: Path) -> Path:
+    """The PrometheusRule's groups as a file of Prometheus'."""
+    file = directory / "rules.yaml"
+    file.write_text(yaml.safe_dump(yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["spec"]), encoding="utf-8")
+    return file
+
+
+def panels() -> list[dict[str, Any]]:
+    """The dashboard's panels that show something."""
+    found: list[dict[str, Any]] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    return [panel for panel in found if panel["type"] != "row"]
+
+
+def queries() -> dict[str, str]:
+    """Where a query is -> the query, as Grafana or the operator sends it."""
+    found = {f"alert {rule['alert']}": rule["expr"] for rule in alerts()}
+    for panel in panels():
+        for target in panel["targets"]:
+            found[f"panel {panel['title']}, {target['refId']}"] = _filled(target["expr"])
+    return found
+
+
+def metrics_in(query: str) -> set[str]:
+    """The metrics that a query asks for."""
+    return set(_NAME.findall(query))
+
+
+def asked_for() -> set[str]:
+    """The metrics that any query asks for."""
+    return set().union(*map(metrics_in, queries().values()))
+
+
+def _filled(query: str) -> str:
+    for variable, text in _GRAFANA.items():
+        query = query.replace(variable, text)
+    assert "$" not in query, f"a variable that a test does not know: {query}"
+    return query
+
+
+def unanswered(
+    asked: Mapping[str, str], scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]], directory: Path
+) -> str:
+    """What promtool says of queries that find nothing in these scrapes; nothing where all of them find something.
+
+    Each scrape is samples, and the labels that Prometheus adds to each. The last one is seen again and again.
+    """
+    expressions = [
+        {"expr": f"count({query})>bool 0", "eval_time": _EVALUATED, "exp_samples": [{"labels": "{}", "value": 1}]}
+        for query in asked.values()
+    ]
+    test = {"interval": _INTERVAL, "input_series": _series(scrapes), "promql_expr_test": expressions}
+    file = directory / "queries.yaml"
+    file.write_text(json.dumps({"tests": [test]}), encoding="utf-8")  # YAML, too, and thousands of series
+    code, said = promtool("test", "rules", file)
+    return said if code else ""
+
+
+def _series(scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]]) -> list[dict[str, str]]:
+    values: dict[str, list[str]] = {}
+    for number, scrape in enumerate(scrapes):
+        for added, sample in scrape:
+            labels = ",".join(f"{name}={json.dumps(value)}" for name, value in {**sample.labels, **added}.items())
+            seen = values.setdefault(f"{sample.name}{{{labels}}}", [])
+            seen += ["_"] * (number - len(seen)) + [f"{sample.value:.17g}"]
+    return [{"series": series, "values": " ".join([*seen, f"{seen[-1]}x5"])} for series, seen in values.items()]

@@ -1,0 +1,258 @@
+"""Throwaway certificates, a `serve` of our own, and a TLS client that says exactly the bytes it is told.
+
+The bench uses this too: nothing here needs pytest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import trustme
+from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
+
+PATH: Final = "/mutate/virt-launcher"
+ROOT: Final = Path(__file__).resolve().parents[3]
+_START_POLL_SECONDS: Final = 0.02
+
+
+class Pair(NamedTuple):
+    """A certificate and its key in files, and the client's trust in them."""
+
+    cert_file: Path
+    key_file: Path
+    trust: ssl.SSLContext
+
+
+def issue(directory: Path, *, not_before: datetime | None = None, not_after: datetime | None = None) -> Pair:
+    """A certificate for loopback from an authority of its own, in files of `directory`."""
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1", not_before=not_before, not_after=not_after)
+    pair = Pair(directory / "tls.crt", directory / "tls.key", ssl.create_default_context())
+    pair.cert_file.write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+    pair.key_file.write_bytes(issued.private_key_pem.bytes())
+    authority.configure_trust(pair.trust)
+    return pair
+
+
+def cluster() -> list[dict[str, Any]]:
+    """Three nodes and a claim for each thing that a claim can lead to; claim `disk` is served on node-a."""
+    objects = [builders.node("node-a"), builders.node("node-b"), builders.node("node-c", cordoned=True)]
+    objects += [builders.longhorn_node(f"node-{letter}") for letter in "abc"]
+    for name, node in (("disk", "node-a"), ("data", "node-b"), ("state", "node-a"), ("cordoned", "node-c")):
+        objects += _share(name, state="running", ownerID=node)
+        objects.append(builders.share_manager_pod(f"pvc-{name}", nodeName=node))
+    objects += _share("hinted", state="starting", ownerID="node-b")
+    objects.append(builders.share_manager_pod("pvc-hinted", phase="Pending"))
+    objects += _share("stopped", state="stopped", ownerID="node-b")
+    objects += _share("block", volume_mode="Block")[:2]
+    objects += _share("single", access_modes=["ReadWriteOnce"])[:2]
+    objects.append(builders.persistent_volume_claim("pending"))
+    return objects
+
+
+def _share(
+    name: str, *, volume_mode: str = "Filesystem", access_modes: Sequence[str] = ("ReadWriteMany",), **status: Any
+) -> list[dict[str, Any]]:
+    shape = {"volume_mode": volume_mode, "access_modes": access_modes}
+    return [
+        builders.persistent_volume_claim(name, volume_name=f"pv-{name}", **shape),
+        builders.persistent_volume(f"pv-{name}", claim=name, handle=f"pvc-{name}", **shape),
+        builders.share_manager(f"pvc-{name}", **status),
+    ]
+
+
+def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> Path:
+    """The objects as a List in a file that `--manifests` takes."""
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return file
+
+
+def request(body: bytes, *, head: str = f"POST {PATH} HTTP/1.1", **headers: str | None) -> bytes:
+    """A review's HTTP request. `headers` change or, as None, drop one: `content_type` stands for Content-Type."""
+    named = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": str(len(body))}
+    named |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+    lines = [head, *(f"{name}: {value}" for name, value in named.items() if value is not None)]
+    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
+
+
+class Reply(NamedTuple):
+    """One HTTP answer, its header names in lower case."""
+
+    version: str
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def sentence(self) -> str:
+        """The one line of text that a refusal is; fails where it is anything else."""
+        assert self.headers["content-type"].startswith("text/plain"), self
+        text = self.body.decode()
+        assert text.endswith("\n"), self
+        assert len(text.splitlines()) == 1, self
+        assert "Traceback" not in text, self
+        return text.rstrip("\n")
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """The response of an AdmissionReview."""
+        assert (self.status, self.headers["content-type"]) == (200, "application/json"), self
+        response: dict[str, Any] = json.loads(self.body)["response"]
+        return response
+
+
+def parse_reply(data: bytes | bytearray) -> tuple[Reply, int] | None:
+    """The first answer in `data` and its length in bytes; None where it is not all there."""
+    end = data.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    first, *lines = bytes(data[:end]).decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    version, status, *_ = first.split(" ")
+    until = end + 4 + int(headers.get("content-length", "0"))
+    if len(data) < until:
+        return None
+    return Reply(version, int(status), headers, bytes(data[end + 4 : until])), until
+
+
+class Client:
+    """One blocking connection; over TLS where `trust` is given."""
+
+    def __init__(self, port: int, trust: ssl.SSLContext | None = None) -> None:
+        plain = socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT_SECONDS)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Go's client; else Nagle waits for 40 ms
+        self.socket = trust.wrap_socket(plain, server_hostname="localhost") if trust else plain
+        self._got = bytearray()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> None:
+        """Say these bytes."""
+        self.socket.sendall(data)
+
+    def reply(self) -> Reply:
+        """The next answer.
+
+        Raises:
+            EOFError: the server hung up before it.
+        """
+        while (parsed := parse_reply(self._got)) is None:
+            try:
+                more = self.socket.recv(65536)
+            except OSError as error:
+                raise EOFError(bytes(self._got)) from error
+            if not more:
+                raise EOFError(bytes(self._got))
+            self._got += more
+        reply, length = parsed
+        del self._got[:length]
+        return reply
+
+    def ask(self, data: bytes) -> Reply:
+        """Say these bytes, and wait for the answer."""
+        self.send(data)
+        return self.reply()
+
+
+class Serving(NamedTuple):
+    """A `serve` process that said it is serving, and where."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    health_port: int
+    log: Path
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What it has logged so far."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def until_logged(self, message: str) -> dict[str, Any]:
+        """Wait for a log line with this message; fails where the process ends without one."""
+        return until_logged(self.process, self.log, message)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self.process.send_signal(number)
+
+
+@contextmanager
+def serving(
+    *words: str | Path, log: Path, environment: Mapping[str, str] | None = None, cpu: int | None = None
+) -> Iterator[Serving]:
+    """A real `python -m webhook serve` with these flags, on free ports of loopback, killed at the end."""
+    ports = ("--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0")
+    with spawned(
+        [sys.executable, "-m", "webhook", "serve", *map(str, words), *ports], log, environment, cpu
+    ) as process:
+        line = until_logged(process, log, "serving")
+        yield Serving(process, port_of(line["listen"]), port_of(line["health_listen"]), log)
+
+
+@contextmanager
+def spawned(
+    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None, cpu: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with its standard error in `log`, pinned to `cpu` where one is given, killed at the end."""
+    with log.open("wb") as stderr, _pinned(cpu):  # a child inherits it, and so has it before its first instruction
+        variables = {**os.environ, **(environment or {})}
+        process = subprocess.Popen(command, cwd=ROOT, stderr=stderr, env=variables)  # noqa: S603 - our own programs
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def _pinned(cpu: int | None) -> Iterator[None]:
+    if cpu is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def until_logged(process: subprocess.Popen[bytes], log: Path, message: str) -> dict[str, Any]:
+    """Wait for a log line with this message; fails where the process ends without one, or does not say it in time."""
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
+    while True:
+        over = process.poll() is not None or time.monotonic() > deadline
+        for line in log.read_text().splitlines(keepends=True):
+            if f'"message":"{message}"' in line and line.endswith("\n"):
+                found: dict[str, Any] = json.loads(line)
+                return found
+        assert not over, f"no {message!r} in the log:\n{log.read_text()}"
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_START_POLL_SECONDS)
+
+
+def port_of(url: str) -> int:
+    """The port of an address as the log names it."""
+    return int(url.rpartition(":")[2])
+
+
+def resident_mib(pid: int) -> float:
+    """The memory that a process holds; Linux only."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024**2

@@ -1,0 +1,270 @@
+"""An API server on a loopback socket that does what a test says: bytes as they are to be, when they are to be.
+
+HTTP/1.1 by hand, with chunks, so that an answer can break off anywhere. `Cluster` answers from models of collections
+(model_api.py) as a real one would, and counts; a `fault` stands before it for as long as it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import struct
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from support.models.model_api import Answer, Collection, Object, Watch, page, refusal
+from support.waits import MAX_WAIT_SECONDS
+
+_POLL_SECONDS: Final = 0.002
+_NAMESPACED: Final = "/namespaces/"
+_ON_NODE: Final = "spec.nodeName="
+
+
+class Asked(NamedTuple):
+    """A request."""
+
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    raw_path: str
+    method: str = "GET"
+    body: bytes = b""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list or watch, and not the GET of one object."""
+        return bool({"watch", "limit", "labelSelector"} & self.query.keys())
+
+
+class Line:
+    """One connection, as the server has it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def asked(self) -> Asked | None:
+        """The next request; None where the client has gone."""
+        try:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            first, *lines = head.decode("latin-1").split("\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+            body = await self._reader.readexactly(int(headers.get("content-length", "0")))
+        except (asyncio.IncompleteReadError, OSError):
+            return None
+        method, path, _ = first.split(" ")
+        target = urlsplit(path)
+        return Asked(unquote(target.path), dict(parse_qsl(target.query)), headers, target.path, method, body)
+
+    async def say(self, data: bytes) -> None:
+        """Send these bytes as they are."""
+        self._writer.write(data)
+        with suppress(OSError):
+            await self._writer.drain()
+
+    async def head(self, status: int = 200, **headers: str) -> None:
+        """The head of a chunked answer; `retry_after` stands for Retry-After."""
+        named = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+        named |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+        lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in named.items())]
+        await self.say("\r\n".join(lines).encode() + b"\r\n\r\n")
+
+    async def chunk(self, data: bytes) -> None:
+        """A chunk of the body, where it is not empty."""
+        if data:
+            await self.say(b"%x\r\n%s\r\n" % (len(data), data))
+
+    async def end(self) -> None:
+        """The end of a chunked answer."""
+        await self.say(b"0\r\n\r\n")
+
+    async def answer(self, status: int, body: bytes, **headers: str) -> None:
+        """A whole answer."""
+        await self.head(status, **headers)
+        await self.chunk(body)
+        await self.end()
+
+    async def silence(self) -> None:
+        """Say nothing more for as long as the client stays."""
+        with suppress(OSError):
+            await self._reader.read()
+
+    def reset(self) -> None:
+        """Break the connection: the client gets a reset, and no end."""
+        live: socket.socket = self._writer.get_extra_info("socket")
+        with suppress(OSError):  # the client has just closed it
+            live.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()
+
+
+Handler = Callable[[Asked, Line], Awaitable[None]]
+
+
+class ApiServer:
+    """A listener that hands each request to `handler`. Use it as an asynchronous context manager.
+
+    Attributes:
+        asked: every request so far.
+        failed: what went wrong in a handler; a test's end fails on it.
+    """
+
+    def __init__(self, handler: Handler, *, port: int = 0) -> None:
+        self.handler = handler
+        self.port = port
+        self.asked: list[Asked] = []
+        self.failed: list[BaseException] = []
+        self.tls: ssl.SSLContext | None = None
+        self._lines: dict[asyncio.Task[None], Line] = {}
+        self._server: asyncio.Server | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+        assert not self.failed, self.failed
+
+    async def start(self) -> None:
+        """Listen, on the same port as before."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """Listen no more, and break what is open: a client gets connection refused."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.close()
+        self.reset()
+        await asyncio.gather(*self._lines, return_exceptions=True)
+        await server.wait_closed()
+
+    def reset(self) -> None:
+        """Break every connection that is open."""
+        for line in self._lines.values():
+            line.reset()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        line = self._lines[task] = Line(reader, writer)
+        try:
+            while asked := await line.asked():
+                self.asked.append(asked)
+                await self.handler(asked, line)
+        except Exception as error:  # noqa: BLE001 - shown at the end of the test
+            self.failed.append(error)
+        finally:
+            del self._lines[task]
+            writer.transport.abort()
+
+
+class Cluster:
+    """A handler that answers from collections: path of the collection -> its model; a path without one is 404."""
+
+    def __init__(self, collections: Mapping[str, Collection]) -> None:
+        self.collections = dict(collections)
+        self._faults: list[tuple[Callable[[Asked], bool], Handler]] = []
+
+    @contextmanager
+    def fault(self, handler: Handler, *, when: Callable[[Asked], bool] = lambda _: True) -> Iterator[None]:
+        """Have the requests that `when` holds for answered by `handler`."""
+        entry = (when, handler)
+        self._faults.append(entry)
+        try:
+            yield
+        finally:
+            self._faults.remove(entry)
+
+    async def __call__(self, asked: Asked, line: Line) -> None:
+        """Answer."""
+        for when, handler in reversed(self._faults):
+            if when(asked):
+                await handler(asked, line)
+                return
+        await self.reply(asked, line)
+
+    async def reply(self, asked: Asked, line: Line) -> None:
+        """Answer, as without a fault."""
+        if asked.query.get("fieldSelector", "").startswith(_ON_NODE):
+            await line.answer(*self._on_node(asked))
+            return
+        collection = self.collections.get(asked.path)
+        if collection is None:
+            await line.answer(*self._item(asked.path))
+            return
+        answer = collection.answer(asked.query)
+        if isinstance(answer, Answer):
+            await line.answer(*answer)
+        else:
+            await self._watch(collection, answer, line)
+
+    def _item(self, path: str) -> Answer:
+        parent, _, name = path.rpartition("/")
+        before, found, namespaced = parent.partition(_NAMESPACED)
+        namespace, _, plural = namespaced.partition("/")
+        collection = self.collections.get(parent) or (found and self.collections.get(f"{before}/{plural}")) or None
+        if collection is None:
+            return Answer(404, b"404 page not found\n")
+        item: Object | None = collection.objects.get((namespace, name)) or collection.objects.get(("", name))
+        return Answer(200, json.dumps(item).encode()) if item else refusal(404, "NotFound", f"{name} not found")
+
+    def _on_node(self, asked: Asked) -> Answer:
+        """A list of what is on one node, in one namespace; what a collection has is all of one label."""
+        before, _, namespaced = asked.path.partition(_NAMESPACED)
+        namespace, _, plural = namespaced.partition("/")
+        node = asked.query["fieldSelector"].removeprefix(_ON_NODE)
+        collection = self.collections[f"{before}/{plural}"]
+        items = [
+            each
+            for (within, _), each in sorted(collection.objects.items())
+            if (within, each["spec"].get("nodeName")) == (namespace, node)
+        ]
+        return Answer(200, page(items, collection.revision))
+
+    async def _watch(self, collection: Collection, watch: Watch, line: Line) -> None:
+        more = asyncio.Event()
+        watch.woken = more.set
+        await line.head()
+        gone = asyncio.ensure_future(line.silence())
+        try:
+            while not gone.done():
+                more.clear()
+                await line.chunk(watch.said())
+                waiting = asyncio.ensure_future(more.wait())
+                await asyncio.wait([waiting, gone], return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+        finally:
+            gone.cancel()
+            collection.watches.remove(watch)
+
+
+def saying(status: int, body: bytes = b"", **headers: str) -> Handler:
+    """A handler that gives this answer."""
+
+    async def handler(_: Asked, line: Line) -> None:
+        await line.answer(status, body, **headers)
+
+    return handler
+
+
+def refusing(code: int, *words: str, **more: Any) -> Handler:
+    """A handler that refuses with a Status."""
+    return saying(code, refusal(code, *words, **more).body)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
+        while not holds():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(_POLL_SECONDS)

@@ -1,0 +1,164 @@
+"""The program's own client, caches and store at a scripted API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from support.fakes.api_server import ApiServer, Cluster, until
+from support.models.model_api import Collection, bookmark, event
+from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.admit import Answer, Entry, admit
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.meta import NamespacedName
+from webhook.core.opt_in import Policy
+from webhook.core.view import Kind, ObjectRef
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
+from webhook.kube.client.api import Api
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
+from webhook.kube.informer.requests import Request, Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import WatchedPods, resources
+
+LONGHORN_NAMESPACE = "longhorn-system"
+RESOURCES = {resource.kind: resource for resource in resources(LONGHORN_NAMESPACE)}
+PATHS = {kind: resource.collection for kind, resource in RESOURCES.items()}
+ROOM_UNTOLD = resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)
+"""The kinds of a store that does not count the room on nodes: for clusters whose nodes tell none."""
+SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
+
+
+def cluster_of(*objects: dict[str, Any], **without: str) -> Cluster:
+    """A cluster with a collection for each kind that core reads, and these objects in them."""
+    collections = {path: Collection(**without) for path in PATHS.values()}  # type: ignore[arg-type]
+    for each in objects:
+        collections[path_of(each)].put(each)
+    return Cluster(collections)
+
+
+def path_of(each: dict[str, Any]) -> str:
+    """The path of the collection that this object belongs to."""
+    longhorn = each["apiVersion"].startswith("longhorn.io/")
+    launcher = (each["metadata"].get("labels") or {}).get(LABEL_APP) == VIRT_LAUNCHER
+    kinds = {
+        "Node": Kind.LONGHORN_NODE if longhorn else Kind.NODE,
+        "Pod": Kind.VIRT_LAUNCHER_POD if launcher else Kind.SHARE_MANAGER_POD,
+        "VolumeAttachment": Kind.VOLUME_ATTACHMENT,
+    }
+    return PATHS[kinds.get(each["kind"]) or Kind(each["kind"])]
+
+
+def write_kubeconfig(file: Path, url: str, *, authority: Path | None = None, **user: Any) -> Path:
+    """A kubeconfig for the API server at `url`, with these fields of the user."""
+    cluster = {"server": url, **({"certificate-authority": str(authority)} if authority else {})}
+    content = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "tests",
+        "contexts": [{"name": "tests", "context": {"cluster": "here", "user": "me", "namespace": "vms"}}],
+        "clusters": [{"name": "here", "cluster": cluster}],
+        "users": [{"name": "me", "user": user}],
+    }
+    file.write_text(json.dumps(content))
+    return file
+
+
+@asynccontextmanager
+async def connected(server: ApiServer, directory: Path, **more: Any) -> AsyncIterator[Api]:
+    """An Api at this server."""
+    api = await Api.connect(Kubeconfig(file=write_kubeconfig(directory / "kubeconfig", server.url, **more)))
+    try:
+        yield api
+    finally:
+        await api.close()
+
+
+class Impatient(ListWatch):
+    """A ListWatch whose silences are short."""
+
+    silence_seconds = 0.05
+
+    def next(self, now: float) -> Request | Wait:
+        """As ListWatch."""
+        step = super().next(now)
+        return step if isinstance(step, Wait) else replace(step, silence_seconds=self.silence_seconds)
+
+
+@asynccontextmanager
+async def reflecting(
+    api: Api, *, resource: Resource = RESOURCES[Kind.SHARE_MANAGER], machine: type[ListWatch] = ListWatch
+) -> AsyncIterator[ListWatch]:
+    """A cache that is kept at this API server; its back-offs are as short as can be."""
+    cache = machine(resource, random=lambda: 0.0)
+    task = asyncio.create_task(Reflector(api, cache).run())
+    try:
+        yield cache
+    finally:
+        await _cancelled(task)
+
+
+@asynccontextmanager
+async def running(store: ClusterCache) -> AsyncIterator[ClusterCache]:
+    """The store's caches are kept; at first all of them are synced."""
+    task = asyncio.create_task(store.run())
+    try:
+        await until(lambda: task.done() or all(state.fresh for state in store.states()))
+        yield store
+    finally:
+        await _cancelled(task)
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def listed(cache: ListWatch, *objects: dict[str, Any], at: float) -> None:
+    """Have the cache hear of these objects by a list, and have its watch end in order at that time."""
+    versioned = [{**each, "metadata": {**each["metadata"], "resourceVersion": "5"}} for each in objects]
+    cache.next(at)
+    cache.opened(200, None, at)
+    cache.feed(b"".join(event("ADDED", each) for each in versioned) + bookmark(9, end=True), at)
+    cache.ended(at)
+
+
+async def answered(
+    store: ClusterCache, pod: dict[str, Any], entry: Entry = Entry.VIRT_LAUNCHER
+) -> tuple[Answer, CallView]:
+    """The answer about a pod, everything that it needs read; and the view that it was made from."""
+    namespace = pod["metadata"].get("namespace", builders.NAMESPACE)
+    view, body = store.view(), json.dumps(builders.review(pod, namespace=namespace)).encode()
+    while not isinstance(found := admit(body, view, Policy(), entry), Answer):
+        view = await store.read(view, found.refs, now() + MAX_WAIT_SECONDS)
+    return found, view
+
+
+def now() -> float:
+    """The event loop's time."""
+    return asyncio.get_running_loop().time()
+
+
+def ref(kind: Kind, name: str, namespace: str = "") -> ObjectRef:
+    """A reference."""
+    return ObjectRef(kind, NamespacedName(namespace, name))
+
+
+def owners(cache: ListWatch) -> dict[str, str | None]:
+    """ShareManager -> the node that it is on."""
+    return {name: status.owner_id for name, status in cache.objects.items()}
+
+
+def gets(server: ApiServer) -> Sequence[str]:
+    """The paths of single objects that were asked for."""
+    return [asked.raw_path for asked in server.asked if not asked.is_list]

@@ -1,0 +1,108 @@
+"""Callers as API servers are that hear of a caBundle late: ten times a second they make handshakes with every server.
+
+An API server makes few connections and keeps them, so whether it could have made one at a given moment is not seen
+from its calls. These callers try at all times, with the caBundle as it is and as it was `lag` ago. They see what was
+rotated, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self
+
+from support.control_plane.kube_api import Api
+from support.control_plane.unattended import CONFIGURATION, SECRET, SERVER_NAME, bundle_of
+from support.fakes.proxy import Address
+from support.waits import MAX_WAIT_SECONDS
+
+_LOOK_SECONDS: Final = 0.1
+_SLOW_SECONDS: Final = 0.2  # a caller that this machine has held up for longer is later than it was meant to be
+_END: Final = "-----END CERTIFICATE-----\n"
+
+
+class _Heard(NamedTuple):
+    asked_at: float
+    bundle: str
+    context: ssl.SSLContext
+
+
+class Lost(NamedTuple):
+    """A handshake that failed: by how much the caller was late, with whom, and why."""
+
+    late_seconds: float
+    server: Address
+    reason: str
+
+
+class TlsCallers:
+    """A context manager. `handshakes` counts the good ones, `lost` tells the others.
+
+    `leaves` are the certificates that the Secret has held.
+    """
+
+    def __init__(self, api: Api, servers: Sequence[Address], lag: float) -> None:
+        self.handshakes = 0
+        self.lost: list[Lost] = []
+        self.leaves: set[str] = set()
+        self._carried: set[str] = set()
+        self._retired: set[str] = set()
+        self._api = Api(api.url, api.token, api._trust)  # its connection is ours alone
+        self._servers, self._lag = servers, lag
+        self._heard: deque[_Heard] = deque()  # the oldest first
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._api.forget_connections()
+
+    @property
+    def rotations(self) -> int:
+        """How many authorities have left the bundle, which each is the end of a rotation."""
+        return len(self._retired)
+
+    def _run(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            self._look()
+            for heard in (self._heard[0], self._heard[-1]):
+                for server in self._servers:
+                    self._call(server, heard)
+
+    def _look(self) -> None:
+        asked_at = time.monotonic()
+        secret = self._api.find(SECRET) or {}
+        self.leaves.add((secret.get("data") or {}).get("tls.crt", ""))
+        bundle = base64.b64decode(bundle_of(self._api.get(CONFIGURATION))).decode()
+        if not self._heard or bundle != self._heard[-1].bundle:
+            carried = set(bundle.split(_END))
+            self._retired |= self._carried - carried
+            self._carried = carried
+            context = ssl.create_default_context(cadata=bundle)
+        else:
+            context = self._heard[-1].context
+        self._heard.append(_Heard(asked_at, bundle, context))
+        while len(self._heard) > 1 and self._heard[0].asked_at < asked_at - self._lag:
+            self._heard.popleft()
+
+    def _call(self, server: Address, heard: _Heard) -> None:
+        try:
+            with (
+                socket.create_connection(server, timeout=MAX_WAIT_SECONDS) as plain,
+                heard.context.wrap_socket(plain, server_hostname=SERVER_NAME),
+            ):
+                self.handshakes += 1
+        except OSError as error:
+            late = time.monotonic() - heard.asked_at
+            if late < self._lag + _SLOW_SECONDS:
+                self.lost.append(Lost(round(late, 3), server, str(error)))

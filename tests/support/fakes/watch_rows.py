@@ -1,0 +1,58 @@
+"""Rows of what a server says to a ListWatch, and the proof that what comes of it is what the row says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from support.fakes.watching import CUTS, Cut, Driver, Says, Shown, lists, manager, pages, refuses
+from support.models.model_api import event, refusal, status
+
+from webhook.kube.informer.backoff import Cause
+
+A, B = manager("a", 3, "n1"), manager("b", 7, "n2")
+A_MOVED = manager("a", 11, "n3")
+BOTH: Shown = {"a": "n1", "b": "n2"}
+
+WATCHING = (lists(A, B),)
+NO_STREAMS = (refuses(refusal(400, "BadRequest")),)
+AGAIN = (*WATCHING, refuses(refusal(410, "Expired")))
+AGAIN_BY_PAGES = (*NO_STREAMS, pages(A, B), refuses(refusal(410, "Expired")))
+HTML = b"<html>\n<body>Please log in</body>\n</html>\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What a server says after `before`, and what comes of it: the next request, the objects, the cause told."""
+
+    name: str
+    before: tuple[Says, ...] = WATCHING
+    says: tuple[Says, ...]
+    then: str
+    shows: Shown
+    cause: Cause | None = None
+    problem: str = ""
+    between: tuple[Shown, ...] = ()
+
+
+def error_event(*words: object, **more: object) -> bytes:
+    """An ERROR event with a Status."""
+    return event("ERROR", status(*words, **more))  # type: ignore[arg-type]
+
+
+def prove(row: Row, cut: Cut) -> None:
+    """Play the row, its bytes cut so."""
+    driver = Driver(cut)
+    driver.play(*row.before)
+    machine, before, counted = driver.machine, driver.shown, driver.machine.causes.copy()
+    driver.seen = [before]
+    driver.play(*row.says)
+    told = machine.problem
+    driver.ask()
+    assert driver.asked[-1] == row.then
+    assert driver.shown == row.shows
+    between = () if cut is CUTS["whole"] else row.between
+    assert all(seen in (before, *between, row.shows) for seen in driver.seen), driver.seen
+    assert machine.causes - counted == ({row.cause: 1} if row.cause else {})
+    assert told.startswith(row.problem) if row.problem else not told
+    assert told.isprintable()
+    assert len(told) < 400

@@ -1,0 +1,147 @@
+"""A ListWatch driven by hand: what a server says to each request, whole or byte by byte, at a time that a test moves.
+
+The collection is that of ShareManagers, each with the node that it is on: small objects, and all of one is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from support.models.model_api import Answer, bookmark, event, page
+
+from webhook.core.view import Kind
+from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Request, Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import resources
+
+RESOURCES = {resource.kind: resource for resource in resources("longhorn-system")}
+RESOURCE = RESOURCES[Kind.SHARE_MANAGER]
+Shown = dict[str, str | None]
+Cut = Callable[[bytes], Iterable[bytes]]
+
+
+def whole(body: bytes) -> Iterable[bytes]:
+    """The body in one piece, where there is any."""
+    return [body] if body else []
+
+
+def byte_by_byte(body: bytes) -> Iterator[bytes]:
+    """The body in pieces of one byte."""
+    return (body[i : i + 1] for i in range(len(body)))
+
+
+CUTS: dict[str, Cut] = {"whole": whole, "byte by byte": byte_by_byte}
+
+
+def manager(name: str, version: int, node: Any) -> dict[str, Any]:
+    """A ShareManager on a node."""
+    metadata = {"name": name, "namespace": "longhorn-system", "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {}, "status": {"ownerID": node, "state": "running"}}
+
+
+class Says(NamedTuple):
+    """One answer of a server. It lasts `seconds`; `error` says how the connection broke, if it did."""
+
+    body: bytes = b""
+    status: int = 200
+    retry_after: str | None = None
+    error: str = ""
+    silent: bool = False
+    seconds: float = 1.0
+    reached: bool = True
+
+
+def refuses(answer: Answer, retry_after: str | None = None) -> Says:
+    """An HTTP error."""
+    return Says(answer.body, answer.status, retry_after)
+
+
+def lists(*objects: dict[str, Any], version: int = 10, **more: Any) -> Says:
+    """A streaming list, and a quiet watch after it for five minutes."""
+    body = b"".join(event("ADDED", each) for each in objects) + bookmark(version, end=True)
+    return Says(**{"body": body, "seconds": 300, **more})
+
+
+def pages(*objects: dict[str, Any], version: int = 10, continue_: str = "", **more: Any) -> Says:
+    """A page of a list."""
+    return Says(**{"body": page(list(objects), version, continue_), **more})
+
+
+class Driver:
+    """Plays a server's answers to a machine.
+
+    Attributes:
+        asked: each request in a few words; see `words`.
+        waited: seconds before each request.
+        seen: what the machine has shown after each piece, without repetitions.
+    """
+
+    def __init__(
+        self, cut: Cut = whole, *, random: Callable[[], float] = lambda: 0.5, resource: Resource = RESOURCE
+    ) -> None:
+        self.machine = ListWatch(resource, random=random)
+        self.now = 1000.0
+        self.asked: list[str] = []
+        self.waited: list[float] = []
+        self.seen: list[Shown] = [{}]
+        self._cut = cut
+
+    @property
+    def shown(self) -> Shown:
+        """ShareManager -> node, as the machine has it now."""
+        return {str(name): record and record.owner_id for name, record in self.machine.objects.items()}
+
+    def play(self, *answers: Says) -> None:
+        """Ask for as often as there are answers, and hear each."""
+        for says in answers:
+            self.ask()
+            self.hear(says)
+
+    def ask(self) -> Request:
+        """The next request, once it is time for it."""
+        step, waited = self.machine.next(self.now), 0.0
+        while isinstance(step, Wait):
+            assert step.seconds > 0
+            waited += step.seconds
+            self.now += step.seconds
+            step = self.machine.next(self.now)
+        self.waited.append(waited)
+        self.asked.append(words(step))
+        return step
+
+    def hear(self, says: Says) -> None:
+        """The answer to the request that was asked last."""
+        if says.reached:
+            self.machine.opened(says.status, says.retry_after, self.now)
+            if self.feed(says.body) and says.seconds >= SETTLE_SECONDS:
+                self.machine.settle(self.now + SETTLE_SECONDS)
+        self.now += says.seconds
+        self.machine.ended(self.now, says.error, silent=says.silent)
+        self.look()
+
+    def feed(self, body: bytes) -> bool:
+        """A part of the body; as a driver must, it stops where no more is wanted, and returns False."""
+        for piece in self._cut(body):
+            wanted = self.machine.feed(piece, self.now)
+            self.look()
+            if not wanted:
+                return False
+        return True
+
+    def look(self) -> None:
+        """Note what is shown, where it has changed."""
+        if self.shown != self.seen[-1]:
+            self.seen.append(self.shown)
+
+
+def words(request: Request) -> str:
+    """`list` (by watch), `watch VERSION`, `page`, or `page TOKEN`."""
+    query = dict(request.query)
+    if "sendInitialEvents" in query:
+        return "list"
+    if "watch" in query:
+        return f"watch {query['resourceVersion']}"
+    return " ".join(filter(None, ("page", query.get("continue"))))

@@ -1,0 +1,115 @@
+"""A Listener in the test's own event loop, and an asyncio client that says exactly the bytes it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, Self
+
+from support.drivers.serving import Reply, issue, parse_reply
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base.address import Address
+from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits
+from webhook.serving.server import Listener
+from webhook.serving.tls import server_context
+
+_GRACE_SECONDS: Final = 0.05
+
+
+class Wire:
+    """One connection to a port of loopback."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._got = bytearray()
+
+    @classmethod
+    async def open(cls, port: int, trust: ssl.SSLContext | None = None) -> Self:
+        """Connect, over TLS where `trust` is given."""
+        server_hostname = "localhost" if trust else None
+        return cls(*await asyncio.open_connection("127.0.0.1", port, ssl=trust, server_hostname=server_hostname))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.hang_up()
+
+    async def secure(self, trust: ssl.SSLContext) -> None:
+        """Speak TLS from here on, on a connection that was opened without."""
+        await self._writer.start_tls(trust, server_hostname="localhost")
+
+    def hang_up(self) -> None:
+        """Go, whatever was under way."""
+        self._writer.transport.abort()
+
+    async def send(self, data: bytes) -> None:
+        """Say these bytes."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def reply(self) -> Reply:
+        """The next answer.
+
+        Raises:
+            EOFError: the server hung up before it.
+        """
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
+            while (parsed := parse_reply(self._got)) is None:
+                more = await self._read()
+                if not more:
+                    raise EOFError(bytes(self._got))
+                self._got += more
+        reply, length = parsed
+        del self._got[:length]
+        return reply
+
+    async def ask(self, data: bytes) -> Reply:
+        """Say these bytes, and wait for the answer."""
+        await self.send(data)
+        return await self.reply()
+
+    async def rest(self) -> bytes:
+        """What else comes before the server hangs up; fails where it does not."""
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
+            while more := await self._read():
+                self._got += more
+        return bytes(self._got)
+
+    async def _read(self) -> bytes:
+        try:
+            return await self._reader.read(65536)
+        except ConnectionError:
+            return b""
+
+
+class Listening:
+    """A Listener at work, over TLS."""
+
+    def __init__(self, listener: Listener, port: int, trust: ssl.SSLContext) -> None:
+        self.listener, self.port, self.trust = listener, port, trust
+
+    async def connect(self) -> Wire:
+        """A new connection to it."""
+        return await Wire.open(self.port, self.trust)
+
+    async def ask(self, data: bytes) -> Reply:
+        """The answer on a connection of its own."""
+        async with await self.connect() as wire:
+            return await wire.ask(data)
+
+
+@asynccontextmanager
+async def listening(handler: Handler, directory: Path, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Listening]:
+    """A TLS Listener around `handler`, with a certificate of its own in `directory`."""
+    pair = issue(directory)
+    listener = Listener(handler, tls=server_context(pair.cert_file, pair.key_file), limits=limits)
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        yield Listening(listener, address.port, pair.trust)
+    finally:
+        await listener.stop(_GRACE_SECONDS)

@@ -1,0 +1,100 @@
+"""The result of an admission, as the API server and the scheduler see it. The property tests use it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jsonpatch
+from support.fakes.views import cluster
+from support.models.cluster_model import ClusterModel
+from support.strategies.strategies import Scenario, review_of
+
+from webhook.core.admit import AGAIN, Answer, admit
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
+from webhook.core.view import ClusterView, NeedObjects
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An answer as the API server reads it: the response, its patch, and the pod with the patch applied."""
+
+    response: dict[str, Any]
+    patch: list[dict[str, Any]]
+    pod: dict[str, Any]
+
+    @property
+    def hard_pin(self) -> set[str]:
+        """The nodes that the answer requires."""
+        told = self.response["auditAnnotations"]
+        return set(told["node"].split(",")) if told["decision"] == "required" else set()
+
+
+def ask(pod: dict[str, Any], scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
+    """Admit `pod` by the scenario's entry of the webhook configuration."""
+    return admit(review_of(pod, namespace=scenario.namespace), view, scenario.policy, scenario.entry)
+
+
+def outcome(pod: dict[str, Any], scenario: Scenario, view: ClusterView | None = None) -> Outcome:
+    """Admit `pod` in a scenario and apply the patch as kube-apiserver does."""
+    answer = ask(pod, scenario, view or cluster(*scenario.objects))
+    assert isinstance(answer, Answer)
+    return read(answer, pod)
+
+
+def read(answer: Answer, pod: dict[str, Any]) -> Outcome:
+    """Return the outcome from the answer's bytes alone."""
+    response = json.loads(answer.body)["response"]
+    told = response["auditAnnotations"]
+    response["auditAnnotations"] = {key.removeprefix(AGAIN): value for key, value in told.items()}
+    patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
+    apart = json.loads(json.dumps(pod))  # two terms that are one object here would both be patched
+    return Outcome(response, patch, jsonpatch.apply_patch(apart, patch))
+
+
+def node_affinity(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod's node affinity, empty if it has none."""
+    return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+
+
+def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
+    """Return every node of the cluster, and for each a second node with the same labels and another name."""
+    for node in ClusterModel(scenario.objects).nodes:
+        yield node
+        yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
+
+
+_OURS = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
+
+
+def without_webhook_parts(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the pod without the parts that can change. Absent, null and empty parents are equal to Kubernetes."""
+    metadata, spec = dict(pod["metadata"]), dict(pod["spec"])
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k not in _OURS}
+    affinity = {k: v for k, v in (spec.pop("affinity", None) or {}).items() if k != "nodeAffinity"}
+    return {**pod, "metadata": metadata, "spec": spec, "annotations": annotations, "affinity": affinity}
+
+
+def terms_of(affinity: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the required terms of a node affinity."""
+    return (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+
+
+def assert_appended(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """The old preferences of an affinity are unchanged, and come before all new ones."""
+    wishes = old.get(PREFERRED) or []
+    assert (new.get(PREFERRED) or [])[: len(wishes)] == wishes
+
+
+def assert_terms_kept(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Each required term of a node affinity is unchanged, except for fields that were appended."""
+    for term, now in zip(terms_of(old), terms_of(new), strict=False):
+        fields = term.get("matchFields") or []
+        assert {**now, "matchFields": 0} == {**term, "matchFields": 0}
+        assert (now.get("matchFields") or [])[: len(fields)] == fields

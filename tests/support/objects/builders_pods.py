@@ -1,0 +1,85 @@
+"""Pods and drivers that take something of a node, as plain dicts; `builders` says how they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from support.objects.builders import NAMESPACE, Object, being_deleted, node_affinity, on_node
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod(
+    name: str,
+    *,
+    node: str | None = None,
+    pinned_to: Sequence[str] = (),
+    namespace: str = NAMESPACE,
+    labels: Mapping[str, str] | None = None,
+    requests: Mapping[str, str] | None = None,
+    host_port: int | None = None,
+    away: Iterable[Object] = (),
+    phase: str | None = None,
+    deleting: bool = False,
+) -> Object:
+    """A pod of somebody else's.
+
+    Args:
+        name: of the pod.
+        node: where it is; None while it is not scheduled.
+        pinned_to: the nodes that its required affinity leaves.
+        namespace: of the pod.
+        labels: of the pod.
+        requests: of its container.
+        host_port: the port of the node that it takes.
+        away: terms of its required anti-affinity.
+        phase: Running where it is not told for a pod on a node, else Pending.
+        deleting: whether it is being deleted.
+    """
+    affinity = node_affinity(required=map(on_node, pinned_to)) if pinned_to else {}
+    if terms := list(away):
+        affinity["podAntiAffinity"] = {_REQUIRED: terms}
+    spec: Object = {
+        "automountServiceAccountToken": False,
+        "containers": [{"name": "main", "image": "example.com/main"}],
+    }
+    spec |= {"nodeName": node} if node else {}
+    spec |= {"affinity": affinity} if affinity else {}
+    metadata = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
+    return asking(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata | (being_deleted() if deleting else {}),
+            "spec": spec,
+            "status": {"phase": phase or ("Running" if node else "Pending")},
+        },
+        requests,
+        host_port,
+    )
+
+
+def asking(pod: Object, requests: Mapping[str, str] | None = None, host_port: int | None = None) -> Object:
+    """The pod, whose first container asks for this. Of a resource with a domain the limit has to be the same."""
+    first, *others = pod["spec"]["containers"]
+    if requests:
+        limits = {name: amount for name, amount in requests.items() if "/" in name}
+        first = first | {"resources": {"requests": dict(requests), **({"limits": limits} if limits else {})}}
+    if host_port:
+        first = first | {"ports": [{"containerPort": host_port, "hostPort": host_port}]}
+    return {**pod, "spec": {**pod["spec"], "containers": [first, *others]}}
+
+
+def csi_node(name: str, limits: Mapping[str, int]) -> Object:
+    """The CSI drivers of a node, each with the number of volumes that it can attach there."""
+    drivers: list[dict[str, Any]] = [
+        {"name": driver, "nodeID": name, "topologyKeys": [], "allocatable": {"count": most}}
+        for driver, most in limits.items()
+    ]
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": drivers},
+    }

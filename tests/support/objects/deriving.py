@@ -1,0 +1,63 @@
+"""VMs to derive pods from, and the cluster for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from webhook.explain.derive.virt_launcher import Derived, derive_virt_launcher
+from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.files import documents
+from webhook.files.manifests import Manifests
+
+
+def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = False, namespace: str = "vms") -> Any:
+    """A PersistentVolumeClaim."""
+    meta: dict[str, Any] = {"name": name, "namespace": namespace, "labels": labels or {}}
+    if deleted:
+        meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
+
+
+def a_cluster(*objects: Any) -> ManifestsReader:
+    """The cluster of these objects."""
+    text = yaml.safe_dump_all(objects)
+    return ManifestsReader(
+        Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
+    )
+
+
+def derived(value: dict[str, Any], *objects: Any) -> Derived:
+    """The pod that is derived from a VM or VMI in a cluster of these objects."""
+    (document,) = documents.read(yaml.safe_dump(value), "vm.yaml")
+    return derive_virt_launcher(document, a_cluster(*objects), "vms")
+
+
+def a_vm(spec: dict[str, Any], meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    """A VirtualMachine with this VMI spec and template metadata. `own` is its own metadata."""
+    template = {"metadata": meta, "spec": spec}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": "db", **fields.pop("own", {})},
+        "spec": {"template": template, **fields.pop("vm_spec", {})},
+        **fields,
+    }
+
+
+def a_vmi(spec: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A VirtualMachineInstance; `meta` is its metadata."""
+    metadata = {"name": "db", **fields.pop("meta", {})}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": metadata,
+        "spec": spec,
+        **fields,
+    }
+
+
+def claims_of(found: Derived) -> list[str]:
+    """The claims of a derived pod."""
+    return [volume["persistentVolumeClaim"]["claimName"] for volume in found.pod["spec"]["volumes"]]

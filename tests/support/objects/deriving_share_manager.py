@@ -1,0 +1,60 @@
+"""Longhorn volumes to derive share-manager pods from, and the objects that Longhorn reads for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from support.drivers.explaining import the_cluster
+
+from webhook.explain.api.names import Type
+from webhook.explain.derive.share_manager import derive_share_manager
+from webhook.explain.derive.virt_launcher import Derived
+from webhook.explain.sources.cluster_reader import Listed
+from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.files.documents import Document
+
+NAMESPACE: Final = "longhorn-system"
+Object = dict[str, Any]
+PV: Final = {"persistentvolumes/pv-disk": {"spec": {"storageClassName": "fast"}}}
+
+
+class ClusterOfObjects(ManifestsReader):
+    """A cluster with objects by PLURAL/NAME. A string in place of an object is the problem of reading it."""
+
+    def __init__(self, objects: Mapping[str, Object | str]) -> None:
+        super().__init__(the_cluster().view, "objects of a test")
+        self._objects = objects
+        self.asked: list[str] = []
+
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+        """Return the object, nothing, or the problem."""
+        key = f"{type_.plural}/{name}"
+        self.asked.append(f"{namespace}/{key}")
+        found = self._objects.get(key)
+        if isinstance(found, str):
+            return Listed(problem=found)
+        return Listed([] if found is None else [Document(key, {"apiVersion": "x", "kind": type_.kind, **found})])
+
+
+def volume(*, pv: str | None = "pv-disk", **spec: Any) -> Document:
+    """A Volume of Longhorn. `pv` is the name of its PersistentVolume."""
+    status = {} if pv is None else {"kubernetesStatus": {"pvName": pv, "namespace": "vms", "pvcName": "disk"}}
+    value = {
+        "apiVersion": "longhorn.io/v1beta2",
+        "kind": "Volume",
+        "metadata": {"name": "pvc-disk", "namespace": NAMESPACE},
+        "spec": {"accessMode": "rwx", **spec},
+        "status": status,
+    }
+    return Document("volume/pvc-disk", value)
+
+
+def storage_class(**parameters: str) -> dict[str, Object]:
+    """The StorageClass of the volume with these parameters, and its PersistentVolume."""
+    return {**PV, "storageclasses/fast": {"parameters": parameters}}
+
+
+def derived(objects: Mapping[str, Object | str], document: Document | None = None) -> Derived:
+    """The pod that is derived from the volume."""
+    return derive_share_manager(document or volume(), ClusterOfObjects(objects), NAMESPACE)

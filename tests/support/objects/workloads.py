@@ -1,0 +1,42 @@
+"""Parts of pods that request resources, as JSON, and the sum of these requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import convert
+
+from webhook.core.api.container import Workload, WorkloadStatus
+from webhook.core.scheduler.state.pod_requests import usage
+
+Object = dict[str, Any]
+GIB = 2**30
+
+
+def box(
+    name: str = "c", *, limits: Object | None = None, ports: Any = (), always: bool = False, **asked: Any
+) -> Object:
+    """A container. `asked` is its requests; `always` makes it a sidecar among the init containers."""
+    resources = {"requests": asked, **({"limits": limits} if limits else {})}
+    policy = {"restartPolicy": "Always"} if always else {}
+    return {"name": name, "resources": resources, "ports": list(ports), **policy}
+
+
+def port(number: int | None, protocol: str | None = None, address: str | None = None) -> Object:
+    """A container's port."""
+    return {"containerPort": 80, "hostPort": number, "protocol": protocol, "hostIP": address}
+
+
+def told(name: str = "c", *, allocated: Object | None = None, **requests: Any) -> Object:
+    """The status of a container, with its resources."""
+    return {"name": name, "resources": {"requests": requests}, "allocatedResources": allocated}
+
+
+def resize(reason: str) -> list[Object]:
+    """The conditions of a pod whose resize is pending."""
+    return [{"type": "Ready", "reason": "Infeasible"}, {"type": "PodResizePending", "reason": reason}]
+
+
+def asks(spec: Object, status: Object | None = None) -> dict[str, int]:
+    """The requests that count for this pod."""
+    return dict(usage(convert(spec, Workload), None if status is None else convert(status, WorkloadStatus)).requests)

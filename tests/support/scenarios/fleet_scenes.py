@@ -1,0 +1,71 @@
+"""A cluster in which four VMs are as VMs are in production: what every view of the fleet should tell the same of.
+
+As objects for a real API server: `cluster_state` writes their status, as controllers and kubelets would; the one VM
+that is on no node is left to the real kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from support.objects import builders
+from support.objects.fleets import EARLY, LATER, disk, scheduled, served
+
+Object = dict[str, Any]
+NODES: Final = ("node-a", "node-b", "node-c")
+STATES: Final = {"db": "together", "moved": "apart", "pinned": "stuck", "cold": "free"}
+"""VM -> state, of `scenes`."""
+_MORE_THAN_A_NODE_HAS: Final = "4096"
+
+
+def scenes() -> list[Object]:
+    """Nodes, and VMs in `vms`: together, apart after a migration, pinned and unschedulable, and started from cold."""
+    return [
+        *map(builders.node, NODES),
+        *map(builders.longhorn_node, NODES),
+        *together(),
+        *moved(),
+        *pinned(),
+        *disk("cold"),
+        builders.share_manager("cold", state="stopped", ownerID="node-b"),
+        pod("cold", "cold", "node-c", EARLY),
+    ]
+
+
+def together() -> list[Object]:
+    """VM `db`, on the node of its share-manager."""
+    decided = "required on node-a: ShareManagerPod: claim root: pod share-manager-root is on node node-a"
+    return [*disk("root"), *served("root", "node-a", EARLY), pod("db", "root", "node-a", LATER, decided=decided)]
+
+
+def moved() -> list[Object]:
+    """VM `moved`, live-migrated away from its share-manager. Its source pod has finished."""
+    source = pod("moved", "page", "node-a", EARLY, suffix="aaaaa")
+    source["status"]["phase"] = "Succeeded"
+    target = pod("moved", "page", "node-b", LATER, suffix="bbbbb")
+    target["metadata"]["labels"] |= {"kubevirt.io/migrationJobUID": "705ab4f5-6393-11e8-b7cc-42010a800002"}
+    return [*disk("page"), *served("page", "node-a", EARLY), source, target]
+
+
+def pinned() -> list[Object]:
+    """VM `pinned`, which requests more than the node of its share-manager has."""
+    decided = "required on node-a: ShareManagerPod: claim mail: pod share-manager-mail is on node node-a"
+    waiting = pod("pinned", "mail", None, EARLY, decided=decided)
+    waiting["spec"] |= {
+        "schedulerName": "default-scheduler",
+        "affinity": builders.node_affinity(required=[builders.on_node("node-a")], preferred={"node-a": 100}),
+    }
+    waiting["spec"]["containers"][0]["resources"] = {"requests": {"cpu": _MORE_THAN_A_NODE_HAS}}
+    return [*disk("mail"), *served("mail", "node-a", EARLY), waiting]
+
+
+def pod(vm: str, claim: str, node: str | None, at: str, *, decided: str = "", suffix: str = "aaaaa") -> Object:
+    """The pod of a VM, on its node since this time. With node None it waits for kube-scheduler."""
+    annotations = {builders.DECISION: decided} if decided else {}
+    made = builders.virt_launcher_pod(
+        claims=[claim], namespace="vms", annotations=annotations, **({"nodeName": node} if node else {})
+    )
+    del made["metadata"]["generateName"]
+    made["metadata"]["name"] = f"virt-launcher-{vm}-{suffix}"
+    made["metadata"]["ownerReferences"][0]["name"] = vm
+    return {**made, "status": {"phase": "Running", "conditions": [scheduled(at)]}} if node else made

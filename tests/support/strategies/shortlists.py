@@ -1,0 +1,74 @@
+"""A short list of nodes in a pod's required node affinity: taken out of it, and ANDed into it as it should be.
+
+Which nodes a list has, beside those that are preferred, is chance: the order of a cache that was filled by watching. So
+a row says what the affinity is without the list, and which nodes are in it, or how many.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from support.objects.builders import on_node
+from support.objects.corpus import Case
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_EMPTY: dict[str, Any] = {}  # a term that matches nothing, and stays so
+
+
+def problems(case: Case, affinity: Any, expected: Any) -> list[str]:
+    """What is wrong with the affinity that a row's pod came out with; `expected` is the row's, without the list."""
+    wanted = case.expect.shortlist
+    if not wanted:
+        return [] if affinity == expected else [f"affinity: got {affinity}, expected {expected}"]
+    listed = list(named(affinity))
+    found = list(_list_problems(listed, case.expect.nodes, wanted))
+    given = {each["metadata"]["name"] for each in case.nodes}
+    found += [f"short list: {node} is no node of the cluster" for node in listed if node not in given]
+    if _ordered(affinity) != _ordered(_narrowed(expected, listed)):
+        found.append(f"affinity: got {affinity}, expected {expected} with {listed} in each term")
+    return found
+
+
+def _list_problems(listed: Sequence[str], first: Sequence[str], wanted: int | frozenset[str]) -> Iterator[str]:
+    if isinstance(wanted, frozenset):  # one that is preferred, and has no room, is not on the list
+        first = [node for node in first if node in wanted]
+    if listed[: len(first)] != list(first):
+        yield f"short list: it begins with {listed[: len(first)]}, expected the preferred nodes {list(first)}"
+    if isinstance(wanted, int) and len(listed) != wanted:
+        yield f"short list: got {len(listed)} nodes, expected {wanted}"
+    if isinstance(wanted, frozenset) and set(listed) != wanted:
+        yield f"short list: got {sorted(listed)}, expected {sorted(wanted)}"
+
+
+def named(affinity: Mapping[str, Any]) -> dict[str, None]:
+    """The nodes that the required terms name, each once, as they are listed."""
+    terms = affinity["nodeAffinity"][_REQUIRED]["nodeSelectorTerms"]
+    fields = (field for term in terms for field in term.get("matchFields") or ())
+    return dict.fromkeys(field["values"][0] for field in fields if field["operator"] == "In")
+
+
+def _narrowed(affinity: Mapping[str, Any], nodes: Sequence[str]) -> Mapping[str, Any]:
+    """The affinity with any of these nodes in each of its required terms; in one term where it has none."""
+    whole = copy.deepcopy(dict(affinity))
+    required = whole["nodeAffinity"].setdefault(_REQUIRED, {"nodeSelectorTerms": [_EMPTY]})
+    terms = required["nodeSelectorTerms"]
+    pins = [on_node(node)["matchFields"] for node in nodes]
+    required["nodeSelectorTerms"] = [
+        {**term, "matchFields": [*(term.get("matchFields") or ()), *pin]} if pin else term
+        for term in terms
+        for pin in (pins if term != _EMPTY or terms == [_EMPTY] else [[]])
+    ]
+    return whole
+
+
+def _ordered(affinity: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The affinity with its required terms in one order: they are ORed, so theirs means nothing."""
+    whole = copy.deepcopy(dict(affinity))
+    required = whole["nodeAffinity"][_REQUIRED]
+    required["nodeSelectorTerms"] = sorted(
+        required["nodeSelectorTerms"], key=lambda term: json.dumps(term, sort_keys=True)
+    )
+    return whole

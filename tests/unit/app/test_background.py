@@ -1,0 +1,68 @@
+"""Tasks that run in the background: however one ends, it is told, counted, and ends the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import pytest
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.app.background import Background
+
+
+async def _returns() -> None:
+    await asyncio.sleep(0)
+
+
+async def _fails() -> None:
+    await asyncio.sleep(0)
+    raise ValueError("no such thing")
+
+
+async def _is_cancelled() -> None:
+    raise asyncio.CancelledError
+
+
+async def _lasts() -> None:
+    await asyncio.Event().wait()
+
+
+ENDS: Final = {"returned": (_returns, None), "failed": (_fails, ValueError), "was cancelled": (_is_cancelled, None)}
+
+
+@pytest.mark.parametrize(("because", "work", "error"), [(why, *row) for why, row in ENDS.items()], ids=ENDS)
+async def test_a_task_that_ends_ends_the_process(
+    caplog: pytest.LogCaptureFixture, because: str, work: Callable[[], Awaitable[None]], error: type[Exception] | None
+) -> None:
+    """With a line at error level that has its name, a count, and an exit code other than 0; the others go on."""
+    background = Background()
+    background.start("lasts", _lasts())
+    background.start("ends", work())  # type: ignore[arg-type] # they are coroutines
+    assert (background.exit_code, dict(background.failures)) == (0, {"lasts": 0, "ends": 0})
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
+        await background.over.wait()
+    assert (background.exit_code, dict(background.failures)) == (1, {"lasts": 0, "ends": 1})
+    await background.stop()
+    [told] = caplog.records
+    assert (told.levelname, told.getMessage()) == ("ERROR", "a background task ended, so the process ends")
+    assert vars(told)["fields"] == {"task": "ends", "because": f"it {because}"}
+    assert (told.exc_info[0] if told.exc_info else None) is error
+
+
+async def test_our_own_end_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a task says when it is cancelled at the end."""
+
+    async def objects() -> None:
+        try:
+            await _lasts()
+        finally:
+            raise ValueError("not now")
+
+    background = Background()
+    background.start("lasts", _lasts())
+    background.start("objects", objects())
+    await asyncio.sleep(0)
+    await background.stop()
+    assert (background.exit_code, background.over.is_set(), caplog.records) == (0, False, [])

@@ -1,0 +1,152 @@
+"""Pairs verify wherever one is verified: Python's strict mode, OpenSSL, cryptography; Go in the API server's tests."""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import DAY, NAMES, NOW, SECOND
+
+from certs.x509 import pki, verify
+from certs.x509.pki import Pair
+
+ISSUED = certs_cluster.pair()
+LEAF, AUTHORITY = pki.certificates(ISSUED.certificate)[0], pki.certificates(ISSUED.authority)[0]
+
+
+def extension(certificate: x509.Certificate, kind: type) -> Any:
+    """The value of an extension."""
+    return certificate.extensions.get_extension_for_class(kind).value
+
+
+def test_the_names_are_those_of_the_service_and_the_first_is_what_api_servers_ask_for() -> None:
+    """kube-apiserver takes `<service>.<namespace>.svc` as server name."""
+    assert pki.service_names("web", "ns", "example.org") == ("web.ns.svc", "web", "web.ns", "web.ns.svc.example.org")
+    assert pki.names_of(LEAF) == NAMES
+
+
+def test_a_leaf_may_serve_and_nothing_else() -> None:
+    """An extended key usage of serverAuth alone, no signing of certificates, P-256."""
+    assert list(extension(LEAF, x509.ExtendedKeyUsage)) == [ExtendedKeyUsageOID.SERVER_AUTH]
+    assert not extension(LEAF, x509.BasicConstraints).ca
+    usage = extension(LEAF, x509.KeyUsage)
+    assert (usage.digital_signature, usage.key_cert_sign, usage.key_encipherment) == (True, False, False)
+    key = LEAF.public_key()
+    assert isinstance(key, ec.EllipticCurvePublicKey)
+    assert key.curve.name == "secp256r1"
+
+
+def test_an_authority_may_sign_leaves_and_nothing_else() -> None:
+    """No authority below it."""
+    constraints, usage = extension(AUTHORITY, x509.BasicConstraints), extension(AUTHORITY, x509.KeyUsage)
+    assert (constraints.ca, constraints.path_length) == (True, 0)
+    assert (usage.key_cert_sign, usage.digital_signature, usage.crl_sign) == (True, False, False)
+
+
+def test_a_pair_is_backdated_and_lives_as_long_as_it_is_told() -> None:
+    """For API servers whose clocks are slow; leaf and authority end together."""
+    for certificate in (LEAF, AUTHORITY):
+        assert certificate.not_valid_before_utc == NOW - timedelta(hours=1)
+        assert certificate.not_valid_after_utc == NOW + 30 * DAY
+
+
+def test_no_two_pairs_share_a_name_or_a_number_or_a_key() -> None:
+    """A verifier that looks for an issuer by name finds one."""
+    pairs = [certs_cluster.pair() for _ in range(20)]
+    authorities = [pki.certificates(pair.authority)[0] for pair in pairs]
+    assert len({authority.subject.rfc4514_string() for authority in authorities}) == len(pairs)
+    assert len({authority.serial_number for authority in authorities}) == len(pairs)
+    assert len({pair.key for pair in pairs}) == len(pairs)
+
+
+def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
+    """The authority's is gone."""
+    assert (ISSUED.certificate + ISSUED.key + ISSUED.authority).count(b"PRIVATE KEY-----\n") == 2
+    assert verify.key_problem(ISSUED.key, LEAF) is None
+    assert "BEGIN" not in repr(ISSUED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_strict_client_takes_it_for_each_name(name: str, tmp_path: Path) -> None:
+    """OpenSSL as Python drives it, with every check of RFC 5280 on, among twenty other authorities."""
+    issued = certs_cluster.pair(at=datetime.now(UTC))
+    others = b"".join(certs_cluster.pair().authority for _ in range(20))
+    shake_hands(issued, others + issued.authority, name, tmp_path)
+
+
+def test_a_strict_client_refuses_it_without_its_authority(tmp_path: Path) -> None:
+    """Every authority is its own leaf's alone."""
+    with pytest.raises(ssl.SSLCertVerificationError, match="unable to get local issuer"):
+        shake_hands(certs_cluster.pair(at=datetime.now(UTC)), ISSUED.authority, NAMES[0], tmp_path)
+
+
+def test_an_address_can_be_a_name(tmp_path: Path) -> None:
+    """As on a laptop."""
+    issued = pki.issue(["localhost", "127.0.0.1", "::1"], now=datetime.now(UTC), lifetime=DAY)
+    assert pki.names_of(pki.certificates(issued.certificate)[0]) == ("localhost", "127.0.0.1", "::1")
+    shake_hands(issued, issued.authority, "127.0.0.1", tmp_path)
+
+
+def test_the_longest_names_of_kubernetes_fit() -> None:
+    """A common name has 64 characters; a Service and its namespace can have 63 each."""
+    names = pki.service_names("s" * 63, "n" * 63, "cluster.local")
+    issued = certs_cluster.pair(names=names)
+    assert isinstance(verify.examine(issued, names, NOW), verify.Servable)
+
+
+def test_openssl_takes_it(tmp_path: Path) -> None:
+    """Its own command, strict, at the first and the last moment."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl here")
+    (tmp_path / "tls.crt").write_bytes(ISSUED.certificate)
+    (tmp_path / "ca.crt").write_bytes(ISSUED.authority)
+    for moment in (NOW - timedelta(hours=1), NOW + 30 * DAY - SECOND):
+        flags = [
+            "-x509_strict",
+            "-purpose",
+            "sslserver",
+            "-verify_hostname",
+            NAMES[0],
+            "-attime",
+            f"{moment.timestamp():.0f}",
+        ]
+        command = [openssl, "verify", *flags, "-CAfile", tmp_path / "ca.crt", tmp_path / "tls.crt"]
+        assert subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603 - openssl
+
+
+def test_reading_passes_over_whatever_is_no_certificate() -> None:
+    """As Go does; a bundle with a damaged certificate in it still counts for the others."""
+    damaged = ISSUED.authority.replace(b"MII", b"MIX", 1)
+    text = b"\x00garbage\n" + damaged + ISSUED.key + ISSUED.authority.replace(b"\n", b"\r\n") + ISSUED.certificate[:80]
+    assert pki.certificates(text) == [AUTHORITY]
+
+
+def shake_hands(pair: Pair, trusted: bytes, name: str, directory: Path) -> None:
+    """A TLS handshake in memory: a server with the pair, and a strict client that trusts that bundle."""
+    (directory / "tls.crt").write_bytes(pair.certificate)
+    (directory / "tls.key").write_bytes(pair.key)
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(directory / "tls.crt", directory / "tls.key")
+    calling = ssl.create_default_context(cadata=trusted.decode())
+    calling.verify_flags |= ssl.VERIFY_X509_STRICT
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = serving.wrap_bio(there, back, server_side=True)
+    client = calling.wrap_bio(back, there, server_hostname=name)
+    done: set[ssl.SSLObject] = set()
+    while len(done) < 2:
+        for side in (client, server):
+            try:
+                side.do_handshake()
+                done.add(side)
+            except ssl.SSLWantReadError:
+                continue

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.fakes.views import Patchy, cluster
+from support.objects.builders import persistent_volume, persistent_volume_claim, vm_pod, volume_attachment
+
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.storage import PersistentVolume, claim_of
+from webhook.core.evidence.consumers import find_vms
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Policy
+from webhook.core.reasons import Reason
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+
+Object = dict[str, Any]
+VOLUME = [persistent_volume_claim("disk", volume_name="h"), persistent_volume("h", claim="disk")]
+VOLUME_REF = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", "h"))
+TICKETS = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", "h"))
+CACHE = ObjectRef(Kind.VIRT_LAUNCHER_POD, NamespacedName("vms", "disk"))
+NOT_CACHED = {VOLUME_REF: NoObject.NOT_CACHED, TICKETS: NoObject.NOT_CACHED}
+PLAIN_CSI = {"driver": "driver.longhorn.io", "volumeHandle": "h"}
+
+
+def pods_on(node: str, namespace: str = "vms") -> Ref:
+    """Return the reference to the virt-launcher pods of a namespace on a node."""
+    return VirtLaunchersOnNode(namespace, node)
+
+
+def vm(name: str, **parts: Any) -> Object:
+    """Return the pod of a VM that uses the claim."""
+    return vm_pod(name, **{"claims": ["disk"], **parts})
+
+
+def tickets(*nodes: str) -> Object:
+    """Return the volume's VolumeAttachment with csi-attacher tickets for these nodes."""
+    return volume_attachment("h", [("csi-attacher", node) for node in nodes])
+
+
+def resolved(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[Finding] | NeedObjects:
+    """Return the findings for the volume in a cluster that has it; `gaps` are the answers that are missing."""
+    view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {})
+    return find_vms("h", view, Policy())
+
+
+def found(*objects: Object, gaps: dict[Ref, NoObject] | None = None) -> list[tuple[Reason, str | None]]:
+    """Return the reason and node of each finding."""
+    findings = resolved(*objects, gaps=gaps)
+    assert isinstance(findings, list)
+    return [(finding.why.reason, finding.node) for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("objects", "gaps", "refs"),
+    [
+        pytest.param([], {VOLUME_REF: NoObject.NOT_CACHED}, [VOLUME_REF], id="which claim the volume has"),
+        pytest.param([], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="nobody uses the volume, as far as is known"),
+        pytest.param([vm("a")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that is on no node"),
+        pytest.param(
+            [vm("a", node="n1", opt_in=None)], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="only another VM"
+        ),
+        pytest.param(
+            [vm("a", node="n1", phase="Failed")], {TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="a VM that ended"
+        ),
+        pytest.param([], {CACHE: NoObject.UNAVAILABLE, TICKETS: NoObject.NOT_CACHED}, [TICKETS], id="no cache of VMs"),
+        pytest.param(
+            [tickets("n2", "n1")],
+            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED},
+            [pods_on("n1"), pods_on("n2")],
+            id="who a ticket is for, of all tickets at once",
+        ),
+        pytest.param(
+            [tickets("n2", "n1"), vm("a", node="n1", opt_in=None)],
+            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED},
+            [pods_on("n2")],
+            id="who a ticket is for, unless that is known",
+        ),
+        pytest.param(
+            [tickets("n1"), persistent_volume("again", claim="again", handle="h")],
+            {pods_on("n1"): NoObject.NOT_CACHED},
+            [pods_on("n1")],
+            id="once for two claims of one namespace",
+        ),
+        pytest.param(
+            [tickets("n1"), persistent_volume("again", claim="disk", handle="h", namespace="other")],
+            {pods_on("n1"): NoObject.NOT_CACHED, pods_on("n1", "other"): NoObject.NOT_CACHED},
+            [pods_on("n1"), pods_on("n1", "other")],
+            id="in each namespace that has a claim",
+        ),
+        pytest.param(
+            [tickets("n6", "n5", "n4", "n3", "n2", "n1")],
+            {pods_on(f"n{i}"): NoObject.NOT_CACHED for i in range(1, 7)},
+            [pods_on(f"n{i}") for i in range(1, 5)],
+            id="of four tickets at most",
+        ),
+    ],
+)
+def test_what_must_be_read(objects: list[Object], gaps: dict[Ref, NoObject], refs: list[Ref]) -> None:
+    """Only objects that can change the answer are read, and each reference is named once."""
+    assert resolved(*objects, gaps=gaps) == NeedObjects(tuple(refs))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([vm("a", node="n1")], id="a VM that is on a node"),
+        pytest.param([vm("a", node="n1"), vm("b")], id="and another that is on none"),
+        pytest.param([vm("a", pinned_to=["n1"])], id="a VM that may run on one node only"),
+        pytest.param([vm("a", node="n1", deleting=True)], id="a VM that is leaving, and no other is coming"),
+    ],
+)
+def test_no_ticket_is_read_if_a_vms_node_is_known(objects: list[Object]) -> None:
+    """The cache of VMs is enough: an admission in the steady state costs no read."""
+    assert (
+        found(*objects, tickets("n2"), gaps={TICKETS: NoObject.NOT_CACHED, pods_on("n2"): NoObject.NOT_CACHED})[0][1]
+        == "n1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "gaps", "reasons"),
+    [
+        pytest.param(
+            [vm("a", node="n1")], {VOLUME_REF: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the volume"
+        ),
+        pytest.param([], {TICKETS: NoObject.UNAVAILABLE}, [Reason.VOLUME_LOOKUP_FAILED], id="the tickets"),
+        pytest.param(
+            [vm("a")],
+            {TICKETS: NoObject.UNAVAILABLE},
+            [Reason.CONSUMER_ON_NO_NODE, Reason.VOLUME_LOOKUP_FAILED],
+            id="the tickets of a VM that is on no node",
+        ),
+        pytest.param(
+            [tickets("n1")],
+            {pods_on("n1"): NoObject.UNAVAILABLE},
+            [Reason.VOLUME_LOOKUP_FAILED],
+            id="the pods on a ticket's node",
+        ),
+    ],
+)
+def test_the_reason_shows_what_could_not_be_read(
+    objects: list[Object], gaps: dict[Ref, NoObject], reasons: list[Reason]
+) -> None:
+    """A missing answer never gives a node."""
+    assert found(*objects, gaps=gaps) == [(reason, None) for reason in reasons]
+
+
+def test_a_lost_answer_for_one_ticket_does_not_hide_the_other() -> None:
+    """Two tickets name two nodes. The node whose pods could be read has the VM."""
+    expected = found(
+        tickets("n1", "n2"), vm("a", node="n2"), gaps={CACHE: NoObject.UNAVAILABLE, pods_on("n1"): NoObject.UNAVAILABLE}
+    )
+    assert expected == [(Reason.CONSUMER_ON_NODE, "n2"), (Reason.VOLUME_LOOKUP_FAILED, None)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param([vm("a", node="n1")], [(Reason.CONSUMER_ON_NODE, "n1")], id="a VM"),
+        pytest.param([vm("a", node="n2")], [(Reason.NO_CONSUMER, None)], id="a VM on another node than the ticket's"),
+        pytest.param([vm("a", node="n1", claims=["x"])], [(Reason.NO_CONSUMER, None)], id="a VM on another claim"),
+        pytest.param([vm("a", node="n1", claims=[])], [(Reason.NO_CONSUMER, None)], id="a VM without a claim"),
+        pytest.param([vm("a", node="n1", namespace="x")], [(Reason.NO_CONSUMER, None)], id="of another namespace"),
+        pytest.param([vm("a", node="n1", phase="Succeeded")], [(Reason.NO_CONSUMER, None)], id="a VM that has ended"),
+        pytest.param([vm("a", node="n1", opt_in=None)], [(Reason.CONSUMER_NOT_OPTED_IN, None)], id="not opted in"),
+        pytest.param(
+            [vm("a", node="n1"), vm("b", node="n1")],
+            [(Reason.CONSUMER_ON_NODE, "n1"), (Reason.CONSUMER_ON_NODE, "n1")],
+            id="two VMs",
+        ),
+        pytest.param(
+            [vm("a", vm="x", node="n1", deleting=True), vm("b", vm="x", node="n1")],
+            [(Reason.CONSUMER_ON_NODE, "n1")],
+            id="two pods of one VM",
+        ),
+    ],
+)
+def test_the_pods_on_a_tickets_node_show_its_vm(
+    objects: list[Object], expected: list[tuple[Reason, str | None]]
+) -> None:
+    """While no cache has the VMs, the API server's answer for the ticket's node counts as the cache's would."""
+    assert found(tickets("n1"), *objects, gaps={CACHE: NoObject.UNAVAILABLE}) == expected
+
+
+def test_a_ticket_with_an_invalid_node_name_is_ignored() -> None:
+    """If nodes can't be read, such a name would get into the pod, and the API server would reject the pod."""
+    assert found(vm("a"), tickets("Node_A", "", "n1")) == [(Reason.ATTACHMENT_TICKET, "n1")]
+
+
+def test_a_pod_without_an_owner_is_a_vm_of_its_own_name() -> None:
+    """Two such pods are two VMs, and neither has a VirtualMachineInstance."""
+    pods = [vm("a", node="n1"), vm("b", node="n2")]
+    for pod in pods:
+        del pod["metadata"]["ownerReferences"]
+    findings = resolved(*pods)
+    assert isinstance(findings, list)
+    assert [(finding.node, finding.vmi) for finding in findings] == [("n1", None), ("n2", None)]
+    assert "VM virt-launcher-a uses it" in findings[0].why.sentence
+
+
+def test_an_attachment_without_a_spec_has_no_ticket() -> None:
+    """As if the attachment were absent."""
+    assert found({**tickets(), "spec": None}) == [(Reason.NO_CONSUMER, None)]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(None, id="no spec"),
+        pytest.param({"claimRef": {"namespace": "vms", "name": "disk"}}, id="no CSI volume"),
+        pytest.param({"csi": PLAIN_CSI}, id="no claim"),
+        pytest.param({"csi": PLAIN_CSI, "claimRef": {"namespace": "vms"}}, id="a claim without a name"),
+        pytest.param(
+            {"csi": {**PLAIN_CSI, "driver": "x"}, "claimRef": {"namespace": "vms", "name": "disk"}}, id="another driver"
+        ),
+        pytest.param(
+            {"csi": {**PLAIN_CSI, "volumeHandle": "x"}, "claimRef": {"namespace": "vms", "name": "disk"}},
+            id="another handle",
+        ),
+    ],
+)
+def test_a_volume_that_leads_to_no_claim(spec: Object | None) -> None:
+    """A claim counts only if a PersistentVolume of Longhorn has the handle."""
+    volume = convert({"metadata": {"name": "h"}, "spec": spec}, PersistentVolume)
+    assert claim_of(volume, "h") is None
+    assert claim_of(None, "h") is None
+
+
+def test_a_volume_leads_to_its_claim() -> None:
+    """By spec.claimRef, which a controller sets before any pod can use the volume."""
+    spec = {"csi": PLAIN_CSI, "claimRef": {"namespace": "vms", "name": "disk"}}
+    assert claim_of(convert({"metadata": {"name": "x"}, "spec": spec}, PersistentVolume), "h") == NamespacedName(
+        "vms", "disk"
+    )

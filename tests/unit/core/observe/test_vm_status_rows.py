@@ -1,0 +1,125 @@
+import pytest
+from msgspec import convert
+from support.fakes.views import cluster
+from support.objects import builders
+from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
+
+from webhook.core.api.pod import Pod
+from webhook.core.observe.vm_status import Decided, vm_status_of
+from webhook.core.opt_in import Mode, Policy, opts_in
+
+SINCE = [
+    pytest.param(LATER, LATEST, LATEST, id="the share-manager came last"),
+    pytest.param(LATEST, LATER, LATEST, id="the VM came last"),
+]
+
+
+@pytest.mark.parametrize("node", ["node-a", "node-b"], ids=["together", "apart"])
+@pytest.mark.parametrize(("vm", "manager", "since"), SINCE)
+def test_since_is_the_later_of_the_two(vm: str, manager: str, since: str, node: str) -> None:
+    """The state began when the second of VM and share-manager was bound."""
+    objects = [*disk("root"), *served("root", node, manager)]
+    assert the_row(launcher("root", nodeName="node-a", conditions=[scheduled(vm)]), objects=objects).since == since
+
+
+def test_apart_began_with_the_first_and_together_with_the_last() -> None:
+    """With two share-managers."""
+    pod = launcher("root", "data", nodeName="node-a", conditions=[scheduled(EARLY)])
+    apart = [*TWO, *served("root", "node-b", LATER), *served("data", "node-c", LATEST)]
+    together = [*TWO, *served("root", "node-a", LATER), *served("data", "node-a", LATEST)]
+    assert the_row(pod, objects=apart).since == LATER
+    assert the_row(pod, objects=together).since == LATEST
+
+
+def test_a_time_that_no_object_has_stays_unknown() -> None:
+    """The time of the VM's pod, and of the share-manager's."""
+    bare = convert({"metadata": {**_META, "name": "p"}, "spec": {"nodeName": "node-a", **_VOLUMES}}, Pod)
+    manager = builders.share_manager("root", state="running", ownerID="node-b")
+    assert the_row(bare, objects=[*disk("root"), manager]).since is None
+    assert the_row(bare, objects=[*disk("root"), *served("root", "node-a", LATER)]).since == LATER
+
+
+_META = {"namespace": "vms", "annotations": {builders.OPT_IN: "true"}}
+_VOLUMES = {"volumes": [builders.claim_volume("disk", "root")]}
+
+
+# Which pod, and whose.
+
+
+def test_a_pod_without_an_owner_has_its_own_name_as_the_vms() -> None:
+    """A user created the pod by hand."""
+    bare = convert({"metadata": {**_META, "name": "p"}, "spec": {}}, Pod)
+    assert the_row(bare).name == "p"
+
+
+SOURCE = launcher("root", name="virt-launcher-db01-zzzzz", nodeName="node-a")
+TARGET = {"name": "virt-launcher-db01-bbbbb", "created": LATER}
+PODS = [
+    pytest.param([launcher("root", nodeName="node-b", **TARGET)], "node-b", True, id="a migration's target"),
+    pytest.param([launcher("root", **TARGET)], "node-a", False, id="a target on no node yet"),
+    pytest.param([launcher("root", phase="Failed", nodeName="node-b", **TARGET)], "node-a", False, id="a failed one"),
+    pytest.param([launcher("root", deleting=True, nodeName="node-b", **TARGET)], "node-a", False, id="one that ends"),
+]
+
+
+@pytest.mark.parametrize(("others", "node", "migrating"), PODS)
+def test_of_several_pods_the_one_that_stays_counts(others: list[Pod], node: str, migrating: bool) -> None:  # noqa: FBT001 - a row
+    """As for steering. A second pod on a node means a live migration."""
+    for pods in ([SOURCE, *others], [*others, SOURCE]):
+        found = the_row(*pods, objects=[*disk("root"), *served("root", "node-a")])
+        assert (found.name, found.node, found.migrating) == ("db01", node, migrating)
+
+
+def test_a_vm_whose_pods_have_ended_has_no_status() -> None:
+    """It does not run. A VM without pods has no status, either."""
+    assert vm_status_of([launcher("root", phase="Succeeded")], cluster(), Policy()) is None
+    assert vm_status_of([], cluster(), Policy()) is None
+
+
+ASKED = [
+    pytest.param("true", Mode.REQUIRED, Mode.REQUIRED, id="the cluster's mode"),
+    pytest.param("true", Mode.PREFERRED, Mode.PREFERRED, id="another cluster's"),
+    pytest.param("true", Mode.OFF, None, id="off"),
+    pytest.param("preferred", Mode.OFF, Mode.PREFERRED, id="its own"),
+    pytest.param("required", Mode.PREFERRED, Mode.REQUIRED, id="its own, harder"),
+    pytest.param("false", Mode.REQUIRED, None, id="no"),
+    pytest.param("yes", Mode.REQUIRED, None, id="what is not understood"),
+    pytest.param(None, Mode.REQUIRED, None, id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("opt_in", "cluster_mode", "mode"), ASKED)
+def test_only_vms_that_opt_in_have_a_status(opt_in: str | None, cluster_mode: Mode, mode: Mode | None) -> None:
+    """It has the VM's mode. The cheap check `opts_in` never excludes such a VM."""
+    found = vm_status_of([launcher(opt_in=opt_in, nodeName="node-a")], cluster(), Policy(cluster_mode))
+    assert (found and (found.mode, found.asked)) == (mode and (mode, opt_in))
+    assert opts_in(opt_in) or found is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "decided"),
+    [
+        ("required on node-b: ShareManagerPod: x", Decided.REQUIRED),
+        ("preferred on node-b: x", Decided.PREFERRED),
+        ("unchanged: NoClaims: x", Decided.UNCHANGED),
+        ("required", Decided.REQUIRED),  # as a cache keeps it
+        ("unchanged:", Decided.UNCHANGED),
+        ("something else", Decided.NOTHING),
+        ("migrated", Decided.NOTHING),  # which is never written
+        ("", Decided.NOTHING),
+        (None, Decided.NOTHING),
+    ],
+)
+def test_the_decision_is_read_from_the_annotation(annotation: str | None, decided: Decided) -> None:
+    """From its first word. Another first word is not from the webhook."""
+    annotations = {} if annotation is None else {builders.DECISION: annotation}
+    found = the_row(launcher(annotations=annotations, nodeName="node-a"))
+    assert (found.decided, found.pinned) == (decided, decided is Decided.REQUIRED)
+
+
+@pytest.mark.parametrize("annotation", [None, "required on node-b: ShareManagerPod: x"])
+def test_a_live_migrations_target_was_migrated(annotation: str | None) -> None:
+    """KubeVirt chose its node, so the pod is not pinned, also if it carries a copied annotation."""
+    annotations = {} if annotation is None else {builders.DECISION: annotation}
+    target = launcher(labels={"kubevirt.io/migrationJobUID": "x"}, annotations=annotations, nodeName="node-a")
+    assert (the_row(target).decided, the_row(target).pinned) == (Decided.MIGRATED, False)

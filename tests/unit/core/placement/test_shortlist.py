@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import convert
+from support.fakes.views import Patchy, cluster
+from support.objects.builders import longhorn_node, node, node_affinity, on_node, share_manager_pod, vm_pod
+
+from webhook.core.api.longhorn import LonghornNode
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.placement.fit import applicant
+from webhook.core.placement.shortlist import _spread, pick
+from webhook.core.scheduler.budget import STEPS_MAX
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
+from webhook.files.manifests import Manifests
+
+Object = dict[str, Any]
+LIST, LOOKED_AT = 64, 256
+POD = convert(share_manager_pod("h", phase=None), Pod)
+NAMES = [f"m{i:04}" for i in range(1000)]
+WHOLE = cluster(*map(node, NAMES))
+SOFT = ["old=:PreferNoSchedule"]
+HARD = ["old=:NoSchedule"]
+
+
+class Counting(Patchy):
+    """A view that remembers which nodes it was asked about."""
+
+    def __init__(self, whole: Manifests) -> None:
+        super().__init__(whole, {})
+        self.asked: set[str] = set()
+
+    def node(self, name: str) -> Node | NoObject:
+        """As ClusterView says."""
+        self.asked.add(name)
+        return super().node(name)
+
+    def longhorn_node(self, name: str) -> LonghornNode | NoObject:
+        """As ClusterView says."""
+        self.asked.add(name)
+        return super().longhorn_node(name)
+
+
+class Uncounted(Patchy):
+    """A view that can't tell what is on the nodes."""
+
+    def snapshot(self) -> str:
+        """As ClusterView says."""
+        return "pods were not listed yet"
+
+
+def picked(
+    view: ClusterView = WHOLE,
+    *,
+    seed: str = "h",
+    wished: Sequence[str] = ("m0001",),
+    reluctance: int = 0,
+    pod: Pod = POD,
+    taken: int = 0,
+) -> tuple[str, ...]:
+    """The list for a share-manager pod that is drawn to these nodes."""
+    who = applicant(pod, "longhorn-system")
+    who.budget.take(taken)
+    return pick(who, wished, view, seed=seed, reluctance=reluctance)
+
+
+def test_a_list_begins_with_the_preferred_nodes_and_names_each_node_once() -> None:
+    """The order is the wish's: best first."""
+    found = picked(wished=("m0500", "m0001"))
+    assert found[:2] == ("m0500", "m0001")
+    assert len(set(found)) == len(found) == LIST
+    assert set(found) <= set(NAMES)
+
+
+def test_a_list_is_spread_over_the_cluster() -> None:
+    """No stretch of the nodes is left out, in the order in which they are known: a rack's are often made together."""
+    places = sorted(NAMES.index(name) for name in picked())
+    gaps = [after - before for before, after in itertools.pairwise(places)]
+    even = len(NAMES) / LIST
+    assert max(gaps) < 3 * even
+    assert places[0] < 3 * even
+    assert places[-1] > len(NAMES) - 3 * even
+
+
+def test_a_volume_has_the_same_list_each_time_and_most_volumes_one_of_their_own() -> None:
+    """A second admission finds what the first one wrote; and no few nodes are what every volume has to choose from."""
+    lists = [picked(seed=f"pvc-{i}") for i in range(200)]
+    assert lists == [picked(seed=f"pvc-{i}") for i in range(200)]
+    assert len(set(lists)) > 150
+
+
+def test_every_node_is_on_as_many_lists_as_another() -> None:
+    """Over many volumes each node has its share of lists, none has four times that."""
+    counted = Counter(name for i in range(500) for name in picked(seed=f"pvc-{i}")[1:])
+    share = 500 * (LIST - 1) / len(NAMES)
+    assert set(counted) == set(NAMES) - {"m0001"}
+    assert share / 4 < min(counted.values())
+    assert max(counted.values()) < 4 * share
+
+
+@given(st.integers(101, 3000), st.text(max_size=20))
+def test_what_is_looked_at_is_always_another_node(many: int, seed: str) -> None:
+    """However many nodes there are, and whatever the volume is called."""
+    looked_at = list(_spread(list(map(str, range(many))), seed))
+    assert len(looked_at) == len(set(looked_at)) == min(many, LOOKED_AT)
+
+
+def test_few_nodes_are_looked_at() -> None:
+    """In a large cluster whose nodes are all unfit the search ends, and there is no list."""
+    view = Counting(cluster(*(node(name, taints=HARD if name != "m0001" else []) for name in NAMES)))
+    assert picked(view) == ()
+    assert len(view.asked) <= LOOKED_AT
+
+
+def test_no_more_nodes_are_looked_at_than_the_list_needs() -> None:
+    """Where every node is fit, the list's own."""
+    view = Counting(WHOLE)
+    assert len(picked(view)) == LIST
+    assert len(view.asked) <= LIST
+
+
+def test_nothing_is_read_for_a_list() -> None:
+    """A node that no cache has, or that could not be read, is left out."""
+    lost = {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in NAMES[2::2]}
+    lost |= {ObjectRef(Kind.NODE, NamespacedName("", name)): NoObject.UNAVAILABLE for name in NAMES[3::4]}
+    found = picked(Patchy(WHOLE, lost))
+    assert len(found) == LIST
+    assert not {ObjectRef(Kind.NODE, NamespacedName("", name)) for name in found} & set(lost)
+
+
+def test_a_node_whose_longhorn_is_not_known_is_left_out() -> None:
+    """Nor is one on the list of which Longhorn's own object was not read."""
+    ready = [longhorn_node(name) for name in NAMES]
+    lost = {ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", name)): NoObject.NOT_CACHED for name in NAMES[2:900]}
+    found = picked(Patchy(cluster(*map(node, NAMES), *ready), lost))
+    assert set(found) <= {*NAMES[:2], *NAMES[900:]}
+
+
+@pytest.mark.parametrize(
+    ("fit", "listed"),
+    [
+        pytest.param(15, 0, id="fewer than are worth a list"),
+        pytest.param(16, 16, id="just enough"),
+        pytest.param(63, 63, id="all of them"),
+        pytest.param(65, 64, id="more than a list has"),
+    ],
+)
+def test_a_list_has_16_to_64_nodes(fit: int, listed: int) -> None:
+    """The preferred node counts among them. A cluster of 101 is the smallest that needs one."""
+    nodes = [node(name, taints=HARD if index >= fit else []) for index, name in enumerate(NAMES[:101])]
+    assert len(picked(cluster(*nodes), wished=NAMES[:1])) == listed
+
+
+@pytest.mark.parametrize(
+    ("nodes", "listed"),
+    [
+        pytest.param(100, 0, id="100 nodes are always all scored"),
+        pytest.param(101, 64, id="of 101 one may be left out"),
+    ],
+)
+def test_a_small_cluster_needs_no_list(nodes: int, listed: int) -> None:
+    """The scheduler scores every feasible node there."""
+    assert len(picked(cluster(*map(node, NAMES[:nodes])))) == listed
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"topologySpreadConstraints": [{"topologyKey": "zone"}]}, id="topology spread"),
+        pytest.param({"resourceClaims": [{"name": "gpu"}]}, id="devices"),
+        pytest.param(
+            {
+                "affinity": {
+                    "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
+                }
+            },
+            id="inter-pod affinity",
+        ),
+    ],
+)
+def test_a_pod_whose_rules_are_not_judged_gets_no_list(spec: Object) -> None:
+    """Nodes that we call fit might all be refused by these, and then the pod would be stranded by the list.
+
+    Rules between pods can't be judged where the nodes tell nothing of what is on them.
+    """
+    pod = convert(share_manager_pod("h", phase=None, **spec), Pod)
+    nodes = [node(name) for name in NAMES[:200]]
+    for each in nodes:
+        del each["status"]["allocatable"]
+    assert picked(cluster(*nodes), pod=pod) == ()
+    assert len(picked(cluster(*nodes))) == LIST
+
+
+def test_where_pods_are_not_known_there_is_no_list() -> None:
+    """Each node might be full."""
+    assert picked(Uncounted(WHOLE, {})) == ()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "unusable", "listed"),
+    [
+        pytest.param(300, 149, LIST, id="most are usable"),
+        pytest.param(300, 150, 0, id="half of them are"),
+        pytest.param(200, 99, LIST, id="as many as are looked at as a sample"),
+        pytest.param(200, 100, 0, id="so few that each is scored"),
+    ],
+)
+@pytest.mark.parametrize("how", [{"ready": "False"}, {"cordoned": True}], ids=["NotReady", "cordoned"])
+def test_while_many_nodes_are_unusable_there_is_no_list(
+    nodes: int, unusable: int, listed: int, how: dict[str, Any]
+) -> None:
+    """A pod that waits keeps its list: it must not be of the few nodes that happened to be there."""
+    unfit = (node(name, **how) for name in NAMES[nodes - unusable : nodes])
+    assert len(picked(cluster(*map(node, NAMES[: nodes - unusable]), *unfit))) == listed
+
+
+def listed_pods(count: int, cpu: str) -> list[Object]:
+    """Pods that wait, each on a list of its own."""
+    own = node_affinity(required=map(on_node, ("m0001", "m0002")), preferred={"m0001": 100})
+    containers = [{"name": "x", "resources": {"requests": {"cpu": cpu}}}]
+    return [vm_pod(f"vm-{index}", affinity=own, containers=containers) for index in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "cpu", "listed"),
+    [
+        pytest.param(0, "1", LIST, id="nobody waits"),
+        pytest.param(63, "1", LIST, id="a place is left for it"),
+        pytest.param(64, "1", 0, id="none is left"),
+        pytest.param(31, "2", LIST, id="each takes two places"),
+        pytest.param(32, "2", 0, id="each takes two places, and none is left"),
+    ],
+)
+def test_a_list_has_room_for_all_that_are_on_their_way(waiting: int, cpu: str, listed: int) -> None:
+    """It is a hard requirement: whichever nodes the others come to run on, one of the list is left for this pod."""
+    nodes = [node(name, allocatable={"cpu": "1", "pods": "10"}) for name in NAMES[:200]]
+    nodes[1]["status"]["allocatable"]["cpu"] = "0"
+    view = cluster(*nodes, *listed_pods(waiting, cpu))
+    pod = convert(vm_pod("new", containers=[{"name": "x", "resources": {"requests": {"cpu": "1"}}}]), Pod)
+    assert len(picked(view, pod=pod, wished=("m0000",))) == listed
+
+
+def test_a_list_of_nodes_that_are_avoided_as_much() -> None:
+    """With a reluctance to keep, only nodes with as many soft taints are on the list; the preferred one in any case."""
+    soft = NAMES[::4]
+    view = cluster(*(node(name, taints=SOFT if name in soft else []) for name in NAMES))
+    found = picked(view, reluctance=1)
+    assert len(found) > ceil(LOOKED_AT / 8)
+    assert set(found) <= {"m0001", *soft}
+    assert not set(picked(view)) <= {"m0001", *soft}
+
+
+def test_where_other_pods_took_long_fewer_nodes_are_looked_at() -> None:
+    """The list has what was found by then: shorter than usual, or none, and no later."""
+    assert len(picked(taken=STEPS_MAX)) == 33
+    unfit = [node(name, cordoned=name != "m0001" and number % 5 > 0) for number, name in enumerate(NAMES)]
+    view = Counting(cluster(*unfit))
+    assert picked(view, taken=STEPS_MAX) == ()
+    assert len(view.asked) <= 34

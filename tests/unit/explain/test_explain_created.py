@@ -1,0 +1,174 @@
+"""as_created: an existing pod, as it was in the AdmissionReview of its creation."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import jsonpatch
+import pytest
+from msgspec import convert
+from support.fakes.views import cluster
+from support.objects import corpus
+from support.objects.corpus import Case
+
+from webhook.core.admit import Answer, Entry, admit
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.node_selector import NodeSelectorTerm
+from webhook.core.opt_in import Mode, Policy
+from webhook.core.patch.applied_patch import fingerprint
+from webhook.core.patch.decision_patch import near
+from webhook.explain.created import as_created
+
+OWN = VirtualMachineInstanceRef("vms", "uid")
+OTHER = VirtualMachineInstanceRef("vms", "other")
+
+DECISION = "kubevirt-scheduler/decision"
+WRITTEN = "kubevirt-scheduler/written"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def pinned(*nodes: str, **more: Any) -> list[dict[str, Any]]:
+    """A node selector term for each node, each with the same other requirements."""
+    return [{**more, "matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes]
+
+
+def looks_like_the_webhooks(pod: dict[str, Any]) -> bool:
+    """Whether the pod itself has a node's name or the webhook's annotation, which make it look patched."""
+    has_decision = DECISION in (pod["metadata"].get("annotations") or {})
+    return has_decision or "nodeName" in pod["spec"] or "metadata.name" in json.dumps(pod["spec"].get("affinity"))
+
+
+def lean(value: Any) -> Any:
+    """The value without empty and null fields, which mean the same to Kubernetes in an affinity."""
+    if isinstance(value, dict):
+        return {key: rest for key, inner in value.items() if (rest := lean(inner)) not in (None, {}, [])}
+    if isinstance(value, list):
+        return [lean(inner) for inner in value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in corpus.load()
+        if case.creates_pod and case.expect.patched and not looks_like_the_webhooks(case.pod)
+    ],
+    ids=lambda case: case.name,
+)
+def test_what_the_webhook_wrote_is_taken_out_again(case: Case) -> None:
+    """Every pod of the corpus, patched, bound to a node and reverted, is the pod of its AdmissionReview."""
+    entry = next(entry for entry in Entry if entry.title == case.entry)
+    answer = admit(json.dumps(case.review).encode(), cluster(*case.objects), Policy(Mode(case.mode)), entry)
+    assert isinstance(answer, Answer)
+    stored = jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(copy.deepcopy(case.pod))
+    stored["spec"]["nodeName"] = "node-x"
+    found = as_created(stored)
+    assert "nodeName" not in found["spec"]
+    assert lean(found) == lean(case.pod)
+
+
+def wish(node: str, weight: int = 100) -> dict[str, Any]:
+    """A preference for one node."""
+    return {"weight": weight, "preference": pinned(node)[0]}
+
+
+def record(nodes: str = "", terms: list[dict[str, Any]] | None = None, **more: Any) -> str:
+    """The annotation with what the webhook wrote: the nodes as one word, and the terms after the patch."""
+    marks = [fingerprint(convert(term, NodeSelectorTerm)) for term in terms or ()]
+    return json.dumps({"nodes": list(nodes), "terms": list(enumerate(marks)), **more})
+
+
+def required(*terms: dict[str, Any]) -> dict[str, Any]:
+    """Affinity with these required terms."""
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}
+
+
+A, B = pinned("a")[0], pinned("b")[0]
+SSD = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+SSD_A, SSD_B = {**SSD, **A}, {**SSD, **B}
+ONLY_A = record("a", [A])
+POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | None]] = {
+    "no record: nothing is ours": (None, required(A), ...),
+    "not a record: nothing is ours": ("{", required(A), ...),
+    "a record of another shape: nothing is ours": ('{"nodes": 7}', required(A), ...),
+    "nothing was required: the requirement is the pod's own": (record(preferred=[["a", 100, 1]]), required(A), ...),
+    "the pin goes": (ONLY_A, required(A), {}),
+    "a pin that somebody dropped is gone": (ONLY_A, {"podAffinity": {"x": 1}}, ...),
+    "a term of the pod's own stays": (record("a", [SSD_A]), required(SSD_A), required(SSD)),
+    "copies for further nodes go": (
+        record("ab", [SSD_A, SSD_B]),
+        required(SSD_A, SSD_B),
+        required(SSD),
+    ),
+    "where the first node's terms are gone, the next one's stay": (
+        record("ab", [SSD_A, SSD_B]),
+        required(SSD_B),
+        required(SSD),
+    ),
+    "an empty term stays empty": (record("a", [SSD_A]), required({}, SSD_A), required({}, SSD)),
+    "what others added to our term stays": (ONLY_A, required(SSD_A), required(SSD)),
+    "what others added to our requirements stays": (
+        ONLY_A,
+        required({"matchFields": [*A["matchFields"], {"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
+        required({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["c"]}]}),
+    ),
+    "a term that others put before ours stays": (ONLY_A, required(SSD_A, A), required(SSD_A)),
+    "one that names our node for itself stays": (record("a", [SSD_A]), required(A, SSD_A), required(A, SSD)),
+    "of two that others changed the one where ours stood is ours": (
+        json.dumps({"nodes": ["a"], "terms": [[1, "00000000"]]}),
+        required(SSD_A, SSD_A),
+        required(SSD_A, SSD),
+    ),
+    "other affinity stays": (ONLY_A, {"podAffinity": {"x": 1}, **required(A)}, {"podAffinity": {"x": 1}}),
+    "our preference goes, others stay": (
+        record(preferred=[["a", 100, 1]]),
+        {"nodeAffinity": {PREFERRED: [wish("a", 7), wish("b"), wish("a")]}},
+        {"nodeAffinity": {PREFERRED: [wish("a", 7), wish("b")]}},
+    ),
+    "as often as it was written": (
+        record(preferred=[["a", 100, 2]]),
+        {"nodeAffinity": {PREFERRED: [wish("a"), wish("a"), wish("a")]}},
+        {"nodeAffinity": {PREFERRED: [wish("a")]}},
+    ),
+    "a record that names a preference twice": (
+        record(preferred=[["a", 100, 1], ["a", 100, 1]]),
+        {"nodeAffinity": {PREFERRED: [wish("b"), wish("a")]}},
+        {"nodeAffinity": {PREFERRED: [wish("b")]}},
+    ),
+    "nearness to a VM goes, and other nearness stays": (
+        record(near=[["vms", "uid"]]),
+        {"podAffinity": {PREFERRED: [near(OWN), near(OTHER)]}},
+        {"podAffinity": {PREFERRED: [near(OTHER)]}},
+    ),
+    "nearness to a VM was all there was": (
+        record(near=[["vms", "uid"]]),
+        {"podAffinity": {PREFERRED: [near(OWN)]}},
+        {},
+    ),
+    "null stays null": (ONLY_A, None, ...),
+    "no node affinity": (ONLY_A, {"nodeAffinity": None}, ...),
+}
+POD_ROWS = {name: (told, old, old if new is ... else new) for name, (told, old, new) in POD_ROWS.items()}
+
+
+@pytest.mark.parametrize(("told", "affinity", "expected"), POD_ROWS.values(), ids=POD_ROWS)
+def test_only_what_the_annotation_names_is_taken_out(told: str | None, affinity: Any, expected: Any) -> None:
+    """The annotation names what the webhook wrote; a pod without the annotation keeps everything."""
+    annotations = {"a": "b", DECISION: "required on a: x"} | ({WRITTEN: told} if told else {})
+    pod = {"metadata": {"name": "p", "annotations": annotations}, "spec": {"nodeName": "n", "affinity": affinity}}
+    before = copy.deepcopy(pod)
+    assert as_created(pod) == {
+        "metadata": {"name": "p", "annotations": {"a": "b"}},
+        "spec": {} if expected == {} else {"affinity": expected},
+    }
+    assert pod == before
+
+
+@pytest.mark.parametrize("pod", [{}, {"metadata": None, "spec": {}}, {"metadata": {}, "spec": None}], ids=str)
+def test_an_object_that_is_not_a_pod_is_returned_unchanged(pod: dict[str, Any]) -> None:
+    """Nothing raises here: the reader of the object reports the problem."""
+    assert as_created(pod) == pod

@@ -1,0 +1,90 @@
+"""Names of objects as a user types them, and as kubectl accepts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhook.component_base.errors import BadSettings
+from webhook.explain.api import names
+from webhook.explain.api.names import POD, STORAGE_CLASS, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VOLUME, Type
+
+SPELLING_ROWS: dict[str, Type] = {
+    "vm": VIRTUAL_MACHINE,
+    "vms": VIRTUAL_MACHINE,
+    "virtualmachine": VIRTUAL_MACHINE,
+    "virtualmachines": VIRTUAL_MACHINE,
+    "VirtualMachine": VIRTUAL_MACHINE,
+    "virtualmachines.kubevirt.io": VIRTUAL_MACHINE,
+    "virtualmachines.v1.kubevirt.io": VIRTUAL_MACHINE,
+    "vm.kubevirt.io": VIRTUAL_MACHINE,
+    "vmi": VIRTUAL_MACHINE_INSTANCE,
+    "vmis": VIRTUAL_MACHINE_INSTANCE,
+    "virtualmachineinstance": VIRTUAL_MACHINE_INSTANCE,
+    "virtualmachineinstances.kubevirt.io": VIRTUAL_MACHINE_INSTANCE,
+    "volume": VOLUME,
+    "volumes": VOLUME,
+    "lhv": VOLUME,
+    "Volume": VOLUME,
+    "volumes.longhorn.io": VOLUME,
+    "volumes.v1beta2.longhorn.io": VOLUME,
+    "lhv.longhorn.io": VOLUME,
+    "po": POD,
+    "pod": POD,
+    "pods": POD,
+    "Pod": POD,
+}
+
+
+@pytest.mark.parametrize(("spelling", "type_"), SPELLING_ROWS.items(), ids=SPELLING_ROWS)
+def test_a_type_is_spelled_as_kubectl_takes_it(spelling: str, type_: Type) -> None:
+    """TYPE/NAME and TYPE NAME: singular, plural and short, with or without the group, in upper and lower case."""
+    for words in ([f"{spelling}/db-1.x"], [spelling, "db-1.x"]):
+        (named,) = names.parse(words)
+        assert (named.type, named.name) == (type_, "db-1.x")
+        assert str(named) == f"{spelling}/db-1.x"
+
+
+def test_several_are_taken_in_their_order() -> None:
+    """Several types with slashes, or one type with several names."""
+    assert [(each.type, each.name) for each in names.parse(["vm/b", "pod/a"])] == [(VIRTUAL_MACHINE, "b"), (POD, "a")]
+    assert [str(each) for each in names.parse(["vm", "b", "a"])] == ["vm/b", "vm/a"]
+    assert names.parse([]) == ()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["vm/a", "b"],
+        ["vm", "a/b"],
+        ["vm", "vm/a"],
+        ["vm/.."],
+        ["pods.kubevirt.io/a"],
+        ["volumes.kubevirt.io/a"],
+        ["pv/a"],
+        ["/a"],
+        ["vm/", "x"],
+    ],
+    ids=str,
+)
+def test_anything_else_is_refused(words: list[str]) -> None:
+    """The two forms can't be mixed, and a name with a slash is an error."""
+    with pytest.raises(BadSettings, match="expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"):
+        names.parse(words)
+
+
+PATH_ROWS = {
+    "a VM": (VIRTUAL_MACHINE, "/apis/kubevirt.io/v1/namespaces/n/virtualmachines/a", "virtualmachines.kubevirt.io"),
+    "a pod": (POD, "/api/v1/namespaces/n/pods/a", "pods"),
+    "a volume": (VOLUME, "/apis/longhorn.io/v1beta2/namespaces/n/volumes/a", "volumes.longhorn.io"),
+}
+
+
+@pytest.mark.parametrize(("type_", "path", "title"), PATH_ROWS.values(), ids=PATH_ROWS)
+def test_a_type_knows_its_path(type_: Type, path: str, title: str) -> None:
+    """The core group has another path than all other groups."""
+    assert (type_.path("namespaces/n", "a"), type_.title) == (path, title)
+
+
+def test_what_is_in_no_namespace_has_none_in_its_path() -> None:
+    """The path of a cluster-wide object has no empty part."""
+    assert STORAGE_CLASS.path("", "a") == "/apis/storage.k8s.io/v1/storageclasses/a"

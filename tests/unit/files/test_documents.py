@@ -1,0 +1,235 @@
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.files.documents import BadDocument, Document, read
+
+HEAD = "apiVersion: v1\nkind: Pod\n"
+JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
+
+
+def values(text: str) -> list[dict[str, Any]]:
+    """The objects in a text, as plain values."""
+    return [document.value for document in read(text, "f")]
+
+
+def one(text: str) -> Document:
+    """The only object in a text."""
+    (document,) = read(text, "f")
+    return document
+
+
+def problem(text: str) -> str:
+    """The message about a text that can't be read."""
+    with pytest.raises(BadDocument) as caught:
+        list(read(text, "f"))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        pytest.param("", [], id="nothing"),
+        pytest.param("# a comment\n", [], id="a comment"),
+        pytest.param("---\n---\n...\n", [], id="empty documents"),
+        pytest.param("null\n", [], id="a null document"),
+        pytest.param(HEAD, ["Pod"], id="one"),
+        pytest.param(f"{HEAD}---\napiVersion: v1\nkind: Node\n---\n", ["Pod", "Node"], id="two, and a marker behind"),
+        pytest.param(f"{{{JSON_HEAD}}}", ["Pod"], id="JSON"),
+        pytest.param(f" \n\t{{{JSON_HEAD}}}\n", ["Pod"], id="JSON after blanks"),
+        pytest.param(f'{{\n\t{JSON_HEAD},\n\t"spec":\t{{}}\n}}', ["Pod"], id="JSON with tabs"),
+        pytest.param(f"{{{JSON_HEAD}}}\n---\n{{\t{JSON_HEAD}}}\n", ["Pod", "Pod"], id="JSON documents with tabs"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: []\n", [], id="an empty List"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: null\n", ["List"], id="a List without items"),
+        pytest.param(
+            "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod}, {apiVersion: v1, kind: Node}]\n",
+            ["Pod", "Node"],
+            id="a List",
+        ),
+        pytest.param("apiVersion: v1\nkind: NodeList\nitems: [{}, {}]\n", ["Node", "Node"], id="a typed List"),
+        pytest.param(
+            "apiVersion: v1\nkind: List\nitems: [{kind: NodeList, items: [{}]}]\n", ["Node"], id="a List in a List"
+        ),
+    ],
+)
+def test_objects_are_read_as_kubectl_reads_them(text: str, kinds: list[str]) -> None:
+    """Documents, Lists and JSON; empty documents are left out."""
+    assert [document.kind for document in read(text, "f")] == kinds
+
+
+def test_a_document_has_its_source_and_line() -> None:
+    """Also for an item of a List."""
+    text = f"# first\n{HEAD}---\napiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Node\n"
+    pod, node = read(text, "f.yaml")
+    assert (pod.place, pod.source, pod.api_version, pod.kind) == ("f.yaml:2", "f.yaml", "v1", "Pod")
+    assert (node.place, node.kind) == ("f.yaml:8", "Node")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", id="a timestamp stays a text"),
+        pytest.param("2026-01-01", "2026-01-01", id="a date stays a text"),
+        pytest.param("1", 1, id="a number"),
+        pytest.param("'1'", "1", id="a quoted number"),
+        pytest.param("true", True, id="a boolean"),
+        pytest.param("~", None, id="a null"),
+        pytest.param("{1: a}", {"1": "a"}, id="a number as a key"),
+        pytest.param("{true: a}", {"true": "a"}, id="a boolean as a key"),
+        pytest.param("{<<: {a: 1, b: 1}, b: 2}", {"a": 1, "b": 2}, id="a merge"),
+        pytest.param("{<<: [{a: 1}, {b: 2}]}", {"a": 1, "b": 2}, id="a merge of two"),
+    ],
+)
+def test_scalars_are_what_the_api_server_would_be_sent(text: str, value: Any) -> None:
+    """There are no dates, and keys are text."""
+    assert one(f"{HEAD}x: {text}\n").value["x"] == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param("a/b", id="a slash"),
+        pytest.param('tab\tquote"back\\slash', id="escapes"),
+        pytest.param("nöde 日本 😀", id="beyond ASCII"),
+        pytest.param("a: b # c", id="what YAML would read otherwise"),
+        pytest.param([1, -2, 1.5, True, None, {"a": []}], id="all types"),
+    ],
+)
+@pytest.mark.parametrize("ascii_only", [True, False], ids=["escaped", "as it is"])
+def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
+    """What json.dumps writes is read back unchanged."""
+    text = json.dumps({"apiVersion": "v1", "kind": "Pod", "x": value}, ensure_ascii=ascii_only)
+    assert values(text) == [json.loads(text)]
+    assert values(text.replace("/", "\\/")) == [json.loads(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("hello", ["f:1", "a string", "expected a mapping"], id="a text"),
+        pytest.param("[]", ["f:1", "a list"], id="a list"),
+        pytest.param("- a\n", ["f:1", "a list"], id="a YAML list"),
+        pytest.param("1", ["f:1", "a number"], id="a number"),
+        pytest.param("true", ["f:1", "a boolean"], id="a boolean"),
+        pytest.param("{}", ["f:1", "apiVersion", "nothing"], id="an empty mapping"),
+        pytest.param("\nkind: Pod\n", ["f:2", "apiVersion", "nothing"], id="no apiVersion"),
+        pytest.param("apiVersion: v1\n", ["f:1", "kind", "nothing"], id="no kind"),
+        pytest.param("apiVersion: 1\nkind: Pod\n", ["f:1", "apiVersion", "a number"], id="apiVersion is a number"),
+        pytest.param("apiVersion: v1\nkind: {}\n", ["f:1", "kind", "a mapping"], id="kind is a mapping"),
+        pytest.param("apiVersion: v1\nkind: ''\n", ["f:1", "kind"], id="kind is empty"),
+        pytest.param("apiVersion: v1\nkind: List\nitems:\n- 1\n", ["f:4", "a number"], id="an item is a number"),
+        pytest.param("apiVersion: v1\nkind: List\nitems:\n- null\n", ["f:4", "nothing"], id="an item is null"),
+        pytest.param("apiVersion: v1\nkind: List\nitems:\n- []\n", ["f:4", "a list"], id="an item is a list"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: [{}, {}]\n", ["f:3", "kind"], id="an item without a kind"),
+        pytest.param(f"{HEAD}kind: Node\n", ["f:3", "key kind is used twice"], id="a key that stands twice"),
+        pytest.param(f"{HEAD}x:\n  a: 1\n  a: 1\n", ["f:5", "key a is used twice"], id="twice, further in"),
+        pytest.param(f'{{{JSON_HEAD},\n"kind": "Node"}}', ["f:2", "key kind is used twice"], id="twice, in JSON"),
+        pytest.param(f"{HEAD}? [a]\n: 1\n", ["f:3", "a key must be a string"], id="a list as a key"),
+        pytest.param(f"{HEAD}x: [1\n", ["f:"], id="a bracket that stays open"),
+        pytest.param(f"{HEAD}x:\n\t- a\n", ["f:4", "cannot start any token"], id="a tab in YAML"),
+        pytest.param(f"{HEAD}x: *nobody\n", ["f:3", "undefined alias"], id="an unknown alias"),
+        pytest.param(f"{HEAD}x: !!python/object:os.system a\n", ["f:3", "constructor"], id="a tag that would run code"),
+        pytest.param(f"{HEAD}x: \x00\n", ["f"], id="a control character"),
+        pytest.param(f"{HEAD}x: \ud800\n", ["f"], id="half a surrogate pair"),
+        pytest.param(f"{HEAD}x: {'9' * 5000}\n", ["f"], id="a number without end"),
+        pytest.param(f"{HEAD}x: !!int ''\n", ["f"], id="a number that is none"),
+        pytest.param(f"{HEAD}x: !!int a\n", ["f"], id="a number that is a word"),
+        pytest.param(f"{HEAD}x: !!bool a\n", ["f"], id="a boolean that is none"),
+        pytest.param(f"{HEAD}x: !!timestamp a\n", ["f"], id="a timestamp that is none"),
+        pytest.param("&a\napiVersion: v1\nkind: List\nitems: [*a]\n", ["f"], id="a List in itself"),
+        pytest.param(f"{{{JSON_HEAD},\n,}}", ["f:2"], id="broken JSON"),
+        pytest.param(f"[{{{JSON_HEAD}}}] x", ["f:1"], id="something after a JSON list"),
+        pytest.param(f"{{{JSON_HEAD}}} x", ["f:1"], id="something after JSON"),
+    ],
+)
+def test_other_values_are_refused_with_file_and_line(text: str, words: list[str]) -> None:
+    """Always with BadDocument, and one line for each problem."""
+    message = problem(text)
+    assert all(word in message for word in words), message
+    assert message.startswith("f:")
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    ("head", "mark"),
+    [
+        pytest.param(f"{HEAD}x: ", "[", id="brackets"),
+        pytest.param(f"{HEAD}x:\n  ", "- ", id="dashes"),
+        pytest.param(f'{{{JSON_HEAD}, "x": ', "[", id="JSON"),
+    ],
+)
+def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: str) -> None:
+    """A composer that recurses on the C stack would crash it; the test therefore runs in a process of its own."""
+    program = (
+        "import sys; from webhook.files.documents import BadDocument, read\n"
+        "try:\n"
+        "    list(read(sys.argv[1] + sys.argv[2] * 200_000 + 'y', 'f'))\n"
+        "except BadDocument as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter and text
+        [sys.executable, "-c", program, head, mark], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("f:")
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "words"),
+    [
+        pytest.param(f"{HEAD}metadata: 1\nspec: {{}}\n", Pod, ["f:3", "Pod: metadata", "`int`"], id="a field"),
+        pytest.param(f"{HEAD}metadata: {{}}\n", Pod, ["f:1", "Pod: ", "`spec`"], id="a field that is lacking"),
+        pytest.param(
+            f"{HEAD}metadata: {{}}\nspec:\n  volumes:\n  - name: a\n  - name: 1\n",
+            Pod,
+            ["f:7", "spec.volumes[1].name", "`str | null`"],
+            id="in a list",
+        ),
+        pytest.param(
+            f"{HEAD}metadata:\n  labels:\n    a: b\n    c: 1\nspec: {{}}\n",
+            Pod,
+            ["f:", "metadata.labels[...]", "`int`"],
+            id="in a mapping, whose key is not told",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {}\n- metadata: {}\n  status: []\n",
+            Node,
+            ["f:6", "Node: status", "`array`"],
+            id="in an item of a List",
+        ),
+        pytest.param(
+            f'{{\n\t{JSON_HEAD},\n\t"metadata": {{}},\n\t"spec": {{\n\t\t"nodeName": 7}}}}',
+            Pod,
+            ["f:5", "spec.nodeName", "`int`"],
+            id="in JSON with tabs",
+        ),
+        pytest.param(
+            f"{HEAD}metadata: {{}}\nspec: {{<<: {{nodeName: 1}}}}\n", Pod, ["f:4", "spec.nodeName"], id="by a merge"
+        ),
+    ],
+)
+def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[Any], words: list[str]) -> None:
+    """The message has the value, the expected type and the line."""
+    document = list(read(text, "f"))[-1]
+    with pytest.raises(BadDocument) as caught:
+        document.read(type_)
+    assert all(word in str(caught.value) for word in words), caught.value
+    assert "$" not in str(caught.value)
+
+
+def test_an_object_is_read_as_its_type() -> None:
+    """Unknown fields are ignored."""
+    pod = one(f"{HEAD}metadata: {{name: a, x: 1}}\nspec: {{nodeName: n1}}\n").read(Pod)
+    assert (pod.metadata.name, pod.spec.node_name) == ("a", "n1")
+
+
+def test_a_mapping_that_is_merged_twice_is_no_duplicate() -> None:
+    """A mapping can override what it merges."""
+    text = f"{HEAD}x: &x {{k: 1}}\ny: {{z: &y {{<<: *x, k: 2}}}}\nw: {{<<: *y}}\n"
+    assert one(text).value["w"] == {"k": 2}

@@ -1,0 +1,129 @@
+"""When a ListWatch asks again."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes.watch_rows import NO_STREAMS, WATCHING, A
+from support.fakes.watching import Driver, Says, refuses
+from support.models.model_api import event, refusal, status, too_large
+
+from webhook.kube.informer.requests import Wait
+
+DOWN = Says(error="can't connect", reached=False, seconds=0)
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize("before", [(), NO_STREAMS, WATCHING], ids=["list", "page", "watch"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        DOWN,
+        Says(error="reset"),
+        Says(b"<html>\n"),
+        Says(status=500, seconds=5),
+        Says(seconds=0.1),
+        Says(b"404 page not found", 404),
+    ],
+    ids=["no connection", "cut", "garbage", "a slow 500", "ends at once", "404"],
+)
+def test_back_off_is_exponential_and_bounded(before: tuple[Says, ...], fault: Says) -> None:
+    """A server that fails again and again is asked ever less often, and at least every 10 s."""
+    driver = Driver(random=lambda: 1.0)
+    driver.play(*before, *[fault] * 14)
+    driver.ask()
+    waited = driver.waited[-14:]
+    assert waited[:7] == pytest.approx([0.1 * 2**i for i in range(7)], rel=1e-6)
+    assert waited[7:] == pytest.approx([10.0] * 7)
+
+
+def test_a_list_by_watch_that_never_comes_to_its_end_is_backed_off_from() -> None:
+    """However long it lasts, a list that was cut is no health: else a large cluster would be listed without a pause."""
+    driver = Driver(random=lambda: 1.0)
+    driver.play(*[Says(event("ADDED", A), error="reset", seconds=60)] * 4)
+    driver.ask()
+    assert driver.waited[-3:] == pytest.approx([0.2, 0.4, 0.8])
+
+
+@pytest.mark.parametrize(("chance", "seconds"), [(0.0, 0.05), (0.5, 0.075), (1.0, 0.1)])
+def test_back_off_is_jittered(chance: float, seconds: float) -> None:
+    """Half to the whole of it: clients that fell off together come back one by one."""
+    driver = Driver(random=lambda: chance)
+    driver.play(DOWN)
+    driver.ask()
+    assert driver.waited[-1] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("seconds", "waited"), [(1.9, 1.6), (2.0, 0.1)], ids=["just not", "just"])
+def test_a_watch_that_was_up_for_a_while_ends_a_run_of_failures(seconds: float, waited: float) -> None:
+    """Two seconds of a watch are health: the next fault begins at the shortest back-off."""
+    driver = Driver(random=lambda: 1.0)
+    driver.play(*WATCHING, *[DOWN] * 4, Says(seconds=seconds, error="reset"))
+    driver.ask()
+    assert driver.waited[-1] == pytest.approx(waited)
+
+
+def test_a_watch_that_ends_in_order_goes_on_at_once() -> None:
+    """The server ends every watch after some minutes; that is no fault."""
+    driver = Driver()
+    driver.play(*WATCHING, Says(seconds=300), Says(seconds=300))
+    driver.ask()
+    assert driver.waited == [0.0] * 4
+    assert not driver.machine.causes
+    assert driver.machine.problem == ""
+
+
+def test_it_waits_until_the_moment_and_not_longer() -> None:
+    """Just before the back-off is over there is a rest to wait; at its end there is none."""
+    driver = Driver(random=lambda: 1.0)
+    driver.play(DOWN)
+    step = driver.machine.next(driver.now + 0.09)
+    assert isinstance(step, Wait)
+    assert step.seconds == pytest.approx(0.01)
+    assert not isinstance(driver.machine.next(driver.now + 0.1), Wait)
+
+
+@pytest.mark.parametrize(
+    ("says", "asked"),
+    [
+        (refuses(refusal(429), "7"), 7),
+        (refuses(refusal(503), "7"), 7),
+        (refuses(refusal(429, retry_after=7)), 7),
+        (refuses(refusal(429, retry_after=7), "3"), 7),
+        (refuses(too_large(), "1"), 1),
+        (Says(event("ERROR", status(429, retry_after=7))), 7),
+        (refuses(refusal(429), "9" * 400), 60),
+        (refuses(refusal(429), "-7"), 0),
+        (refuses(refusal(429), "Fri, 31 Dec 1999 23:59:59 GMT"), 0),
+        (refuses(refusal(429), ""), 0),
+        (refuses(refusal(429, retry_after=-7)), 0),
+    ],
+    ids=[
+        "429 header",
+        "503 header",
+        "in the Status",
+        "the longer of both",
+        "too large a resource version",
+        "in an ERROR event",
+        "for ever",
+        "negative",
+        "a date",
+        "empty",
+        "negative in the Status",
+    ],
+)
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_retry_after_is_obeyed(says: Says, asked: float, chance: float) -> None:
+    """Never earlier than the server asked, up to a minute; and not all clients at the same moment."""
+    driver = Driver(random=lambda: chance)
+    driver.play(*WATCHING, says)
+    driver.ask()
+    assert max(asked, 0.05) <= driver.waited[-1] * (1 + 1e-9)
+    assert driver.waited[-1] == pytest.approx(max(asked * (1 + chance / 4), 0.05 * (1 + chance)))
+
+
+def test_retry_after_counts_once() -> None:
+    """The next failure, which says nothing of the sort, has its own back-off."""
+    driver = Driver(random=lambda: 1.0)
+    driver.play(*WATCHING, refuses(refusal(429), "7"), refuses(refusal(429)))
+    driver.ask()
+    assert driver.waited[-1] == pytest.approx(0.2)

@@ -1,0 +1,212 @@
+"""An index says what it would say had it been made from what the cache holds: however that came to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.watching import RESOURCES, Driver, Says, Shown, lists, pages, refuses
+from support.models.model_api import event, refusal
+from support.objects import builders
+
+from webhook.core.scheduler.budget import Budget
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.index import Index, Indexer, Names
+from webhook.kube.records.nodes import Nodes
+from webhook.kube.records.virt_launchers import ByClaim
+from webhook.kube.records.volumes import ByHandle
+from webhook.kube.scheduler_cache.assumed_pods import Pods
+
+KEYS: Final = ("a", "b", "c", "d")
+NOBODY: Final = "nobody"
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+
+def volume(name: str, variant: int) -> dict[str, Any]:
+    """A PersistentVolume: of its own name, of another, of another's name; of no claim; of another driver."""
+    handles = {"handle": name}, {"handle": "h1"}, {"handle": "h2"}, {"handle": "a"}, {"driver": None}
+    found = builders.persistent_volume(name, claim="disk", **handles[variant % 5])
+    return found if variant < 5 else {**found, "spec": {**found["spec"], "claimRef": None}}
+
+
+def launcher(name: str, variant: int) -> dict[str, Any]:
+    """A VM's pod: with no claim, one, two, one twice; on a node or not."""
+    claims = ([], ["x"], ["y"], ["x", "y"], ["x", "x"])[variant % 5]
+    return builders.vm_pod(name, claims=claims, node="node-a" if variant < 5 else None)
+
+
+def node(name: str, variant: int) -> dict[str, Any]:
+    """A node: of one host or another, in a zone or in none."""
+    labels = {HOST: f"host-{variant % 3}", **({ZONE: "a"} if variant % 2 else {})}
+    return builders.node(name, cordoned=variant < 5, labels=labels)
+
+
+Describe = Callable[[str, int], dict[str, Any]]
+DESCRIBED: Final[dict[str, tuple[Kind, type[Index], Describe]]] = {
+    "volumes by handle": (Kind.PERSISTENT_VOLUME, ByHandle, volume),
+    "pods": (Kind.VIRT_LAUNCHER_POD, Pods, launcher),
+    "nodes": (Kind.NODE, Nodes, node),
+}
+each_index: Final = pytest.mark.parametrize(("kind", "index", "describe"), DESCRIBED.values(), ids=DESCRIBED)
+STEPS: Final = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.integers(0, 9)), max_size=20)
+"""Which object changes, and to which variant of it; None deletes it."""
+
+
+def says(index: Any) -> Any:
+    """All that an index says; fails where it contradicts itself."""
+    if isinstance(index, Pods):
+        return says(index.by_claim)
+    if isinstance(index, Nodes):
+        return _names(index), [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
+    assert isinstance(index, Indexer)
+    assert index.of(NOBODY) == ()
+    assert all(sorted(set(keys)) == sorted(index.of(about)) for about, keys in index._keys.items())
+    assert all(index._keys.values()), "an empty group is kept"
+    return {about: sorted(keys) for about, keys in index._keys.items()}
+
+
+def _names(index: Names) -> list[str]:
+    assert len(set(index.all)) == len(index.all)
+    assert {name: index.all[place] for name, place in index._places.items()} == {name: name for name in index.all}
+    return sorted(index.all)
+
+
+def of(index: Index, objects: Mapping[str, Any]) -> Any:
+    """What an index says that is made from these objects alone."""
+    made = ByClaim() if isinstance(index, Pods) else type(index)()
+    for key, record in objects.items():
+        made.put(key, None, record.launcher if isinstance(index, Pods) else record)
+    return says(made)
+
+
+def kept(kind: Kind, described: dict[str, Any]) -> tuple[str, Any]:
+    """The cache's key and its record of an object."""
+    resource = RESOURCES[kind]
+    wire: Any = Decoders(resource.wire).object(json.dumps(described).encode())
+    return resource.key_of(wire.metadata), resource.keep(wire)
+
+
+@each_index
+@given(steps=STEPS)
+def test_after_any_changes_it_says_what_a_new_one_would(
+    kind: Kind, index: type[Index], describe: Describe, steps: list[tuple[str, int | None]]
+) -> None:
+    """Objects that come, change in what they are about, stay as they are, and go."""
+    made, objects = index(), dict[str, Any]()
+    for name, variant in steps:
+        key, record = kept(kind, describe(name, variant or 0))
+        if variant is not None:
+            objects[key] = made.put(key, objects.get(key), record)
+        elif key in objects:
+            made.drop(key, objects.pop(key))
+        assert says(made) == of(made, objects)
+
+
+def test_a_volume_that_is_called_as_its_handle_needs_no_way_in() -> None:
+    """That is most of them, a hundred thousand at times: the cache's own key leads to it."""
+    made = ByHandle()
+    for name, variant in (("a", 0), ("b", 1), ("c", 1), ("d", 6), ("e", 4)):
+        made.put(name, None, kept(Kind.PERSISTENT_VOLUME, volume(name, variant))[1])
+    assert says(made) == {"h1": ["b", "c"]}
+
+
+def test_a_pod_is_found_by_each_of_its_claims() -> None:
+    """By namespace and name; once, though two of its disks are the same claim."""
+    made = Pods()
+    for name, variant in (("a", 0), ("b", 3), ("c", 4)):
+        key, record = kept(Kind.VIRT_LAUNCHER_POD, launcher(name, variant))
+        made.put(key, None, record)
+    assert says(made) == {"vms/x": ["vms/virt-launcher-b", "vms/virt-launcher-c"], "vms/y": ["vms/virt-launcher-b"]}
+
+
+# In a cache.
+
+
+class Unshown(Driver):
+    """A Driver of a cache of any kind, whose objects nobody looks at on the way."""
+
+    @property
+    def shown(self) -> Shown:
+        """Nothing."""
+        return {}
+
+
+def versioned(describe: Describe, name: str, variant: int, version: int = 5) -> dict[str, Any]:
+    """As an API server sends it."""
+    described = describe(name, variant)
+    return {**described, "metadata": {**described["metadata"], "resourceVersion": str(version)}}
+
+
+def told(machine: Any) -> Any:
+    """What the cache's index says; fails where that is not what its objects say."""
+    found = says(machine.index)
+    assert found == of(machine.index, machine.objects)
+    return found
+
+
+LISTS: Final[dict[str, Callable[..., Sequence[Says]]]] = {
+    "streamed": lambda *objects, version: [lists(*objects, version=version)],
+    "by pages": lambda first, *rest, version: [
+        pages(first, version=version, continue_="more"),
+        pages(*rest, version=version),
+    ],
+}
+
+
+@pytest.mark.parametrize("how", LISTS)
+@each_index
+def test_it_follows_its_cache(kind: Kind, index: type[Index], describe: Describe, how: str) -> None:
+    """Through a list, changes, a 410 and a list anew: of what was there before nothing is left."""
+    driver = Unshown(resource=RESOURCES[kind])
+    if how == "by pages":
+        driver.play(refuses(refusal(400, "BadRequest")))
+    driver.play(*LISTS[how](*(versioned(describe, name, at) for at, name in enumerate("abc")), version=10))
+    before = told(driver.machine)
+    assert isinstance(driver.machine.index, index)
+    changes = [
+        event("MODIFIED", versioned(describe, "a", 1, 11)),
+        event("DELETED", versioned(describe, "b", 1, 12)),
+        event("ADDED", versioned(describe, "d", 2, 13)),
+    ]
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    for change in changes:
+        driver.feed(change)
+        told(driver.machine)
+    assert told(driver.machine) != before
+    driver.machine.ended(driver.now, "reset")
+    driver.play(refuses(refusal(410, "Expired")))
+    told(driver.machine)
+    driver.play(*LISTS[how](versioned(describe, "d", 3), versioned(describe, "e", 3), version=20))
+    assert len(driver.machine.objects) == 2
+    assert not driver.machine._changed, "the keys of a list that is whole are kept"
+    told(driver.machine)
+
+
+@each_index
+def test_a_list_that_breaks_off_leaves_it_as_it_was(kind: Kind, index: type[Index], describe: Describe) -> None:
+    """What is shown is one whole list, and so is what leads into it."""
+    driver = Unshown(resource=RESOURCES[kind])
+    driver.play(lists(versioned(describe, "a", 1), versioned(describe, "b", 1), version=10))
+    before = told(driver.machine)
+    driver.play(refuses(refusal(410, "Expired")))
+    driver.play(Says(event("ADDED", versioned(describe, "c", 1)), error="reset"))
+    assert told(driver.machine) == before
+    assert isinstance(driver.machine.index, index)
+
+
+@each_index
+def test_a_change_that_is_none_is_no_second_record(kind: Kind, index: type[Index], describe: Describe) -> None:
+    """The record that is shown stays, in the cache and in what leads to it."""
+    driver = Unshown(resource=RESOURCES[kind])
+    driver.play(lists(versioned(describe, "a", 3), version=10, seconds=1))
+    [(key, record)] = driver.machine.objects.items()
+    driver.play(Says(event("MODIFIED", versioned(describe, "a", 3, 11)), seconds=300))
+    assert driver.machine.objects[key] is record
+    told(driver.machine)
+    assert isinstance(driver.machine.index, index)

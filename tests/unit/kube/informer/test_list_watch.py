@@ -1,0 +1,162 @@
+"""What a ListWatch asks for, and how much it hears."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from support.fakes.watch_rows import A_MOVED, AGAIN, BOTH, NO_STREAMS, WATCHING, A, B
+from support.fakes.watching import RESOURCES, Driver, Says, lists, manager, pages, refuses
+from support.models.model_api import bookmark, event, refusal
+
+from webhook.core.view import Kind
+from webhook.kube.informer import freshness, list_watch
+from webhook.kube.informer.backoff import Cause
+
+MIB = 1024 * 1024
+DOWN = Says(error="can't connect", reached=False, seconds=0)
+
+
+def test_a_list_by_watch_asks_for_all_that_it_needs() -> None:
+    """Without a resourceVersion the list is the most recent one; bookmarks tell a quiet watch from a dead one."""
+    request = Driver().ask()
+    assert dict(request.query) == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "450",
+        "sendInitialEvents": "true",
+        "resourceVersionMatch": "NotOlderThan",
+    }
+    assert request.silence_seconds == freshness.SILENCE_SECONDS
+
+
+def test_a_watch_asks_from_where_it_was() -> None:
+    """A watch goes on from the version of the list."""
+    driver = Driver()
+    driver.play(*WATCHING)
+    assert dict(driver.ask().query) == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "450",
+        "resourceVersion": "10",
+    }
+
+
+def test_a_page_asks_for_a_number_of_objects() -> None:
+    """A paged list asks for a page, and for the next one with the server's token."""
+    driver = Driver()
+    driver.play(*NO_STREAMS)
+    assert driver.ask().query == (("limit", "500"),)
+    driver.hear(pages(A, continue_="t2"))
+    assert driver.ask().query == (("limit", "500"), ("continue", "t2"))
+
+
+@pytest.mark.parametrize("before", [(), NO_STREAMS, WATCHING], ids=["list", "page", "watch"])
+def test_the_selector_is_in_every_request(before: tuple[Says, ...]) -> None:
+    """Of pods only those of share-managers are listed and watched."""
+    driver = Driver(resource=RESOURCES[Kind.SHARE_MANAGER_POD])
+    for says in before:
+        driver.ask()
+        driver.machine.opened(says.status, None, driver.now)
+        driver.machine.feed(says.body.replace(b'"status": {', b'"other": {'), driver.now)
+        driver.now += says.seconds
+        driver.machine.ended(driver.now)
+    assert ("labelSelector", "longhorn.io/component=share-manager") in driver.ask().query
+
+
+@pytest.mark.parametrize(("chance", "seconds"), [(0.0, "300"), (0.999, "599")])
+def test_watches_end_at_different_times(chance: float, seconds: str) -> None:
+    """Five to ten minutes, by chance: clients that all began at once don't all come back at once."""
+    assert dict(Driver(random=lambda: chance).ask().query)["timeoutSeconds"] == seconds
+
+
+def test_a_refused_list_by_watch_is_not_asked_for_again() -> None:
+    """A server that has none of it is listed by pages for good, and at once."""
+    driver = Driver()
+    driver.play(*NO_STREAMS, pages(A), refuses(refusal(410, "Expired")), pages(B))
+    assert driver.asked == ["list", "page", "watch 10", "page"]
+    assert driver.waited[:3] == [0.0] * 3
+    assert driver.machine.causes == {Cause.UNSUPPORTED: 1, Cause.EXPIRED: 1}
+
+
+def test_a_list_that_expires_asks_for_larger_pages_until_it_is_whole() -> None:
+    """Fewer pages take less time: each expired token doubles them up to a bound, and success sets them back."""
+    driver = Driver()
+    driver.play(*NO_STREAMS)
+    sizes = []
+    for _ in range(6):
+        sizes.append(dict(driver.ask().query)["limit"])
+        driver.hear(pages(A, continue_="t2"))
+        driver.play(refuses(refusal(410, "Expired")))
+    assert sizes == ["500", "1000", "2000", "4000", "8000", "8000"]
+    driver.play(pages(A, B), refuses(refusal(410, "Expired")))
+    assert dict(driver.ask().query)["limit"] == "500"
+
+
+def in_pieces(driver: Driver, body: bytes, size: int = 64 * 1024) -> bool:
+    """Feed the body in pieces; whether all of it was wanted."""
+    return all(driver.machine.feed(body[i : i + size], driver.now) for i in range(0, len(body), size))
+
+
+@pytest.mark.parametrize("size", [64 * 1024, 64 * MIB], ids=["in pieces", "whole"])
+@pytest.mark.parametrize("tail", [b"", b"\n"], ids=["without an end", "with its end"])
+@pytest.mark.parametrize(("length", "taken"), [(16 * MIB - 1, True), (16 * MIB + 1, False)], ids=["just", "too long"])
+def test_a_line_is_not_kept_for_ever(size: int, tail: bytes, length: int, taken: bool) -> None:  # noqa: FBT001 - a row's
+    """An event of more than 16 MiB is none: it is given up, however it comes."""
+    driver = Driver()
+    driver.play(*WATCHING)
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    line = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"11"}},"x":"'
+    assert in_pieces(driver, bookmark(11) + line.ljust(length - 2, b"x") + b'"}' + tail, size) is taken
+    driver.machine.ended(driver.now, "" if not taken else "reset")
+    assert driver.machine.problem == ("cut: reset" if taken else "garbage: an event of more than 16777216 bytes")
+    assert driver.shown == BOTH
+
+
+def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that does not end is given up."""
+    monkeypatch.setattr(list_watch, "_BODY_MAX_BYTES", 1000)
+    driver = Driver()
+    driver.play(*NO_STREAMS)
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    assert in_pieces(driver, b" " * 1000, 100)
+    assert not in_pieces(driver, b" ")
+    driver.machine.ended(driver.now)
+    assert driver.machine.problem == "garbage: a list of more than 1000 bytes"
+    driver.ask()
+    assert driver.asked[-1] == "page"
+
+
+def test_an_error_is_not_kept_for_ever() -> None:
+    """Of a refusal that does not end its beginning is kept, and it is heard to its end."""
+    driver = Driver()
+    driver.ask()
+    driver.machine.opened(502, None, driver.now)
+    assert in_pieces(driver, b"<html>" + b"x" * MIB)
+    assert len(driver.machine._buffer) == 64 * 1024
+
+
+def test_versions_are_asked_for_in_their_order() -> None:
+    """Over a life of lists, events, faults and lists anew no request is for an older version than the one before."""
+    driver = Driver()
+    driver.play(*AGAIN, lists(B, version=20), Says(event("MODIFIED", manager("a", 21, "n1")), error="reset"), DOWN)
+    driver.play(Says(bookmark(30)), Says(event("DELETED", manager("a", 31, "n1")), seconds=300))
+    driver.ask()
+    versions = [int(asked.removeprefix("watch ")) for asked in driver.asked if asked.startswith("watch")]
+    assert versions == [10, 20, 21, 21, 30, 31]
+    assert all(older <= newer for older, newer in pairwise(versions))
+
+
+def test_an_object_that_moved_is_seen_at_once() -> None:
+    """An event is shown as soon as its last byte is there, and not before."""
+    driver = Driver()
+    driver.play(*WATCHING)
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    line = event("MODIFIED", A_MOVED)
+    driver.feed(line[:-1])
+    assert driver.shown == BOTH
+    driver.feed(line[-1:])
+    assert driver.shown == {**BOTH, "a": "n3"}

@@ -1,0 +1,178 @@
+"""Each way a list can go, as a row; each fed whole and byte by byte, with the same outcome."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes.watch_rows import AGAIN, AGAIN_BY_PAGES, BOTH, HTML, NO_STREAMS, A, B, Row, prove
+from support.fakes.watching import CUTS, Cut, Says, lists, pages, refuses
+from support.models.model_api import bookmark, event, refusal
+
+from webhook.kube.informer.backoff import Cause
+
+ROWS = (
+    Row(name="a list by watch", before=(), says=(lists(A, B),), then="watch 10", shows=BOTH),
+    Row(
+        name="a server that refuses a list by watch with 400",
+        before=(),
+        says=(refuses(refusal(400, "BadRequest")),),
+        then="page",
+        shows={},
+        cause=Cause.UNSUPPORTED,
+        problem="unsupported: 400 BadRequest",
+    ),
+    Row(
+        name="a server that refuses a list by watch with 422",
+        before=(),
+        says=(refuses(refusal(422, "Invalid")),),
+        then="page",
+        shows={},
+        cause=Cause.UNSUPPORTED,
+        problem="unsupported: 422 Invalid",
+    ),
+    Row(
+        name="a server that ignores that a list is asked for: a plain bookmark",
+        before=(),
+        says=(Says(event("ADDED", A) + bookmark(10)),),
+        then="page",
+        shows={},
+        cause=Cause.UNSUPPORTED,
+        problem="unsupported: no streaming list",
+    ),
+    Row(name="one page", before=NO_STREAMS, says=(pages(A, B),), then="watch 10", shows=BOTH),
+    Row(
+        name="the first of two pages shows nothing yet",
+        before=NO_STREAMS,
+        says=(pages(A, continue_="t2"),),
+        then="page t2",
+        shows={},
+        problem="unsupported",
+    ),
+    Row(
+        name="two pages",
+        before=NO_STREAMS,
+        says=(pages(A, continue_="t2"), pages(B)),
+        then="watch 10",
+        shows=BOTH,
+    ),
+    Row(
+        name="a continue token that has expired: the list begins anew",
+        before=(*NO_STREAMS, pages(A, continue_="t2")),
+        says=(refuses(refusal(410, "Expired")),),
+        then="page",
+        shows={},
+        cause=Cause.EXPIRED,
+        problem="expired: 410 Expired",
+    ),
+    Row(
+        name="a list begun anew has nothing of the first one",
+        before=(*NO_STREAMS, pages(A, continue_="t2"), refuses(refusal(410, "Expired"))),
+        says=(pages(B),),
+        then="watch 10",
+        shows={"b": "n2"},
+    ),
+    Row(
+        name="a page is asked for again when its answer broke off",
+        before=(*NO_STREAMS, pages(A, continue_="t2")),
+        says=(pages(B, error="reset")._replace(body=b'{"metadata":{"resourceVersion":"10"},"items":[{'),),
+        then="page t2",
+        shows={},
+        cause=Cause.CUT,
+        problem="cut: reset",
+    ),
+    Row(
+        name="a page that ends in the middle of its JSON",
+        before=NO_STREAMS,
+        says=(Says(b'{"metadata":{"resourceVersion":"10"},"items":[{"metadata":{"name":"a"'),),
+        then="page",
+        shows={},
+        cause=Cause.GARBAGE,
+        problem="garbage: a list that can't be read",
+    ),
+    Row(
+        name="a page of null items is an empty collection",
+        before=AGAIN_BY_PAGES,
+        says=(Says(b'{"metadata":{"resourceVersion":"20"},"items":null}'),),
+        then="watch 20",
+        shows={},
+    ),
+    Row(name="a list by watch anew", before=AGAIN, says=(lists(A, version=20),), then="watch 20", shows={"a": "n1"}),
+    Row(
+        name="pages anew",
+        before=AGAIN_BY_PAGES,
+        says=(pages(A, version=20, continue_="t2"), pages(version=20)),
+        then="watch 20",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="a list by watch anew that is cut short",
+        before=AGAIN,
+        says=(Says(event("ADDED", A), error="reset"),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.CUT,
+        problem="cut: reset",
+    ),
+    Row(
+        name="a list by watch anew that ends in order, but too early",
+        before=AGAIN,
+        says=(Says(event("ADDED", A), seconds=10),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.CUT,
+        problem="cut: the answer ended before its end",
+    ),
+    Row(
+        name="a list by watch anew that falls silent",
+        before=AGAIN,
+        says=(Says(event("ADDED", A), error="nothing came for 90 s", silent=True, seconds=90),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.SILENT,
+        problem="silent: nothing came",
+    ),
+    Row(
+        name="a page anew that is HTML",
+        before=AGAIN_BY_PAGES,
+        says=(Says(HTML),),
+        then="page",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: a list",
+    ),
+    Row(
+        name="a page anew that is empty",
+        before=AGAIN_BY_PAGES,
+        says=(Says(b""),),
+        then="page",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: a list",
+    ),
+    Row(
+        name="a page anew that is JSON of somebody else",
+        before=AGAIN_BY_PAGES,
+        says=(Says(b'{"metadata":{},"status":"Success"}'),),
+        then="page",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: a list that can't be read: a list without a resourceVersion",
+    ),
+    Row(
+        name="a list by watch anew that is JSON of somebody else",
+        before=AGAIN,
+        says=(
+            Says(b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}\n'),
+        ),
+        then="list",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: an event without a resourceVersion",
+    ),
+)
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_list(row: Row, cut: Cut) -> None:
+    """The objects after each piece, the next request and the words are the row's, however the bytes came."""
+    prove(row, cut)

@@ -1,0 +1,137 @@
+"""Bytes that no API server sends, and objects that can't be read, as rows; each fed whole and byte by byte."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes.watch_rows import A_MOVED, BOTH, HTML, NO_STREAMS, WATCHING, A, Row, prove
+from support.fakes.watching import CUTS, Cut, Driver, Says, lists, manager, pages
+from support.models.model_api import event
+
+from webhook.kube.informer.backoff import Cause
+
+ODD = manager("b", 12, 5)
+DEEP = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"11"},"x":' + b"[" * 100_000
+
+ROWS = (
+    Row(
+        name="garbage bytes",
+        says=(Says(event("MODIFIED", A_MOVED) + b"\x00\xff\xfe{}\n" + event("DELETED", manager("b", 12, "n2"))),),
+        then="watch 11",
+        shows={"a": "n3", "b": "n2"},
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: JSON is malformed",
+    ),
+    Row(
+        name="HTML with status 200",
+        says=(Says(HTML),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: JSON is malformed",
+    ),
+    Row(
+        name="JSON that is no event",
+        says=(Says(b"[]\n"),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: Expected `object`",
+    ),
+    Row(
+        name="an event of nothing",
+        says=(Says(b'{"type":"ADDED","object":null}\n'),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read",
+    ),
+    Row(
+        name="an ERROR event that is no Status",
+        says=(Says(b'{"type":"ERROR","object":{"metadata":{},"code":"410"}}\n'),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: Expected `int`, got `str`",
+    ),
+    Row(
+        name="a Status that is not UTF-8",
+        says=(Says(b'{"type":"ERROR","object":{"code":410,"message":"\xff"}}\n'),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: 'utf-8' codec",
+    ),
+    Row(
+        name="a name that is not UTF-8",
+        says=(Says(b'{"type":"ADDED","object":{"metadata":{"name":"\xff","resourceVersion":"11"}}}\n'),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: 'utf-8' codec",
+    ),
+    Row(
+        name="JSON deeper than can be read",
+        says=(Says(DEEP + b"\n"),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.GARBAGE,
+        problem="garbage: an event that can't be read: maximum recursion depth",
+    ),
+    Row(
+        name="an unreadable object in a page is left out",
+        before=NO_STREAMS,
+        says=(pages(A, ODD),),
+        then="watch 10",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="an unreadable object in a list by watch is left out",
+        before=(),
+        says=(lists(A, ODD, version=12),),
+        then="watch 12",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="an unreadable object in an event is forgotten",
+        says=(Says(event("MODIFIED", ODD), seconds=300),),
+        then="watch 12",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="an object that can be read again is back",
+        before=(*WATCHING, Says(event("MODIFIED", ODD), seconds=300)),
+        says=(Says(event("MODIFIED", manager("b", 13, "n2")), seconds=300),),
+        then="watch 13",
+        shows=BOTH,
+    ),
+    Row(
+        name="an unreadable object that is deleted",
+        says=(Says(event("DELETED", ODD), seconds=300),),
+        then="watch 12",
+        shows={"a": "n1"},
+    ),
+)
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_nonsense(row: Row, cut: Cut) -> None:
+    """The objects after each piece, the next request and the words are the row's, however the bytes came."""
+    prove(row, cut)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        (*NO_STREAMS, pages(A, ODD)),
+        (*NO_STREAMS, pages(A, continue_="t2"), pages(ODD)),
+        (lists(A, ODD, version=12),),
+        (*WATCHING, Says(event("MODIFIED", ODD), seconds=300)),
+    ],
+    ids=["in a page", "in the second page", "in a list by watch", "in an event"],
+)
+def test_an_unreadable_object_is_counted(says: tuple[Says, ...]) -> None:
+    """So that somebody may be told."""
+    driver = Driver()
+    driver.play(*says)
+    assert driver.machine.unreadable == 1

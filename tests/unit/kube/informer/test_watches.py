@@ -1,0 +1,161 @@
+"""Each way a watch can go once it is open, as a row; each fed whole and byte by byte, with the same outcome."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes.watch_rows import A_MOVED, AGAIN, BOTH, WATCHING, A, B, Row, error_event, prove
+from support.fakes.watching import CUTS, Cut, Says, lists, manager, refuses
+from support.models.model_api import bookmark, event, refusal, too_large
+
+from webhook.kube.informer.backoff import Cause
+
+B_DELETED = event("DELETED", manager("b", 12, "n2"))
+
+ROWS = (
+    Row(
+        name="events",
+        says=(
+            Says(
+                event("MODIFIED", A_MOVED) + B_DELETED + event("ADDED", manager("c", 13, "n4")),
+                seconds=300,
+            ),
+        ),
+        then="watch 13",
+        shows={"a": "n3", "c": "n4"},
+        between=({"a": "n3", "b": "n2"}, {"a": "n3"}),
+    ),
+    Row(name="a bookmark moves the version", says=(Says(bookmark(20), seconds=300),), then="watch 20", shows=BOTH),
+    Row(name="empty lines", says=(Says(b"\n\n" + bookmark(20) + b"\n", seconds=300),), then="watch 20", shows=BOTH),
+    Row(
+        name="410 as HTTP status",
+        says=(refuses(refusal(410, "Expired")),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.EXPIRED,
+        problem="expired: 410 Expired: for a test",
+    ),
+    Row(
+        name="410 as ERROR event",
+        says=(Says(error_event(410, "Expired")),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.EXPIRED,
+        problem="expired: 410 Expired: for a test",
+    ),
+    Row(
+        name="410 as ERROR event after an event, which counts",
+        says=(Says(event("MODIFIED", A_MOVED) + error_event(410, "Expired")),),
+        then="list",
+        shows={"a": "n3", "b": "n2"},
+        cause=Cause.EXPIRED,
+        problem="expired: 410",
+    ),
+    Row(
+        name="too large a resource version as HTTP status",
+        says=(refuses(too_large()),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.ERROR,
+        problem="error: 504 Timeout: Too large resource version",
+    ),
+    Row(
+        name="too large a resource version as ERROR event",
+        says=(Says(error_event(504, "Timeout", causes="ResourceVersionTooLarge")),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.ERROR,
+        problem="error: 504",
+    ),
+    Row(
+        name="an event from before: the server was restored",
+        says=(Says(event("MODIFIED", manager("a", 9, "n9"))),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.WENT_BACK,
+        problem="went back: resourceVersion 9 after 10",
+    ),
+    Row(
+        name="a bookmark from before, after a longer number",
+        before=(lists(A, B, version=9_999),),
+        says=(Says(bookmark("10000") + bookmark(9_998)),),
+        then="list",
+        shows=BOTH,
+        cause=Cause.WENT_BACK,
+        problem="went back: resourceVersion 9998 after 10000",
+    ),
+    Row(
+        name="a version longer than any number",
+        says=(Says(bookmark("9" * 5_000), seconds=300),),
+        then="watch " + "9" * 5_000,
+        shows=BOTH,
+    ),
+    Row(
+        name="deleted while away, and told by the watch",
+        before=(*WATCHING, Says(error="reset")),
+        says=(Says(B_DELETED, seconds=300),),
+        then="watch 12",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="deleted while away, and no longer in the list",
+        before=AGAIN,
+        says=(lists(A, version=20),),
+        then="watch 20",
+        shows={"a": "n1"},
+    ),
+    Row(
+        name="no connection",
+        says=(Says(error="can't connect", reached=False),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.CUT,
+        problem="cut: can't connect",
+    ),
+    Row(
+        name="cut in the middle of a line",
+        says=(Says(event("MODIFIED", A_MOVED) + B_DELETED[:-9], error="reset"),),
+        then="watch 11",
+        shows={"a": "n3", "b": "n2"},
+        cause=Cause.CUT,
+        problem="cut: reset",
+    ),
+    Row(
+        name="ended in order in the middle of a line",
+        says=(Says(event("MODIFIED", A_MOVED) + b'{"type":"DEL', seconds=300),),
+        then="watch 11",
+        shows={"a": "n3", "b": "n2"},
+        cause=Cause.CUT,
+        problem="cut: the answer ended before its end",
+    ),
+    Row(
+        name="a last line without its end is not taken for whole",
+        says=(Says(event("MODIFIED", A_MOVED)[:-1], seconds=300),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.CUT,
+        problem="cut: the answer ended before its end",
+    ),
+    Row(
+        name="half-open: nothing for longer than bookmarks allow",
+        says=(Says(error="nothing came for 90 s", silent=True, seconds=90),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.SILENT,
+        problem="silent: nothing came for 90 s",
+    ),
+    Row(
+        name="a watch that ends as soon as it has begun",
+        says=(Says(seconds=0.1),),
+        then="watch 10",
+        shows=BOTH,
+        cause=Cause.CUT,
+        problem="cut: the watch ended as soon as it had begun",
+    ),
+)
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_watch(row: Row, cut: Cut) -> None:
+    """The objects after each piece, the next request and the words are the row's, however the bytes came."""
+    prove(row, cut)

@@ -1,0 +1,55 @@
+"""What is remembered of a virt-launcher pod is enough for its VM's row."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.fakes.views import cluster
+from support.objects import builders
+from support.objects.fleets import LATER, running_pod, unschedulable
+
+from webhook.core.api.pod import Pod
+from webhook.core.observe import vm_status
+from webhook.core.opt_in import Policy
+from webhook.kube.client.wire import Decoders
+from webhook.kube.records import virt_launchers
+from webhook.kube.records.pods import WirePod
+from webhook.kube.records.virt_launchers import WireLauncher
+
+Object = dict[str, Any]
+
+
+def decided(told: str, node: str | None, *conditions: Object) -> Object:
+    """A pod that carries this decision."""
+    pod = running_pod("db", "root", node)
+    pod["metadata"]["annotations"][builders.DECISION] = told
+    pod["spec"]["affinity"] = builders.node_affinity(required=[builders.on_node("node-b")])
+    pod["status"]["conditions"] = list(conditions) or pod["status"].get("conditions")
+    return pod
+
+
+PODS = [
+    pytest.param(running_pod("db", "root"), id="on a node"),
+    pytest.param(running_pod("db", "root", None), id="on none"),
+    pytest.param(decided("required on node-b: x", None, unschedulable(LATER)), id="stuck"),
+    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a word"),
+    pytest.param(decided("required on node-b: x", None), id="pinned, not looked at"),
+    pytest.param(decided("preferred on node-b: x", None, unschedulable(LATER)), id="a preference"),
+    pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
+    pytest.param(decided("whatever somebody has written there" * 9, None), id="no word of ours"),
+    pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),
+    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="nothing is told of it"),
+]
+
+
+@pytest.mark.parametrize("wire", [WireLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
+@pytest.mark.parametrize("pod", PODS)
+def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -> None:
+    """Whichever list it came by."""
+    meta = pod["metadata"]
+    record = virt_launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
+    built = virt_launchers.build(f"{meta['namespace']}/{meta['name']}", record)
+    expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy())
+    assert expected is not None
+    assert vm_status.vm_status_of([built], cluster(), Policy()) == expected

@@ -1,0 +1,126 @@
+"""What is remembered of a virt-launcher pod is all that core reads of it, whatever shape it has."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any, Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.watching import RESOURCES
+from support.objects import builders
+from support.strategies.consumer_shapes import VIRT_LAUNCHER_QUIRKS, virt_launchers
+from support.strategies.quirks import GONE, bend
+
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.node_selector import only_node
+from webhook.core.api.pod import Pod, uses
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders, NotJSON
+
+RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
+CLAIMS: Final = ("c0", "c1", "again", "")
+WRONG: Final = st.sampled_from([GONE, None, "", "x", 5, True, [], {}, [None], [5], [{}], {"a": None}])
+PATHS: Final = st.sampled_from(sorted(VIRT_LAUNCHER_QUIRKS))
+Object = dict[str, Any]
+
+
+def reads(pod: Pod) -> tuple[Any, ...]:
+    """What core reads of a virt-launcher pod."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    owner = kubevirt.owner(pod)
+    return (
+        meta.namespace,
+        meta.name,
+        meta.annotation(ANNOTATION_CO_SCHEDULE),
+        meta.label(LABEL_MIGRATION_JOB_UID) is not None,
+        owner and (owner.name, owner.uid if owner.name else None),
+        meta.creation_timestamp,
+        meta.deletion_timestamp,
+        spec.node_name or None,
+        None if spec.node_name else only_node(spec.required_node_affinity),
+        [claim for claim in CLAIMS if claim and uses(pod, claim)],
+        status and status.phase,
+    )
+
+
+def kept(described: Object) -> Pod | None:
+    """The pod by way of the cache; None where it could not be read."""
+    wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
+    if isinstance(wire, NotJSON):
+        return None
+    pod: Pod = RESOURCE.build(RESOURCE.key_of(wire.metadata), RESOURCE.keep(wire))
+    return pod
+
+
+def read(described: Object) -> Pod | None:
+    """The pod itself; None where core could not read it."""
+    try:
+        return msgspec.json.decode(json.dumps(described).encode(), type=Pod)
+    except msgspec.ValidationError:
+        return None
+
+
+@given(virt_launchers(0), st.lists(st.tuples(PATHS, WRONG), max_size=2))
+def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
+    described: Object, wrong: list[tuple[str, Any]]
+) -> None:
+    """Fields absent, null, empty or of a wrong type: what core can read comes out the same, by way of the record."""
+    for path, value in wrong:
+        try:
+            bend(described, path, value)
+        except (AttributeError, TypeError):  # a parent that is no object any more
+            continue
+    expected, found = read(described), kept(described)
+    if expected is not None:
+        assert found is not None
+        assert reads(found) == reads(expected)
+
+
+def test_a_pod_that_is_its_vms_next_is_told_from_the_one_that_ends() -> None:
+    """By all that tells which of several pods goes on running a VM."""
+    pods = [
+        builders.vm_pod("1", vm="db01", node="node-a", deleting=True, created="2026-01-01T00:00:00Z"),
+        builders.vm_pod("2", vm="db01", node="node-a", created="2026-01-01T00:00:00Z"),
+        builders.vm_pod("3", vm="db01", created="2026-01-02T00:00:00Z"),
+    ]
+    known = [pod for pod in map(kept, pods) if pod]
+    assert [kubevirt.running_order(pod) for pod in known] == [kubevirt.running_order(p) for p in map(read, pods) if p]
+    assert max(known, key=kubevirt.running_order).metadata.name == "virt-launcher-2"
+
+
+AFFINITIES: Final = {
+    "one node": ([builders.on_node("node-a")], "node-a"),
+    "one node in each term": ([builders.on_node("node-a"), builders.on_node("node-a")], "node-a"),
+    "one of two nodes": ([builders.on_node("node-a"), builders.on_node("node-b")], None),
+    "a node or a zone": (
+        [builders.on_node("node-a"), {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}],
+        None,
+    ),
+    "any node": (None, None),
+}
+
+
+@pytest.mark.parametrize(("terms", "only"), AFFINITIES.values(), ids=AFFINITIES)
+def test_a_pod_that_may_only_run_on_one_node_is_kept_with_that(terms: list[Object] | None, only: str | None) -> None:
+    """Of its affinity nothing else is needed, and of that of a pod on a node nothing at all."""
+    affinity = builders.node_affinity(required=terms) if terms else None
+    pod, there = kept(builders.vm_pod("1", affinity=affinity)), kept(builders.vm_pod("1", node="n", affinity=affinity))
+    assert pod is not None
+    assert there is not None
+    assert only_node(pod.spec.required_node_affinity) == only
+    assert there.spec.affinity is None
+
+
+def test_pods_of_a_kind_share_what_they_have_in_common() -> None:
+    """A thousand VMs on a node cost one record of what they have alike."""
+    pods = [builders.vm_pod(name, node="node-a", claims=["disk"], created="2026-01-01T00:00:00Z") for name in "ab"]
+    decode = Decoders(RESOURCE.wire).object
+    one, other = (RESOURCE.keep(decode(json.dumps(copy.deepcopy(pod)).encode())) for pod in pods)
+    assert one.launcher.state is other.launcher.state
+    assert one.launcher.claims[0] is other.launcher.claims[0]

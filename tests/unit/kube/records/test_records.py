@@ -1,0 +1,257 @@
+"""What a record keeps of an object: all that core reads, whatever shape the object has."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.fakes.watching import RESOURCES
+from support.strategies.quirks import GONE, bend
+from support.strategies.strategies import chain, node
+
+from webhook.core.api.longhorn import LonghornNode, ShareManager
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.records import shared
+from webhook.kube.records.shared import _shared
+
+Object = dict[str, Any]
+ATTRIBUTES = ("migratable", "dataLocality", "dataEngine")  # of a volume, those that core reads
+
+
+def claim_reads(claim: PersistentVolumeClaim) -> tuple[Any, ...]:
+    """What core reads of a PersistentVolumeClaim."""
+    spec, status = claim.spec, claim.status
+    return (
+        claim.metadata.namespace,
+        claim.metadata.name,
+        (spec and spec.access_modes) or [],
+        spec and spec.volume_name,
+        spec and spec.volume_mode,
+        status and status.phase,
+    )
+
+
+def volume_reads(volume: PersistentVolume) -> tuple[Any, ...]:
+    """What core reads of a PersistentVolume."""
+    spec, csi = volume.spec, volume.spec and volume.spec.csi
+    return (
+        volume.metadata.name,
+        {key: value for key, value in (volume.metadata.labels or {}).items() if key in TOPOLOGY_LABELS},
+        csi and (csi.driver or "", csi.volume_handle, *map((csi.volume_attributes or {}).get, ATTRIBUTES)),
+        spec and spec.volume_mode,
+        spec and spec.node_affinity and spec.node_affinity.required,
+    )
+
+
+def manager_reads(manager: ShareManager) -> tuple[Any, ...]:
+    """What core reads of a ShareManager."""
+    status = manager.status
+    return manager.metadata.name, status and status.owner_id, status and status.state
+
+
+def node_reads(found: Node) -> tuple[Any, ...]:
+    """What core reads of a Node."""
+    meta, spec, status = found.metadata, found.spec, found.status
+    return (
+        meta.name,
+        meta.labels or {},
+        meta.deletion_timestamp,
+        spec and spec.unschedulable,
+        (spec and spec.taints) or [],
+        bool(status and status.ready),
+    )
+
+
+def longhorn_node_reads(found: LonghornNode) -> tuple[Any, ...]:
+    """What core reads of Longhorn's Node."""
+    return found.metadata.name, bool(found.status and found.status.ready)
+
+
+def pod_reads(pod: Pod) -> tuple[Any, ...]:
+    """What core reads of a share-manager pod."""
+    meta = pod.metadata
+    return (
+        meta.name,
+        meta.label("longhorn.io/component"),
+        meta.deletion_timestamp,
+        pod.spec.node_name,
+        pod.status and pod.status.phase,
+        pod.status and pod.status.scheduled and pod.status.scheduled.last_transition_time,
+    )
+
+
+_PARTS = chain(0, "n1")
+SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, tuple[str, ...]]] = {
+    Kind.PERSISTENT_VOLUME_CLAIM: (
+        PersistentVolumeClaim,
+        claim_reads,
+        _PARTS["claim"],
+        ("spec", "spec.accessModes", "spec.volumeName", "spec.volumeMode", "status", "status.phase"),
+    ),
+    Kind.PERSISTENT_VOLUME: (
+        PersistentVolume,
+        volume_reads,
+        _PARTS["volume"],
+        (
+            "metadata.labels",
+            "spec",
+            "spec.csi",
+            "spec.csi.driver",
+            "spec.csi.volumeHandle",
+            "spec.csi.volumeAttributes",
+            "spec.volumeMode",
+            "spec.nodeAffinity",
+        ),
+    ),
+    Kind.SHARE_MANAGER: (ShareManager, manager_reads, _PARTS["manager"], ("status", "status.ownerID", "status.state")),
+    Kind.NODE: (
+        Node,
+        node_reads,
+        node(0),
+        (
+            "metadata.labels",
+            "metadata.deletionTimestamp",
+            "spec",
+            "spec.unschedulable",
+            "spec.taints",
+            "status",
+            "status.conditions",
+        ),
+    ),
+    Kind.LONGHORN_NODE: (LonghornNode, longhorn_node_reads, node(0), ("spec", "status", "status.conditions")),
+    Kind.SHARE_MANAGER_POD: (
+        Pod,
+        pod_reads,
+        _PARTS["pod"],
+        (
+            "metadata.labels",
+            "metadata.deletionTimestamp",
+            "spec.nodeName",
+            "status",
+            "status.phase",
+            "status.conditions",
+        ),
+    ),
+}
+READY = {"type": "Ready", "status": "True"}
+ZONE_A = {"key": "zone", "operator": "In", "values": ["a"]}
+VALUES = st.sampled_from(
+    [
+        GONE,
+        None,
+        "",
+        "x",
+        "Block",
+        5,
+        True,
+        [],
+        {},
+        [None],
+        [5],
+        ["ReadWriteMany", "x"],
+        [{}],
+        {"a": "b"},
+        {"a": None},
+        {"migratable": "true", "share": "x"},
+        {"migratable": None},
+        {"dataLocality": "strict-local", "dataEngine": "v2", "numberOfReplicas": "1"},
+        {"longhorn.io/component": "x", "other": "y"},
+        {"topology.kubernetes.io/zone": "a__b", "other": "y"},
+        {
+            "required": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
+            }
+        },
+        [{"key": "k", "value": "", "effect": "NoSchedule"}],
+        [{"type": "Ready", "status": "False"}, READY],
+        [{"type": "DiskPressure", "status": "True"}, READY],
+        [{"type": None}, {"status": "True"}],
+        [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}],
+        [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "x"}],
+    ]
+)
+
+
+@given(st.data(), st.sampled_from(sorted(SAMPLES)))
+def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.DataObject, kind: Kind) -> None:
+    """Fields absent, null, empty or of a wrong type: what core can read comes out the same, by way of the record."""
+    core_type, reads, sample, paths = SAMPLES[kind]
+    bent = copy.deepcopy(sample)
+    for path, value in data.draw(st.lists(st.tuples(st.sampled_from(paths), VALUES), max_size=3)):
+        try:
+            bend(bent, path, value)
+        except (AttributeError, TypeError):  # a parent that is no object any more
+            continue
+    body, resource = json.dumps(bent).encode(), RESOURCES[kind]
+    wire = Decoders(resource.wire).object(body)
+    try:
+        expected = msgspec.json.decode(body, type=core_type)
+    except msgspec.ValidationError:
+        return  # core could not read it; that the wire does not raise is what is shown
+    assert not isinstance(wire, NotJSON)
+    key = resource.key_of(wire.metadata)
+    assert key == resource.key(NamespacedName(bent["metadata"].get("namespace", ""), bent["metadata"]["name"]))
+    assert reads(resource.build(key, resource.keep(wire))) == reads(expected)
+
+
+def test_a_volume_keeps_its_place_of_all_its_labels() -> None:
+    """Zone and region, by their old names and their new ones: the scheduler reads them, and so do we."""
+    resource = RESOURCES[Kind.PERSISTENT_VOLUME]
+    labels = {**dict.fromkeys(TOPOLOGY_LABELS, "a__b"), "team": "x"}
+    body = json.dumps({"metadata": {"name": "pv0", "labels": labels}}).encode()
+    built = resource.build("pv0", resource.keep(Decoders(resource.wire).object(body)))
+    assert built.metadata.labels == dict.fromkeys(TOPOLOGY_LABELS, "a__b")
+
+
+_PARTS_IN_COMMON = {
+    Kind.PERSISTENT_VOLUME_CLAIM: "rest",
+    Kind.PERSISTENT_VOLUME: "rest",
+    Kind.NODE: "status",
+    Kind.SHARE_MANAGER_POD: "rest",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(SAMPLES))
+def test_equal_parts_are_one(kind: Kind) -> None:
+    """Two objects that differ in their names alone are remembered as one record, or as one but for the names."""
+    resource, sample = RESOURCES[kind], SAMPLES[kind][2]
+    decode = Decoders(resource.wire).object
+    one, other = (resource.keep(decode(json.dumps(sample).encode())) for _ in range(2))
+    assert one == other
+    rest = _PARTS_IN_COMMON.get(kind)
+    assert (getattr(one, rest) is getattr(other, rest)) if rest else (one is other)
+
+
+def test_parts_of_different_kinds_are_not_confused() -> None:
+    """Even where their fields look the same on the wire."""
+    claim = json.dumps({"metadata": {"name": "a"}, "status": {"phase": "Running"}}).encode()
+    kept = [
+        RESOURCES[kind].keep(Decoders(RESOURCES[kind].wire).object(claim))
+        for kind in (Kind.PERSISTENT_VOLUME_CLAIM, Kind.SHARE_MANAGER_POD, Kind.LONGHORN_NODE, Kind.SHARE_MANAGER)
+    ]
+    assert len({type(each) for each in kept}) == 4
+
+
+def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When every object is different the shared parts are let go, and records stay right."""
+    monkeypatch.setattr(shared, "_SHARED_MAX", 10)
+    resource = RESOURCES[Kind.SHARE_MANAGER]
+    decode = Decoders(resource.wire).object
+    kept = [
+        resource.keep(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n{i}"}}).encode()))
+        for i in range(50)
+    ]
+    assert [status.owner_id for status in kept] == [f"n{i}" for i in range(50)]
+    assert len(_shared) <= 12

@@ -1,0 +1,67 @@
+"""How little a cache holds: strings and records that are there once, however often they are spoken of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.fakes.watching import RESOURCES, lists
+from support.objects.builders import node, share_manager, share_manager_pod
+
+from webhook.core.api.meta import NamespacedName
+from webhook.core.view import Kind
+from webhook.kube.client.metadata import WireMeta
+from webhook.kube.client.wire import Decoders
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Request
+from webhook.kube.records.share_manager_pods import WireShareManagerPod, build_pod, keep_pod
+
+_EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
+
+
+@pytest.mark.parametrize("name", ["share-manager-pvc-1", "pvc-1", "share-manager", "share-manager-share-manager-x"])
+def test_a_pod_is_found_by_its_own_name_alone(name: str) -> None:
+    """Its volume stands for its name; a pod with the label and another name is no volume's pod."""
+    resource = RESOURCES[Kind.SHARE_MANAGER_POD]
+    wire: Any = Decoders(resource.wire).object(json.dumps({"metadata": {"name": name}}).encode())
+    objects = {resource.key_of(wire.metadata): resource.keep(wire)}
+    for asked in ("share-manager-pvc-1", "pvc-1", "/pvc-1", "share-manager", "share-manager-share-manager-x"):
+        key = resource.key(NamespacedName("", asked))
+        assert (key in objects) == (asked == name)
+        if key in objects:
+            assert resource.build(key, objects[key]).metadata.name == name
+
+
+def test_a_volume_has_one_name() -> None:
+    """The ShareManager and its pod are kept under the same string, not under two equal ones."""
+
+    def kept(kind: Kind, described: dict[str, Any]) -> str:
+        wire: Any = Decoders(RESOURCES[kind].wire).object(json.dumps(described).encode())
+        return RESOURCES[kind].key_of(wire.metadata)
+
+    volume = kept(Kind.SHARE_MANAGER, share_manager("pvc-of-one-name"))
+    assert kept(Kind.SHARE_MANAGER_POD, share_manager_pod("pvc-of-one-name")) is volume
+    built = build_pod(volume, keep_pod(WireShareManagerPod(WireMeta())))
+    assert built.metadata.name == "share-manager-pvc-of-one-name"
+
+
+def test_a_list_anew_makes_no_second_record() -> None:
+    """What has not changed since is the very record that was shown; what has is another."""
+    machine = ListWatch(RESOURCES[Kind.NODE], random=lambda: 0.5)
+    same, changed = node("node-a"), node("node-b")
+    same["metadata"]["resourceVersion"] = changed["metadata"]["resourceVersion"] = "5"
+
+    def list_them(body: bytes, now: float) -> dict[str, Any]:
+        assert isinstance(machine.next(now), Request)
+        machine.opened(200, None, now)
+        machine.feed(body, now)
+        machine.ended(now)
+        return machine.objects
+
+    before = list_them(lists(same, changed).body + _EXPIRED, 1000.0)
+    changed["spec"]["unschedulable"] = True
+    after = list_them(lists(same, changed, version=20).body, 1100.0)
+    assert after is not before
+    assert after["node-a"] is before["node-a"]
+    assert (before["node-b"].spec.unschedulable, after["node-b"].spec.unschedulable) == (None, True)

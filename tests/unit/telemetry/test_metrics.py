@@ -1,0 +1,187 @@
+"""What is counted of calls and caches, and as which samples it is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
+
+from webhook import __version__
+from webhook.core.view import Kind
+from webhook.kube.cache.lookups import LookupCounts
+from webhook.kube.cache.readiness import CacheState
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.metrics import Caches
+from webhook.telemetry.exposition import PREFIX, Family
+from webhook.telemetry.metrics import Admissions, Metrics
+from webhook.telemetry.record import AdmissionRecord
+
+RECORD: Final = AdmissionRecord(
+    time=datetime(2026, 1, 1, tzinfo=UTC),
+    level="info",
+    message="admission",
+    entry="virt-launcher",
+    uid="u",
+    decision="required",
+    reason="ShareManagerPod",
+    because="",
+    duration_us=300,
+)
+
+# Calls.
+
+
+def noted(*records: AdmissionRecord) -> Scraped:
+    """What these calls come to."""
+    admissions = Admissions()
+    for record in records:
+        admissions.note(record)
+    return told(admissions.families)
+
+
+def test_an_admission_is_counted_by_entry_decision_and_reason() -> None:
+    """Each of the three is a label, and each call is one."""
+    found = noted(RECORD, RECORD, replace(RECORD, decision="unchanged", reason="NoClaims"))
+    name = Family.ADMISSIONS.title
+    assert found.value(name, entry="virt-launcher", decision="required", reason="ShareManagerPod") == 2
+    assert found.value(name, entry="virt-launcher", decision="unchanged", reason="NoClaims") == 1
+    assert found.value(name) == 3
+
+
+BOUNDS: Final = {
+    "0.25 ms": (250, "0.00025"),
+    "0.3 ms": (300, "0.0005"),
+    "2.9 s": (2_900_000, "3"),
+    "4 s": (4_000_000, "+Inf"),
+}
+
+
+@pytest.mark.parametrize(("duration_us", "bound"), BOUNDS.values(), ids=BOUNDS)
+def test_a_duration_is_told_from_a_quarter_of_a_millisecond_to_three_seconds(duration_us: int, bound: str) -> None:
+    """In the smallest bucket that it fits, and in none below."""
+    found = noted(replace(RECORD, duration_us=duration_us))
+    buckets = [each for each in found.samples if each.name == f"{Family.DURATION.title}_bucket" and each.value]
+    assert min(float(each.labels["le"]) for each in buckets) == float(bound)
+    assert found.value(f"{Family.DURATION.title}_sum") == pytest.approx(duration_us / 1e6)
+
+
+def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
+    """The rest is deciding; a call that read nothing did not wait."""
+    found = noted(RECORD, replace(RECORD, duration_us=5_000, reads=3, read_us=4_500))
+    stage = Family.STAGE_DURATION.title
+    assert found.value(f"{stage}_count", entry="virt-launcher", stage="decide") == 2
+    assert found.value(f"{stage}_sum", entry="virt-launcher", stage="decide") == pytest.approx(0.0008)
+    assert found.value(f"{stage}_count", entry="virt-launcher", stage="read") == 1
+    assert found.value(f"{stage}_sum", entry="virt-launcher", stage="read") == pytest.approx(0.0045)
+    assert found.value(f"{Family.READS.title}_sum", entry="virt-launcher") == 3
+    assert found.value(f"{Family.READS.title}_bucket", entry="virt-launcher", le="0") == 1
+
+
+def test_nothing_is_told_as_nothing() -> None:
+    """Of a server that nobody has called: a rate of what is not there is no 0."""
+    found = noted()
+    for entry in ("virt-launcher", "share-manager"):
+        assert found.value(f"{Family.DURATION.title}_count", entry=entry) == 0
+    assert found.value(Family.REFUSED_CALLS.title, status="400") == 0
+    assert not found.has(Family.ADMISSIONS.title)
+
+
+def test_a_refused_call_is_counted_by_its_status() -> None:
+    """The other statuses stay as they are."""
+    admissions = Admissions()
+    admissions.refused(413)
+    found = told(admissions.families)
+    assert (found.value(Family.REFUSED_CALLS.title, status="413"), found.value(Family.REFUSED_CALLS.title)) == (1, 1)
+
+
+# Caches.
+
+
+def state(**fields: Any) -> CacheState:
+    """A cache that is well, but for these fields."""
+    well = {"title": "nodes", "fresh": True, "detail": "", "objects": 3, "heard_seconds": 5.0, "unreadable": 0}
+    return CacheState(**{**well, "causes": Counter(), **fields})
+
+
+def test_a_cache_is_told_by_its_name() -> None:
+    """Whether calls are answered from it, what it holds, when it was heard, and what it was interrupted by."""
+    states = [state(causes=Counter({Cause.EXPIRED: 2}), unreadable=1), state(title="pods", fresh=False, objects=0)]
+    before = datetime.now(UTC).timestamp()
+    found = told(Caches(lambda: states, {}).families)
+    assert [found.value(Family.CACHE_FRESH.title, cache=name) for name in ("nodes", "pods")] == [1, 0]
+    assert [found.value(Family.CACHE_OBJECTS.title, cache=name) for name in ("nodes", "pods")] == [3, 0]
+    assert found.value(Family.CACHE_LAST_EVENT.title, cache="nodes") == pytest.approx(before - 5, abs=2)
+    assert found.value(Family.CACHE_INTERRUPTIONS.title, cache="nodes", cause="expired") == 2
+    assert [found.value(Family.CACHE_UNREADABLE.title, cache=name) for name in ("nodes", "pods")] == [1, 0]
+
+
+def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
+    """A time of 0 would be 1970."""
+    found = told(Caches(lambda: [state(fresh=False, heard_seconds=None)], {}).families)
+    assert not found.has(Family.CACHE_LAST_EVENT.title)
+    assert found.value(Family.CACHE_FRESH.title, cache="nodes") == 0
+
+
+def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
+    """What did not happen is not told; what came too late is, from the start."""
+    counts = {kind: LookupCounts() for kind in Kind}
+    counts[Kind.NODE].hit, counts[Kind.NODE].late = 7, 1
+    counts[Kind.SHARE_MANAGER].failed = 2
+    found = told(Caches(list, counts).families)
+    assert found.value(Family.LOOKUPS.title, kind="Node", source="cache", outcome="hit") == 7
+    assert found.value(Family.LOOKUPS.title, kind="ShareManager", source="request", outcome="failed") == 2
+    assert found.value(Family.LOOKUPS.title) == 9
+    assert found.value(Family.LATE_READS.title, kind="Node") == found.value(Family.LATE_READS.title) == 1
+
+
+# All.
+
+
+def test_the_program_and_its_process_are_told() -> None:
+    """Its version, and what it takes of memory, CPU and files."""
+    found = told()
+    assert found.value(Family.BUILD.title, version=__version__) == 1
+    assert found.value("process_resident_memory_bytes") > 1e6
+    assert {"process_cpu_seconds_total", "process_open_fds", "process_start_time_seconds"} <= found.names
+
+
+def test_all_else_has_our_prefix() -> None:
+    """Nothing of another's is told: no collector of the default registry."""
+    strangers = {name for name in told(Admissions().families).names if not name.startswith((PREFIX, "process_"))}
+    assert strangers == set()
+
+
+def test_two_servers_in_one_process_know_nothing_of_each_other() -> None:
+    """No count is global."""
+    one, other = Admissions(), Admissions()
+    one.note(RECORD)
+    assert not told(other.families).has(Family.ADMISSIONS.title)
+
+
+ACCEPTED: Final = {
+    "nothing": ("", False),
+    "anything": ("*/*", False),
+    "text": ("text/plain;version=0.0.4", False),
+    "OpenMetrics": ("application/openmetrics-text", True),
+    "OpenMetrics of some version": ("application/openmetrics-text; version=1.0.0; charset=utf-8", True),
+    "OpenMetrics of a version that is none": ("application/openmetrics-text;version=x", True),
+    "in capitals": ("Application/OpenMetrics-Text", True),
+    "as Prometheus asks": (PROMETHEUS, True),
+    "something else": ("application/json", False),
+    "no media type at all": (",;=,", False),
+}
+
+
+@pytest.mark.parametrize(("accept", "is_openmetrics"), ACCEPTED.values(), ids=ACCEPTED)
+def test_openmetrics_is_given_to_whoever_asks_for_it(accept: str, *, is_openmetrics: bool) -> None:
+    """All others get the text format; both tell the same, by their own rules."""
+    admissions = Admissions()
+    admissions.note(RECORD)
+    content_type, body = Metrics(admissions.families).expose(accept)
+    assert content_type.startswith(OPENMETRICS if is_openmetrics else "text/plain; version=0.0.4")
+    assert body.endswith(b"# EOF\n") == is_openmetrics
+    assert Scraped.of(content_type, body).value(Family.ADMISSIONS.title, reason="ShareManagerPod") == 1

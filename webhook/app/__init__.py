@@ -1,0 +1,1 @@
+"""The webhook as a process."""

@@ -1,0 +1,171 @@
+"""What `serve` runs with: its options, and their values. Values are frozen: a change of settings is a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from webhook.cluster_options import (
+    CONTEXT,
+    HEADROOM,
+    KUBECONFIG,
+    LONGHORN_NAMESPACE,
+    MANIFESTS,
+    MODE,
+    WATCH_PODS,
+    option,
+    two_clusters,
+)
+from webhook.component_base.address import Address
+from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff
+
+SERVE: Final = (
+    option(
+        "--tls-cert-file",
+        required=True,
+        type=FILE,
+        help="PEM file with the serving certificate, and after it the certificates of its issuers.",
+    ),
+    option(
+        "--tls-private-key-file",
+        required=True,
+        type=FILE,
+        help="PEM file with the certificate's private key. The webhook looks at both files each second, and serves a "
+        "new pair from then on. Where neither file is there at the start, or a kubelet writes them, the webhook waits "
+        "for a good pair.",
+    ),
+    option(
+        "--tls-server-name",
+        type=NAME,
+        help="DNS name that the certificate must be for, such as kubevirt-coschedule.kubevirt-coschedule.svc. The "
+        "webhook does not serve a certificate for other names only. Without this option the certificate may be for "
+        "any name.",
+    ),
+    option(
+        "--tls-min-version",
+        default="VersionTLS13",
+        type=OneOf("VersionTLS12", "VersionTLS13"),
+        help="Oldest TLS version that a caller may use: VersionTLS12 or VersionTLS13.",
+    ),
+    option(
+        "--client-ca-file",
+        type=FILE,
+        help="PEM file with the authorities that issue callers' certificates. The webhook looks at this file each "
+        "second, too, and refuses a caller without such a certificate. Without this option anybody who can connect "
+        "may call.",
+    ),
+    option(
+        "--client-name",
+        type=NAME,
+        help="Common name, or DNS name, that a caller's certificate must have. Without this option it may have any "
+        "name.",
+    ),
+    option(
+        "--listen",
+        default=":9443",
+        type=ADDRESS,
+        help="Address at which the API server calls the webhook (TLS).",
+    ),
+    option(
+        "--health-listen",
+        default=":8080",
+        type=ADDRESS,
+        help="Address of /healthz, /readyz, /metrics and the page (plain HTTP).",
+    ),
+    option(
+        "--page",
+        default="on",
+        type=OnOrOff(),
+        help="Whether the health address (--health-listen) also has the page with the VMs and the last decisions: on "
+        "or off. The page shows the names of VMs and nodes to everybody who can connect.",
+    ),
+    option(
+        "--drain-seconds",
+        default="15",
+        type=SECONDS,
+        help="How long after SIGTERM the webhook still accepts connections. Meanwhile /readyz says no, so that callers "
+        "move to other replicas. Calls that have begun get 10 s more; together that fits into the 30 s that Kubernetes "
+        "gives a pod.",
+    ),
+    MODE,
+    WATCH_PODS,
+    HEADROOM,
+    option(
+        "--events",
+        default="off",
+        type=OnOrOff(),
+        help="Whether an event on the VirtualMachineInstance tells what the webhook decided for its pod: on or off. "
+        "The webhook needs the right to create events, which manifests/components/events gives.",
+    ),
+    option(
+        "--log-format",
+        default="json",
+        type=OneOf("json", "text"),
+        help="Format of a log line: json, or text for people.",
+    ),
+    option(
+        "--log-level",
+        default="info",
+        type=OneOf("debug", "info", "warning", "error"),
+        help="Lowest level that the webhook logs: debug, info (with a line for each admission), warning or error.",
+    ),
+    option(
+        "--log-admissions-per-second",
+        default="100",
+        type=COUNT,
+        help="How many admissions in one second get a log line each. One further line counts the others, by decision "
+        "and reason.",
+    ),
+    LONGHORN_NAMESPACE,
+    KUBECONFIG,
+    CONTEXT,
+    MANIFESTS,
+)
+
+
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class ServeSettings:
+    """What `serve` runs with; with `manifests` nothing of a live cluster is read.
+
+    Raises:
+        BadSettings: two clusters at once, or a name of callers and nobody who vouches for it.
+    """
+
+    tls_cert_file: Path
+    tls_private_key_file: Path
+    tls_server_name: str | None
+    tls_min_version: Literal["VersionTLS12", "VersionTLS13"]
+    client_ca_file: Path | None
+    client_name: str | None
+    listen: Address
+    health_listen: Address
+    page: bool
+    drain_seconds: float
+    mode: Literal["required", "preferred", "off"]
+    watch_pods: Literal["all", "virt-launcher", "none"]
+    headroom: Mapping[str, int]
+    events: bool
+    log_format: Literal["json", "text"]
+    log_level: Literal["debug", "info", "warning", "error"]
+    log_admissions_per_second: int
+    longhorn_namespace: str
+    kubeconfig: Path | None
+    context: str | None
+    manifests: Path | None
+
+    def __post_init__(self) -> None:
+        """Say every contradiction at once."""
+        problems = two_clusters(self.manifests, self.kubeconfig, self.context)
+        if self.events and self.manifests:
+            problems.append(f"got --events on and --manifests {self.manifests}: expected a live cluster for the events")
+        if self.client_name is not None and self.client_ca_file is None:
+            # A name is read from a certificate that somebody must have verified.
+            problems.append(
+                f"got --client-name {self.client_name} without --client-ca-file: expected the authority that "
+                "issues callers' certificates, too"
+            )
+        if problems:
+            raise BadSettings(*problems)

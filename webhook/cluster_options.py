@@ -1,0 +1,82 @@
+"""Options that several commands share: which cluster they read, and how it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from webhook.component_base.options import FILE, NAMESPACE, OneOf, Option, Parsed, kubeconfig_options
+
+ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
+option: Final = partial(Option, ENVIRONMENT_PREFIX)
+
+
+def headroom(text: str) -> Mapping[str, int]:
+    """RESOURCE=QUANTITY,... to resource -> milli-CPU or whole units.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    expected = "expected RESOURCE=QUANTITY,... such as cpu=500m,memory=2Gi,pods=5"
+    pairs = [pair.partition("=") for pair in text.split(",") if pair]
+    if not pairs:
+        return {}
+    if any(not (resource and equals and quantity) for resource, equals, quantity in pairs):
+        raise ValueError(expected)
+    from webhook.core.scheduler.state import node_info  # noqa: PLC0415 - the rules are not for help and completion
+
+    kept = node_info.allocatable({resource: quantity for resource, _, quantity in pairs})
+    odd = next((resource for resource, _, quantity in pairs if resource not in kept and quantity != "0"), None)
+    if odd is not None:
+        raise ValueError(f"{expected}; {odd} is no resource that the scheduler counts, or its quantity can't be read")
+    return kept
+
+
+KUBECONFIG, CONTEXT = kubeconfig_options(ENVIRONMENT_PREFIX)
+MANIFESTS: Final = option(
+    "--manifests",
+    metavar="DIR",
+    type=FILE,
+    help="File, or directory of .yaml, .yml and .json files, that describes a cluster. The program reads it instead of "
+    "a live cluster: nodes, claims, volumes, ShareManagers, VolumeAttachments, pods and CSINodes. It ignores other "
+    "kinds.",
+)
+MODE: Final = option(
+    "--mode",
+    default="required",
+    type=OneOf("required", "preferred", "off"),
+    help='Mode of a VM whose annotation kubevirt-scheduler/co-schedule is "true": required, preferred or off. A VM '
+    "whose annotation is required or preferred gets that mode.",
+)
+WATCH_PODS: Final = option(
+    "--watch-pods",
+    default="all",
+    type=OneOf("all", "virt-launcher", "none"),
+    help="Pods that the webhook watches, in all namespaces. all: a VM gets a required affinity only for a node that "
+    "has room for it beside the pods that are there. virt-launcher: the webhook does not look for room. none: in "
+    "addition, the webhook does not steer a share-manager pod to the node of its VM.",
+)
+HEADROOM: Final = option(
+    "--headroom",
+    default="",
+    type=Parsed("RESOURCES", headroom),
+    help="What must stay free on a node for which a VM gets a required affinity, as RESOURCE=QUANTITY,...: "
+    "cpu=500m,memory=2Gi. Without this option a VM may take all that is left.",
+)
+LONGHORN_NAMESPACE: Final = option(
+    "--longhorn-namespace",
+    default="longhorn-system",
+    type=NAMESPACE,
+    help="Namespace of Longhorn's own objects.",
+)
+
+
+def two_clusters(manifests: Path | None, kubeconfig: Path | None, context: str | None) -> list[str]:
+    """A problem for each option that names a live cluster, where the manifests describe another one."""
+    return [
+        f"got {flag} {value} and --manifests {manifests}: expected a live cluster or one in files, not both"
+        for flag, value in (("--kubeconfig", kubeconfig), ("--context", context))
+        if manifests and value is not None
+    ]

@@ -1,0 +1,120 @@
+"""kubernetes-asyncio's configuration and client for an API server, and what goes wrong on the way there, in words.
+
+Nothing secret is in these words.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from kubernetes_asyncio import config
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config.config_exception import ConfigException
+from kubernetes_asyncio.config.incluster_config import SERVICE_TOKEN_FILENAME
+from yaml import YAMLError
+
+from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
+
+_SHOWN_CHARS: Final = 200  # of what a library says
+
+
+async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Context]:
+    """The configuration for a client, and where it leads.
+
+    The service account is taken where this process runs as a pod and nobody names a kubeconfig; otherwise kubectl's
+    rules hold.
+
+    Raises:
+        BadKubeconfig: there is none that can be used.
+    """
+    configuration = Configuration()
+    named = kubeconfig.file or kubeconfig.context or os.environ.get("KUBECONFIG")
+    try:
+        if not named and _is_pod():
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            context = Context(namespace=_account_namespace(), in_pod=True)
+        else:
+            context = await _load_file(kubeconfig, configuration)
+    except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
+        where = kubeconfig.file or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        raise BadKubeconfig(
+            f"{where}: {one_line(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
+        ) from None
+    # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
+    # clusters' certificates do not have them.
+    configuration.disable_strict_ssl_verification = True
+    # Go's clients trim a token file; a blank in a header is refused by aiohttp, as a ValueError.
+    configuration.api_key = {name: " ".join(value.split()) for name, value in configuration.api_key.items()}
+    return configuration, context
+
+
+def open_client(configuration: Configuration, user_agent: str) -> ApiClient:
+    """A client for the API server; it sends nothing yet.
+
+    Raises:
+        BadKubeconfig: the certificates can't be read.
+    """
+    try:
+        client = ApiClient(configuration)
+    except (ssl.SSLError, OSError) as error:
+        raise BadKubeconfig(
+            f"{configuration.ssl_ca_cert} or {configuration.cert_file}: {one_line(error)}; expected PEM certificates"
+        ) from None
+    client.user_agent = user_agent
+    return client
+
+
+def sentence(error: Exception) -> str:
+    """Why there is no answer from the API server: what went wrong with the connection."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"the API server's certificate is not trusted: {one_line(error.certificate_error)}"
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"no TLS with {error.host}:{error.port}: {one_line(error.os_error)}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno or 0  # asyncio's own words repeat the address; a resolver's number is negative
+        why = os.strerror(number) if number > 0 else one_line(error.os_error.strerror or error.os_error)
+        return f"can't connect to {error.host}:{error.port}: {why}"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the API server's answer broke off"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the API server closed the connection"
+    return one_line(error)
+
+
+def one_line(error: object) -> str:
+    """What a library says, on one line of printable ASCII."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return ascii(text[:_SHOWN_CHARS])[1:-1]
+
+
+def _is_pod() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ and Path(SERVICE_TOKEN_FILENAME).exists()
+
+
+def _account_namespace() -> str | None:
+    """The pod's own, as kubectl takes it there."""
+    with suppress(OSError):
+        return Path(SERVICE_TOKEN_FILENAME).with_name("namespace").read_text(encoding="utf-8").strip() or None
+    return None
+
+
+async def _load_file(kubeconfig: Kubeconfig, configuration: Configuration) -> Context:
+    if kubeconfig.file and not kubeconfig.file.is_file():
+        raise ConfigException("no such file")
+    loader = await config.load_kube_config(
+        config_file=str(kubeconfig.file) if kubeconfig.file else None,
+        context=kubeconfig.context,
+        client_configuration=configuration,
+        persist_config=False,
+    )
+    current = loader.current_context or {}
+    context: dict[str, Any] = current.get("context") or {}
+    return Context(name=current.get("name"), namespace=context.get("namespace"))

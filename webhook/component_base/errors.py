@@ -1,0 +1,21 @@
+"""Errors that a user can repair: the command line prints the sentences of these errors only, and exits with 2."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_MAX_PROBLEMS_SHOWN: Final = 20
+
+
+class UserError(Exception):
+    """One or several problems, each one sentence: what, got, expected, what to do next."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        more = len(problems) - _MAX_PROBLEMS_SHOWN
+        shown = problems[:_MAX_PROBLEMS_SHOWN] + ((f"and {more} more",) if more > 0 else ())
+        super().__init__("\n".join(shown))
+
+
+class BadSettings(UserError):
+    """Options, environment variables or words that can't be used; the command line names the help to read."""

@@ -1,0 +1,52 @@
+"""The VirtualMachineInstance of a virt-launcher pod, and which of its pods runs the VM."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from webhook.core.api.meta import OwnerReference
+from webhook.core.api.pod import Pod
+
+LABEL_APP: Final = "kubevirt.io"
+LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
+VIRT_LAUNCHER: Final = "virt-launcher"
+VMI_KIND: Final = "VirtualMachineInstance"
+_FINISHED: Final = ("Succeeded", "Failed")
+
+
+class VirtualMachineInstanceRef(NamedTuple):
+    """A VirtualMachineInstance, by its namespace and its uid: KubeVirt labels each of its pods with the uid."""
+
+    namespace: str
+    uid: str
+
+
+def owner(pod: Pod) -> OwnerReference | None:
+    """Return the VirtualMachineInstance that owns the pod, None if none does."""
+    return next((each for each in pod.metadata.owner_references or () if each.kind == VMI_KIND), None)
+
+
+def vm_name(pod: Pod) -> str:
+    """Return the VirtualMachineInstance's name, which is also the VM's; the pod's name if nothing owns the pod."""
+    found = owner(pod)
+    return (found.name if found else None) or pod.metadata.name or ""
+
+
+def is_finished(pod: Pod) -> bool:
+    """Whether the pod has ended, so that no VM runs in it."""
+    return pod.status is not None and pod.status.phase in _FINISHED
+
+
+def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
+    """Return a sort key for the pods of one VM. The VM runs, or will run, in the pod with the highest key.
+
+    A live migration has two pods on two nodes, and the newer pod is its target. A restart has an old pod that
+    terminates. A pod on a node comes before a pod that is on no node yet.
+    """
+    meta = pod.metadata
+    return (
+        not meta.deletion_timestamp,
+        bool(pod.spec.node_name),
+        meta.creation_timestamp or "",
+        meta.name or "",
+    )

@@ -1,0 +1,72 @@
+"""What all objects share: the metadata, label selectors, conditions and references of metav1."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+
+class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """metav1.LabelSelectorRequirement."""
+
+    key: str | None = None
+    operator: str | None = None
+    values: list[str] | None = None
+
+
+class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """metav1.LabelSelector: requirements, ANDed. An empty one matches everything, an absent one nothing."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: list[LabelSelectorRequirement] | None = None
+
+
+class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """metav1.OwnerReference."""
+
+    kind: str | None = None
+    name: str | None = None
+    uid: str | None = None
+
+
+class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """metav1.ObjectMeta. A pod at CREATE has `generate_name` and no `name`, and often no `namespace`."""
+
+    name: str | None = None
+    generate_name: str | None = None
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[OwnerReference] | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+    def label(self, key: str) -> str | None:
+        """Return the value of a label, None if the label is absent."""
+        return self.labels.get(key) if self.labels else None
+
+    def annotation(self, key: str) -> str | None:
+        """Return the value of an annotation, None if the annotation is absent."""
+        return self.annotations.get(key) if self.annotations else None
+
+
+class ObjectReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.ObjectReference: the fields that name the object."""
+
+    namespace: str | None = None
+    name: str | None = None
+
+
+class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.NodeCondition and Longhorn's Condition."""
+
+    type: str | None = None
+    status: str | None = None
+
+
+class NamespacedName(NamedTuple):
+    """Namespace and name of an object; the namespace of a cluster-wide object is empty."""
+
+    namespace: str
+    name: str

@@ -1,0 +1,77 @@
+"""v1.Node and storage/v1 CSINode with the fields that a rule reads."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from webhook.core.api.container import Quantities
+from webhook.core.api.meta import Condition, ObjectMeta
+
+
+class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.Taint."""
+
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.NodeSpec."""
+
+    unschedulable: bool | None = None
+    taints: list[Taint] | None = None
+
+
+class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.NodeStatus and longhorn.io/v1beta2 NodeStatus, which has no `allocatable`."""
+
+    allocatable: Quantities | None = None
+    conditions: list[Condition] | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the condition Ready is True; a node without the condition is not ready."""
+        for condition in self.conditions or ():
+            if condition.type == "Ready":
+                return condition.status == "True"
+        return False
+
+
+class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.Node."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec | None = None
+    status: NodeStatus | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the node is Ready and not cordoned."""
+        return bool(self.status and self.status.ready) and not (self.spec and self.spec.unschedulable)
+
+
+class VolumeCount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """storage/v1 VolumeNodeResources."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """storage/v1 CSINodeDriver."""
+
+    name: str | None = None
+    allocatable: VolumeCount | None = None
+
+
+class CSINodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """storage/v1 CSINodeSpec."""
+
+    drivers: list[CSINodeDriver] | None = None
+
+
+class CSINode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """storage/v1 CSINode; its name is the node's."""
+
+    metadata: ObjectMeta
+    spec: CSINodeSpec | None = None

@@ -1,0 +1,115 @@
+"""v1.NodeSelector: an OR of terms that the webhook can narrow, and preferences to which it can append.
+
+Pure set logic; nothing here uses claims, decisions or JSON Patch. Rules: k8s.io/component-helpers
+scheduling/corev1/nodeaffinity/nodeaffinity.go and k8s.io/apimachinery pkg/labels/selector.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+MAX_TERMS: Final = 64
+"""The most nodeSelectorTerms of a pod after a pin; several required nodes multiply its terms.
+
+kube-scheduler scores all of up to 99 nodes that are named by metadata.name (minFeasibleNodesToFind is 100).
+"""
+
+_MAX_GROWTH_BYTES: Final = 64 * 1024  # of these copies; etcd accepts 1.5 MiB
+METADATA_NAME: Final = "metadata.name"
+
+
+class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """v1.NodeSelectorRequirement: one condition on a label (or on the field metadata.name)."""
+
+    key: str | None = None
+    operator: str | None = None
+    values: list[str] | None = None
+
+
+class NodeSelectorTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """v1.NodeSelectorTerm: requirements, ANDed. A term without requirements is empty and matches no node."""
+
+    match_expressions: list[NodeSelectorRequirement] | None = None
+    match_fields: list[NodeSelectorRequirement] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the scheduler skips this term (component-helpers nodeaffinity.go, isEmptyNodeSelectorTerm)."""
+        return not self.match_expressions and not self.match_fields
+
+
+class NodeSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """v1.NodeSelector: terms, ORed. Zero terms match no node."""
+
+    node_selector_terms: list[NodeSelectorTerm] | None = None
+
+
+class PreferredSchedulingTerm(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """v1.PreferredSchedulingTerm: `weight` (1..100) is added to the score of each node that `preference` matches."""
+
+    weight: int | None = None
+    preference: NodeSelectorTerm | None = None
+
+
+def pin(node: str) -> NodeSelectorRequirement:
+    """Return the matchFields requirement that only this node meets."""
+    return NodeSelectorRequirement(key=METADATA_NAME, operator="In", values=[node])
+
+
+def pinned_nodes(term: NodeSelectorTerm) -> frozenset[str]:
+    """Return the nodes that a term names with metadata.name In; empty if it names none."""
+    return frozenset(
+        value
+        for requirement in term.match_fields or ()
+        if requirement.key == METADATA_NAME and requirement.operator == "In"
+        for value in requirement.values or ()
+    )
+
+
+def only_node(selector: NodeSelector | None) -> str | None:
+    """Return the one node that every term of the selector names; None if the terms name none or several nodes."""
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    named = [pinned_nodes(term) for term in terms if not term.is_empty]
+    return min(named[0]) if named and all(each == named[0] for each in named) and len(named[0]) == 1 else None
+
+
+def named_nodes(selector: NodeSelector | None) -> frozenset[str]:
+    """Return the nodes that the terms name, if every term names at least one; otherwise an empty set."""
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    named = [pinned_nodes(term) for term in terms if not term.is_empty]
+    return frozenset().union(*named) if named and all(named) else frozenset()
+
+
+def names_some_nodes(selector: NodeSelector | None) -> bool:
+    """Whether some terms of a selector name nodes and others name none."""
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    return len({bool(pinned_nodes(term)) for term in terms if not term.is_empty}) > 1
+
+
+def most_nodes(selector: NodeSelector | None, wanted: int) -> int:
+    """Return how many of `wanted` nodes a pin can add to this selector within MAX_TERMS and a limit in bytes.
+
+    Only terms that name no node yet are multiplied, so a selector that already names nodes takes up to MAX_TERMS. The
+    result is 0 if even one node is too many.
+    """
+    terms = (selector.node_selector_terms or ()) if selector else ()
+    usable = [term for term in terms if not term.is_empty]
+    free = [term for term in usable if not pinned_nodes(term)]
+    if not free:
+        return min(wanted, MAX_TERMS)
+    most = max(0, min(wanted, (MAX_TERMS - len(usable) + len(free)) // len(free)))
+    return most if most <= 1 else min(most, max(1, _MAX_GROWTH_BYTES // len(msgspec.json.encode(free))))
+
+
+def prefers_only(term: PreferredSchedulingTerm, node: str, weight: int) -> bool:
+    """Whether a preferred term equals the one that the webhook appends for this node and weight."""
+    preference = term.preference
+    return (
+        term.weight == weight
+        and preference is not None
+        and not preference.match_expressions
+        and preference.match_fields == [pin(node)]
+    )

@@ -1,0 +1,99 @@
+"""v1.Pod with the fields that core reads, decoded straight from JSON.
+
+The decoder skips all other fields and nothing rebuilds the object, so that no object can lose a field here. Invariant:
+every field can be absent or null, as in Go's JSON. The structs are trees, and Python's cycle collector does not track
+them (gc=False): the objects of a large cluster cost it no time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.core.api.affinity import Affinity, NodeAffinity, TopologySpreadConstraint
+from webhook.core.api.container import PodCondition, Workload, WorkloadStatus
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.node_selector import NodeSelector
+
+POD_SCHEDULED: Final = "PodScheduled"
+UNSCHEDULABLE: Final = "Unschedulable"
+
+
+class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.Toleration; an absent key, effect or operator is the empty string."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+
+
+class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeClaimVolumeSource."""
+
+    claim_name: str | None = None
+
+
+class Volume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.Volume: the fields that lead to a claim."""
+
+    name: str | None = None
+    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
+    ephemeral: dict[str, Any] | None = None
+
+
+class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PodSchedulingGate: kube-scheduler ignores a pod that has one."""
+
+    name: str | None = None
+
+
+class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PodSpec."""
+
+    node_name: str | None = None
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    scheduling_gates: list[PodSchedulingGate] | None = None
+    resource_claims: list[Any] | None = None
+    volumes: list[Volume] | None = None
+
+    @property
+    def node_affinity(self) -> NodeAffinity | None:
+        """The pod's own node affinity, None if it has none."""
+        return self.affinity.node_affinity if self.affinity else None
+
+    @property
+    def required_node_affinity(self) -> NodeSelector | None:
+        """The pod's own required node affinity, None if it has none."""
+        node_affinity = self.affinity.node_affinity if self.affinity else None
+        return node_affinity.required if node_affinity else None
+
+
+class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PodStatus."""
+
+    @property
+    def scheduled(self) -> PodCondition | None:
+        """The condition PodScheduled, None before kube-scheduler has written it."""
+        for condition in self.conditions or ():
+            if condition.type == POD_SCHEDULED:
+                return condition
+        return None
+
+
+class Pod(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.Pod: the pod under admission, or a share-manager pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec
+    status: PodStatus | None = None
+
+
+def uses(pod: Pod, claim: str) -> bool:
+    """Whether the pod has a volume with the claim of this name."""
+    sources = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
+    return any(source is not None and source.claim_name == claim for source in sources)

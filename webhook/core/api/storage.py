@@ -1,0 +1,70 @@
+"""v1.PersistentVolumeClaim and v1.PersistentVolume with the fields that a rule reads."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
+from webhook.core.api.meta import NamespacedName, ObjectMeta, ObjectReference
+from webhook.core.api.node_selector import NodeSelector
+
+
+class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeClaimSpec."""
+
+    access_modes: list[str] | None = None
+    volume_name: str | None = None
+    volume_mode: str | None = None
+
+
+class PersistentVolumeClaimStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeClaimStatus."""
+
+    phase: str | None = None
+
+
+class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeClaim."""
+
+    metadata: ObjectMeta
+    spec: PersistentVolumeClaimSpec | None = None
+    status: PersistentVolumeClaimStatus | None = None
+
+
+class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.CSIPersistentVolumeSource. `volume_handle` is Longhorn's volume; the PersistentVolume's name can differ."""
+
+    driver: str | None = None
+    volume_handle: str | None = None
+    volume_attributes: dict[str, str] | None = None
+
+
+class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.VolumeNodeAffinity."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeSpec."""
+
+    csi: CSIPersistentVolumeSource | None = None
+    claim_ref: ObjectReference | None = None
+    volume_mode: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+
+
+class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolume."""
+
+    metadata: ObjectMeta
+    spec: PersistentVolumeSpec | None = None
+
+
+def claim_of(volume: PersistentVolume | None, handle: str) -> NamespacedName | None:
+    """Return the claim of a PersistentVolume, None if that is not the PersistentVolume of this Longhorn volume."""
+    spec = volume.spec if volume else None
+    if not spec or not spec.csi or spec.csi.driver != LONGHORN_CSI_DRIVER or spec.csi.volume_handle != handle:
+        return None
+    claim = spec.claim_ref
+    return NamespacedName(claim.namespace or "", claim.name) if claim and claim.name else None

@@ -1,0 +1,146 @@
+"""Decision: what the webhook does with one pod, for which nodes, and by which evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Mode
+from webhook.core.reasons import CHAIN_ORDER, Reason, Why
+from webhook.core.scheduler.state.pod_requests import Usage
+
+_FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
+_NODES_SHOWN: Final = 3  # in the annotation; explain and the log show all nodes
+TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
+
+
+class NodeFit(Struct, frozen=True):
+    """Rule 7 for one pod and one node: can the pod run there?
+
+    Attributes:
+        node: the node's name.
+        why: NODE_FEASIBLE, or the first reason against the node.
+        preferable: False if even a preference for the node would be wrong.
+    """
+
+    node: str
+    why: Why
+    preferable: bool = True
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the pod can start if this is the only node that it may run on."""
+        return self.why.reason is Reason.NODE_FEASIBLE
+
+    @property
+    def fits(self) -> bool:
+        """Whether kube-scheduler would take this node now; other pods can still take its resources first."""
+        return self.why.reason in _FITS
+
+
+class WeightedNode(Struct, frozen=True):
+    """A preferred node and the weight of the preference (1..100)."""
+
+    node: str
+    weight: int
+
+
+class Leave(Struct, frozen=True, kw_only=True):
+    """The pod's affinity stays as it is.
+
+    `opted_in` says that the VM asked for co-scheduling. Then the pod gets an annotation that shows the reason.
+    """
+
+    why: Why
+    opted_in: bool = False
+    findings: Sequence[Finding] = ()
+    node_fits: Sequence[NodeFit] = ()
+
+
+class Pin(Struct, frozen=True, kw_only=True):
+    """The pod must run on certain nodes, or kube-scheduler is asked to prefer them.
+
+    Attributes:
+        why: for required nodes the evidence of the best one; for preferred nodes why they are not required.
+        required: the nodes, best first, of which the pod may take any. Empty for a mere preference.
+        preferred: the same nodes or more with their weights, best first.
+        shortlist: in a large cluster the nodes among which kube-scheduler chooses, so that it scores the preferred one.
+            Empty: any node.
+        requests: what the pod takes of a node.
+        findings: what each claim led to, or each VM.
+        node_fits: rule 7 for each node that the evidence names.
+    """
+
+    why: Why
+    required: tuple[str, ...] = ()
+    preferred: tuple[WeightedNode, ...]
+    shortlist: tuple[str, ...] = ()
+    requests: Usage = Usage()
+    findings: Sequence[Finding] = ()
+    node_fits: Sequence[NodeFit] = ()
+
+    @property
+    def strength(self) -> Mode:
+        """REQUIRED or PREFERRED."""
+        return Mode.REQUIRED if self.required else Mode.PREFERRED
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The required nodes, or the preferred ones if none is required; best first."""
+        return self.required or tuple(weighted.node for weighted in self.preferred)
+
+
+class Steer(Pin, frozen=True, kw_only=True):
+    """A share-manager pod is steered to its VMs: always a preference.
+
+    `near_vmis` are VMs whose pods get a preferred pod affinity of the share-manager pod, beside the node affinity.
+    """
+
+    near_vmis: tuple[VirtualMachineInstanceRef, ...] = ()
+
+
+Decision = Pin | Leave
+
+
+def rank(nodes: Iterable[str]) -> dict[str, int]:
+    """Return node -> how often it occurs among `nodes`; the most frequent first, equal ones by name."""
+    occurrences: dict[str, int] = {}
+    for node in nodes:
+        occurrences[node] = occurrences.get(node, 0) + 1
+    if len(occurrences) <= 1:
+        return occurrences
+    return dict(sorted(occurrences.items(), key=lambda item: (-item[1], item[0])))
+
+
+def weigh(ranked: Mapping[str, int]) -> tuple[WeightedNode, ...]:
+    """Return weight 100 for the most frequent node, the others in proportion (halves rounded up), at least 1."""
+    most = max(ranked.values())
+    return tuple(
+        WeightedNode(node, max(1, (2 * TOP_WEIGHT * count + most) // (2 * most))) for node, count in ranked.items()
+    )
+
+
+def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
+    """Return the strongest finding that names this node. A disk's claim comes before the claim of the VM's state."""
+    return max(
+        (finding for finding in findings if finding.node == node),
+        key=lambda finding: (not finding.vm_state_claim, CHAIN_ORDER[finding.why.reason]),
+    )
+
+
+def decision_sentence(decision: Decision) -> str:
+    """Return the decision and its evidence as one sentence, which `kubectl describe pod` shows."""
+    if isinstance(decision, Leave):
+        return f"unchanged: {decision.why}"
+    shown = decision.nodes[:_NODES_SHOWN]
+    names = ", ".join(shown) + (f" and {more} more" if (more := len(decision.nodes) - len(shown)) else "")
+    evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in shown)
+    if decision.strength is Mode.REQUIRED:
+        return f"required on {names}: {evidence}"
+    among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
+    sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}"
+    return sentence if isinstance(decision, Steer) else f"{sentence}; not required, because {decision.why}"

@@ -1,0 +1,170 @@
+"""Longhorn volume -> PersistentVolume -> claim -> the VMs that use it -> evidence of their node (rules 5 and 6).
+
+The way of webhook.core.evidence.share_managers in the other direction, for a share-manager pod: Longhorn creates it
+after its VM has a node. One Finding for each VM (`claim` is NAMESPACE/NAME), with the VM's virt-launcher pod as the
+evidence. If no such pod is known to be on a node, Longhorn's VolumeAttachment names the node that wants the volume. Its
+csi-attacher ticket is stored before the share-manager pod is created (longhorn-manager csi/controller_server.go,
+share_manager_controller.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import only_node
+from webhook.core.api.pod import Pod, uses
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.reasons import Reason, Why
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+
+_CSI_ATTACHER: Final = "csi-attacher"
+_TICKETS_MAX: Final = 4  # nodes of tickets whose pods are read: two of a live migration, and two lost nodes
+
+
+def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | NeedObjects:
+    """Return one finding for each VM that uses `volume`, or one with the reason why there is none.
+
+    Return NeedObjects if objects must be read first. A finding has a `node` if the VM asks for co-scheduling and
+    something shows its node.
+    """
+    claims = view.volume_claims(volume)
+    ref = ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))
+    if claims is NoObject.NOT_CACHED:
+        return NeedObjects((ref,))
+    if claims is NoObject.UNAVAILABLE:
+        return [_lookup_failed(volume, ref, view)]
+    if isinstance(claims, NoObject) or not claims:
+        return [Finding(claim="", why=Reason.VOLUME_UNCLAIMED.why(volume=volume), volume_handle=volume)]
+    return _Search(volume, claims, view, policy).findings()
+
+
+class _VM(Struct, frozen=True):
+    """A VM that uses the volume, by the pod in which it runs or will run."""
+
+    claim: str
+    pod: Pod
+
+    @property
+    def name(self) -> str:
+        """The VirtualMachineInstance's name; the pod's name if nothing owns the pod."""
+        return kubevirt.vm_name(self.pod)
+
+    @property
+    def vmi(self) -> VirtualMachineInstanceRef | None:
+        """The VirtualMachineInstance, None if no owner with a uid is known."""
+        owner = kubevirt.owner(self.pod)
+        return VirtualMachineInstanceRef(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
+
+
+class _Search(Struct, frozen=True):
+    """The VMs behind one volume and their nodes: first by what the view holds, then by what the API server answers."""
+
+    volume: str
+    claims: Sequence[NamespacedName]
+    view: ClusterView
+    policy: Policy
+
+    def findings(self) -> list[Finding] | NeedObjects:
+        """Return one finding for each VM, or what must be read first."""
+        known = [(claim, self.view.virt_launchers(claim)) for claim in self.claims]
+        pods = [(claim, pod) for claim, pods in known if not isinstance(pods, NoObject) for pod in pods]
+        found = self._vms_of(pods)
+        waits = any(finding.why.reason is Reason.CONSUMER_ON_NO_NODE for finding in found)
+        # A terminating VM must not keep the share-manager on its node if another VM waits for a node.
+        weak = Reason.CONSUMER_LEAVING if waits else None
+        if any(finding.node and finding.why.reason is not weak for finding in found):
+            return found
+        return self._by_tickets(found, pods)
+
+    def _vms_of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
+        """Return a finding for each VM that runs in one of these pods, by the pod in which it runs or will run."""
+        running: dict[tuple[str, str], list[_VM]] = {}
+        for claim, pod in pods:
+            vm = _VM(f"{claim.namespace}/{claim.name}", pod)
+            if not kubevirt.is_finished(pod):
+                running.setdefault((vm.claim, vm.name), []).append(vm)
+        return [
+            self._finding(max(vms, key=lambda vm: kubevirt.running_order(vm.pod))) for _, vms in sorted(running.items())
+        ]
+
+    def _finding(self, vm: _VM) -> Finding:
+        pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
+        mode = requested_mode(pod, self.policy)
+        if not isinstance(mode, Mode):
+            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=mode.sentence))
+        if pod.spec.node_name:
+            reason = Reason.CONSUMER_LEAVING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
+            return self._found(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
+        only = only_node(pod.spec.required_node_affinity)
+        if only:
+            return self._found(vm, Reason.CONSUMER_PINNED.why(**names, node=only), only)
+        return self._found(vm, Reason.CONSUMER_ON_NO_NODE.why(**names))
+
+    def _by_tickets(
+        self, found: list[Finding], pods: Iterable[tuple[NamespacedName, Pod]]
+    ) -> list[Finding] | NeedObjects:
+        """Return the findings, completed by the nodes of Longhorn's csi-attacher tickets.
+
+        A VM that asks for co-scheduling and is on no known node gets the ticket's node: the watch has not shown the
+        binding yet. If no VM waits, only the API server knows whether the ticket belongs to a VM.
+        """
+        attachment = self.view.volume_attachment(self.volume)
+        ref = ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", self.volume))
+        if attachment is NoObject.NOT_CACHED:
+            return NeedObjects((ref,))
+        if attachment is NoObject.UNAVAILABLE:
+            return [*found, _lookup_failed(self.volume, ref, self.view)]
+        tickets = (
+            None if isinstance(attachment, NoObject) or not attachment.spec else attachment.spec.attachment_tickets
+        )
+        named = {ticket.node_id or "" for ticket in (tickets or {}).values() if ticket.type == _CSI_ATTACHER}
+        gone = {pod.spec.node_name for _, pod in pods if _is_leaving(pod)}
+        staying = (pod for _, pod in pods if not _is_leaving(pod))
+        others = {pod.spec.node_name for pod in staying if not isinstance(requested_mode(pod, self.policy), Mode)}
+        nodes = [node for node in sorted(named) if node not in others and is_node_name(node)]
+        waiting = [finding for finding in found if finding.why.reason is Reason.CONSUMER_ON_NO_NODE]
+        if not waiting:
+            return self._by_reading(found, nodes[:_TICKETS_MAX])
+        nodes = [node for node in nodes if node not in gone] or nodes
+        return [self._ticketed(finding, node) for finding in waiting for node in nodes] or found
+
+    def _ticketed(self, finding: Finding, node: str) -> Finding:
+        why = Reason.ATTACHMENT_TICKET.why(**finding.why.names, volume=self.volume, node=node)
+        return msgspec.structs.replace(finding, why=why, node=node)
+
+    def _by_reading(self, found: list[Finding], nodes: Sequence[str]) -> list[Finding] | NeedObjects:
+        """Return the findings of the VMs whose pods are on these nodes, as the API server has them."""
+        refs = [(claim, VirtLaunchersOnNode(claim.namespace, node)) for claim in self.claims for node in nodes]
+        read = [(claim, ref, self.view.virt_launchers_on(ref.namespace, ref.node)) for claim, ref in refs]
+        unread = dict.fromkeys(ref for _, ref, pods in read if pods is NoObject.NOT_CACHED)
+        if unread:
+            return NeedObjects(tuple(unread))
+        answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
+        existing = self._vms_of((claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name))
+        lost = [_lookup_failed(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
+        return [*found, *existing, *lost] or [self._unused()]
+
+    def _unused(self) -> Finding:
+        claim = f"{self.claims[0].namespace}/{self.claims[0].name}"
+        return Finding(claim=claim, why=Reason.NO_CONSUMER.why(claim=claim), volume_handle=self.volume)
+
+    def _found(self, vm: _VM, why: Why, node: str | None = None) -> Finding:
+        return Finding(claim=vm.claim, why=why, volume_handle=self.volume, vmi=vm.vmi, node=node)
+
+
+def _is_leaving(pod: Pod) -> bool:
+    return kubevirt.is_finished(pod) or bool(pod.metadata.deletion_timestamp)
+
+
+def _lookup_failed(volume: str, ref: Ref, view: ClusterView) -> Finding:
+    why = Reason.VOLUME_LOOKUP_FAILED.why(volume=volume, kind=ref.kind, problem=view.read_error(ref))
+    return Finding(claim="", why=why, volume_handle=volume)

@@ -1,0 +1,143 @@
+"""The content of the Events that the webhook writes on a VirtualMachineInstance after an admission.
+
+The start pod of a VM gives one Event on its VM. A share-manager pod gives one Event on each VM that it is steered to,
+or could not be steered to. No Event: a dry run, a VM without the annotation, and other pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.admit import Answer, Entry
+from webhook.core.api import kubevirt
+from webhook.core.api.names import is_node_name
+from webhook.core.decision import Leave, decision_sentence
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Mode, opts_in
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
+
+CO_SCHEDULED: Final = "CoScheduled"
+CO_SCHEDULED_PREFERRED: Final = "CoScheduledPreferred"
+NOT_CO_SCHEDULED: Final = "NotCoScheduled"
+SHARE_MANAGER_STEERED: Final = "ShareManagerSteered"
+SHARE_MANAGER_NOT_STEERED: Final = "ShareManagerNotSteered"
+
+_MESSAGE_BYTES: Final = 1023  # kubernetes pkg/apis/core/validation/events.go, NoteLengthLimit, less one
+_CUT: Final = b"..."
+_VMS_MAX: Final = 8  # of one volume
+
+_PROBLEM_WITHOUT_OPT_IN: Final = frozenset({Reason.BAD_CO_SCHEDULE, Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN})
+_NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet: no warning
+    {
+        Reason.NO_CLAIMS,
+        Reason.EPHEMERAL_CLAIM,
+        Reason.CLAIM_NOT_BOUND,
+        Reason.CLAIM_NOT_READ_WRITE_MANY,
+        Reason.VOLUME_NOT_LONGHORN,
+        Reason.VOLUME_IS_BLOCK,
+        Reason.VOLUME_STRICT_LOCAL,
+        Reason.SHARE_MANAGER_NOT_FOUND,
+        Reason.SHARE_MANAGER_NO_NODE,
+    }
+)
+
+
+class Outcome(Enum):
+    """The result of one Event."""
+
+    WRITTEN = "written"
+    REPEATED = "repeated"  # the recorder has written the same Event before, within its memory
+    OVERFLOWED = "overflowed"  # the queue was full
+    FAILED = "failed"  # each try ended with no answer in time, or with an error
+    REFUSED = "refused"  # the API server rejected it, and would reject it again
+    STOPPED = "stopped"  # the program ended first
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """The content of one Event on the VirtualMachineInstance of this namespace, name and uid."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+    warning: bool = False
+
+
+def may_have_events(answer: Answer) -> bool:
+    """Whether the answer can have an Event. This check is cheap, because it runs for every call."""
+    decision = answer.decision
+    if answer.request.dry_run:
+        return False
+    return not isinstance(decision, Leave) or decision.opted_in or decision.why.reason in _PROBLEM_WITHOUT_OPT_IN
+
+
+def events_for(answer: Answer, entry: Entry) -> list[Event]:
+    """Return the Events for this answer; none that the API server would reject for its uid or names."""
+    if not may_have_events(answer):
+        return []
+    found = _of_share_manager(answer) if entry is Entry.SHARE_MANAGER else _of_virt_launcher(answer)
+    return [event for event in found if event.uid and is_node_name(event.namespace) and is_node_name(event.name)]
+
+
+def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
+    request, decision = answer.request, answer.decision
+    pod = answer.pod or request.object
+    owner = kubevirt.owner(pod) if pod else None
+    if pod is None or owner is None:
+        return
+    reason, message = NOT_CO_SCHEDULED, str(decision.why)
+    if not isinstance(decision, Leave):
+        reason = CO_SCHEDULED if decision.strength is Mode.REQUIRED else CO_SCHEDULED_PREFERRED
+        message = decision_sentence(decision)
+    elif not decision.opted_in and not _is_asked_for(pod.metadata.annotation(ANNOTATION_CO_SCHEDULE), decision):
+        return
+    yield Event(
+        namespace=request.namespace or pod.metadata.namespace or "",
+        name=owner.name or "",
+        uid=owner.uid or "",
+        reason=reason,
+        message=_short(message),
+        warning=isinstance(decision, Leave) and decision.why.reason not in _NORMAL,
+    )
+
+
+def _is_asked_for(annotation: str | None, decision: Leave) -> bool:
+    """Whether the VM asked for co-scheduling, or tried to with a value that is not valid."""
+    return decision.why.reason is Reason.BAD_CO_SCHEDULE or opts_in(annotation)
+
+
+def _of_share_manager(answer: Answer) -> Iterator[Event]:
+    decision = answer.decision
+    unchanged = isinstance(decision, Leave)
+    nodes = None if isinstance(decision, Leave) else decision.nodes
+    message = str(decision.why) if isinstance(decision, Leave) else decision_sentence(decision)
+    for finding in _by_vm(decision.findings):
+        if nodes is None or finding.node in nodes:
+            vm = finding.vmi
+            yield Event(
+                namespace=vm.namespace if vm else "",
+                name=str(finding.why.names.get("vm", "")),
+                uid=vm.uid if vm else "",
+                reason=SHARE_MANAGER_NOT_STEERED if unchanged else SHARE_MANAGER_STEERED,
+                message=_short(f"share-manager of volume {finding.volume_handle}: {message}"),
+                warning=unchanged,
+            )
+
+
+def _by_vm(findings: Iterable[Finding]) -> list[Finding]:
+    """Return one finding for each VM that is known to be on a node, at most 8."""
+    by_vmi = {each.vmi: each for each in findings if each.vmi and each.node}
+    return list(by_vmi.values())[:_VMS_MAX]
+
+
+def _short(message: str) -> str:
+    """Return the message, cut to the length that the API server accepts."""
+    text = message.encode(errors="replace")
+    if len(text) <= _MESSAGE_BYTES:
+        return text.decode()
+    return text[: _MESSAGE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT.decode()

@@ -1,0 +1,247 @@
+"""Which VMs are on the node of their share-manager: the VMStatus of each VM that asks for it, as things are now.
+
+Metrics, `status`, the page and log lines show it. Nothing is decided here and nothing unknown is guessed: a VM has the
+state UNKNOWN if its objects could not be read. Times are RFC 3339 as the API server writes them, and compare as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.node_selector import named_nodes
+from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.evidence import share_managers
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, CHAIN_ORDER, Reason, Why
+from webhook.core.view import ClusterView, NeedObjects, NoObject
+
+_MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
+_LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
+_STARTING: Final = "starting"
+
+
+class State(StrEnum):
+    """Where a VM is, compared with its share-managers. The codes are stable: they are metric labels."""
+
+    TOGETHER = "together"  # all share-managers that are on a node are on the VM's node
+    APART = "apart"  # at least one share-manager is on another node
+    STUCK = "stuck"  # the VM may run only on named nodes, and kube-scheduler reports that it fits none
+    PENDING = "pending"  # the VM or one of its share-managers is not on a node yet
+    FREE = "free"  # the VM is on a node, and none of its share-managers is on a node
+    UNKNOWN = "unknown"  # an object that decides the state could not be read
+
+
+class Decided(StrEnum):
+    """What the webhook did when the pod was created, by its annotation. A live migration's target has none."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    UNCHANGED = "unchanged"
+    MIGRATED = "migrated"  # the pod is the target of a live migration, whose node the webhook never chooses
+    NOTHING = "nothing"  # the API server did not call the webhook, or got no answer
+
+
+_ANNOTATED: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
+
+
+class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
+    """One claim of a VM.
+
+    Attributes:
+        claim: the claim's name.
+        volume: Longhorn's volume, None if the claim leads to none.
+        node: the share-manager's node, None if it is on none.
+        state: the state of the ShareManager.
+        together: whether VM and share-manager are on one node, None if there is nothing to compare.
+        since: when the share-manager's pod was bound to its node, None if unknown.
+        why: the reason of the finding.
+    """
+
+    claim: str
+    volume: str | None
+    node: str | None
+    state: str | None
+    together: bool | None
+    since: str | None
+    why: Why
+
+
+class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
+    """One VM that asks for co-scheduling, by the pod in which it runs or will run.
+
+    Attributes:
+        asked: the annotation's value: true, required or preferred; `mode` is its meaning in this cluster.
+        decided: what the webhook did when the pod was created.
+        pinned: whether the webhook required nodes, or the pod waits for nodes that its affinity names: one node,
+            which is `only`, or a short list.
+        migrating: whether another pod of the VM is on a node, too.
+        since: since when the VM is in this state, as far as the objects show it.
+    """
+
+    namespace: str
+    name: str
+    pod: str
+    node: str | None
+    asked: str
+    mode: Mode
+    decided: Decided
+    pinned: bool
+    only: str | None
+    migrating: bool
+    volumes: tuple[VMVolumeStatus, ...]
+    state: State
+    why: Why
+    since: str | None
+
+    @property
+    def nodes_apart(self) -> tuple[str, ...]:
+        """The nodes of the share-managers that are not on the VM's node, by name."""
+        return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is False}))
+
+
+def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
+    """Return the status of the VM that these pods belong to; None if no pod runs it, or if it does not opt in."""
+    unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
+    if not unfinished:
+        return None
+    pod = max(unfinished, key=kubevirt.running_order)
+    mode = requested_mode(pod, policy)
+    if not isinstance(mode, Mode):
+        return None
+    volumes = _volumes(pod, view)
+    named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
+    decided = _decided(pod)
+    pinned = decided is Decided.REQUIRED or bool(named)
+    state, why, since = _state(pod, volumes, pinned=pinned)
+    return VMStatus(
+        namespace=pod.metadata.namespace or "",
+        name=kubevirt.vm_name(pod),
+        pod=pod.metadata.name or "",
+        node=pod.spec.node_name,
+        asked=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) or "",
+        mode=mode,
+        decided=decided,
+        pinned=pinned,
+        only=min(named) if len(named) == 1 else None,
+        migrating=any(each is not pod and _is_on_a_node(each) for each in unfinished),
+        volumes=volumes,
+        state=state,
+        why=why,
+        since=since,
+    )
+
+
+def _is_on_a_node(pod: Pod) -> bool:
+    return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
+
+
+def _decided(pod: Pod) -> Decided:
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return Decided.MIGRATED
+    first_word = (pod.metadata.annotation(ANNOTATION_DECISION) or "").partition(" ")[0].rstrip(":")
+    return Decided(first_word) if first_word in _ANNOTATED else Decided.NOTHING
+
+
+def _volumes(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
+    """Return the status of each claim.
+
+    The claim with the VM's state (TPM, EFI) is compared with no node if a disk's share-manager is on a node, because
+    placement does not count that claim then.
+    """
+    findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
+    if isinstance(findings, NeedObjects):
+        ref = findings.refs[0]
+        why = Reason.CLAIM_LOOKUP_FAILED.why(claim=ref.name, kind=ref.kind, problem="not read yet")
+        nothing = VMVolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
+        return (nothing,)
+    disks = any(finding.node and not finding.vm_state_claim for finding in findings)
+    return tuple(
+        _volume(finding, None if finding.vm_state_claim and disks else pod.spec.node_name, view) for finding in findings
+    )
+
+
+def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
+    handle = finding.volume_handle
+    share_manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
+    status = None if isinstance(share_manager, NoObject) else share_manager.status
+    state = status.state if status else None
+    # While the share-manager starts, its ownerID without a pod is interim: Longhorn can still change it.
+    settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == _STARTING)
+    node = finding.node if settled else None
+    return VMVolumeStatus(
+        claim=finding.claim,
+        volume=handle,
+        node=node,
+        state=state,
+        together=None if node is None or not vm_node else node == vm_node,
+        since=_serving_since(handle, view) if handle and node else None,
+        why=finding.why,
+    )
+
+
+def _serving_since(handle: str, view: ClusterView) -> str | None:
+    """Return when the share-manager's pod was bound to its node; None if there is only an ownerID."""
+    pod = view.share_manager_pod(handle)
+    return None if isinstance(pod, NoObject) else _bound_or_waiting_since(pod)
+
+
+def _bound_or_waiting_since(pod: Pod) -> str | None:
+    """Return when the pod was bound or began to wait for a node; without that condition when it was created."""
+    condition = pod.status.scheduled if pod.status else None
+    return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
+
+
+def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
+    pod_since = _bound_or_waiting_since(pod)
+    if not pod.spec.node_name:
+        return (*_waiting(pod, pinned=pinned), pod_since)
+    apart = [volume for volume in volumes if volume.together is False]
+    if apart:
+        return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
+    lost = [volume for volume in volumes if volume.why.reason in _LOST]
+    if lost:
+        return State.UNKNOWN, lost[0].why, pod_since
+    starting = [volume for volume in volumes if _is_starting(volume)]
+    if starting:
+        return State.PENDING, starting[0].why, pod_since
+    together = [volume for volume in volumes if volume.together]
+    if together:
+        return State.TOGETHER, together[0].why, max(_later(pod_since, volume.since) for volume in together) or None
+    furthest = max(volumes, key=lambda volume: CHAIN_ORDER[volume.why.reason], default=None)
+    return State.FREE, furthest.why if furthest else Reason.NO_CLAIMS.why(), pod_since
+
+
+def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
+    """Return the state of a VM that is on no node, by kube-scheduler's condition of its pod."""
+    condition = pod.status.scheduled if pod.status else None
+    name = pod.metadata.name
+    if condition is None or condition.reason != UNSCHEDULABLE:
+        return State.PENDING, Reason.VM_NOT_SCHEDULED.why(pod=name)
+    message = (condition.message or "no reason given")[:_MESSAGE_CHARS]
+    if pinned:
+        return State.STUCK, Reason.VM_STUCK.why(pod=name, message=message)
+    return State.PENDING, Reason.VM_UNSCHEDULABLE.why(pod=name, message=message)
+
+
+def _is_starting(volume: VMVolumeStatus) -> bool:
+    """Whether the share-manager starts, and its node is not certain yet."""
+    return volume.node is None and (volume.state == _STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
+
+
+def _later(one: str | None, other: str | None) -> str:
+    return max(one or "", other or "")
+
+
+def count_states(statuses: Iterable[VMStatus]) -> dict[State, int]:
+    """Return the number of VMs in each state, with 0 for a state that no VM is in."""
+    counts = dict.fromkeys(State, 0)
+    for each in statuses:
+        counts[each.state] += 1
+    return counts

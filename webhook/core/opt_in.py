@@ -1,0 +1,81 @@
+"""Rules 1 to 4 (webhook.core.admit): does the request create a pod that the webhook places, and in which mode?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.api.admission_review import POD_KIND, RequestHead
+from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
+from webhook.core.api.pod import Pod
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
+
+_ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"
+_ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"
+_VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
+
+
+class Mode(StrEnum):
+    """How strictly a VM must run on its share-manager's node. OFF can only be the cluster's mode, never a VM's."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    OFF = "off"
+
+
+class Policy(Struct, frozen=True):
+    """The operator's choices: the mode that the annotation value `true` stands for, and Longhorn's namespace."""
+
+    mode: Mode = Mode.REQUIRED
+    longhorn_namespace: str = "longhorn-system"
+
+
+def not_a_pod_creation(request: RequestHead) -> Why | None:
+    """Rule 1: return why the request does not create a pod, None if it does."""
+    if request.kind != POD_KIND:
+        return Reason.NOT_A_POD.why(kind=str(request.kind) or "nothing")
+    if request.operation != "CREATE":
+        return Reason.NOT_A_CREATE.why(operation=request.operation or "nothing")
+    if request.sub_resource:
+        return Reason.SUBRESOURCE.why(subresource=request.sub_resource)
+    return None
+
+
+def co_schedule_mode(pod: Pod, policy: Policy) -> Mode | Why:
+    """Rules 2 to 4: return the mode for this pod (REQUIRED or PREFERRED), or why the webhook does not place it."""
+    meta = pod.metadata
+    if meta.label(LABEL_APP) != VIRT_LAUNCHER:
+        return Reason.NOT_VIRT_LAUNCHER.why()
+    if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return Reason.MIGRATION_TARGET.why()
+    if meta.annotation(_ANNOTATION_RECEIVER) == "true":
+        return Reason.MIGRATION_RECEIVER.why()
+    if meta.annotation(_ANNOTATION_PROVISIONING) == "true":
+        return Reason.EPHEMERAL_PROVISIONING.why()
+    if pod.spec.node_name:
+        return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
+    return requested_mode(pod, policy)
+
+
+def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:
+    """Rule 4: return the mode that a virt-launcher pod's annotation asks for, or why it asks for none."""
+    match pod.metadata.annotation(ANNOTATION_CO_SCHEDULE):
+        case None:
+            return Reason.NOT_OPTED_IN.why()
+        case "false":
+            return Reason.OPTED_OUT.why()
+        case "true":
+            return Reason.MODE_OFF.why() if policy.mode is Mode.OFF else policy.mode
+        case "required":
+            return Mode.REQUIRED
+        case "preferred":
+            return Mode.PREFERRED
+        case other:
+            return Reason.BAD_CO_SCHEDULE.why(value=ascii(other)[:_VALUE_SHOWN_CHARS])
+
+
+def opts_in(annotation: str | None) -> bool:
+    """Whether this value of the annotation asks for co-scheduling; the cluster's mode can still be off."""
+    return annotation in ("true", "required", "preferred")

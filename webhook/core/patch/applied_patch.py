@@ -1,0 +1,51 @@
+"""AppliedPatch: the record of what the webhook wrote into a pod's affinity, in an annotation for programs.
+
+If another webhook changes the pod afterwards, the API server calls this webhook again for the pod (apiserver
+mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
+Invariant: the record is bounded: MAX_TERMS node names and fingerprints, and as many preferences.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.node_selector import NodeSelectorTerm
+
+
+class AppliedPatch(Struct, frozen=True, omit_defaults=True):
+    """What one answer of the webhook added to a pod.
+
+    Attributes:
+        nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
+        terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
+        preferred: node, weight, and the number of copies of each preference.
+        near: each VirtualMachineInstance to whose pods a preferred pod affinity was added.
+    """
+
+    nodes: tuple[str, ...] = ()
+    terms: tuple[tuple[int, str], ...] = ()
+    preferred: tuple[tuple[str, int, int], ...] = ()
+    near: tuple[VirtualMachineInstanceRef, ...] = ()
+
+
+def to_annotation(applied: AppliedPatch) -> str:
+    """Return the annotation's value, JSON."""
+    return msgspec.json.encode(applied).decode()
+
+
+def from_annotation(text: str | None) -> AppliedPatch:
+    """Return the record in an annotation's value; an empty record for None or for a value of another form."""
+    try:
+        return msgspec.json.decode(text or "{}", type=AppliedPatch)
+    except msgspec.DecodeError:  # ValidationError is one of these
+        return AppliedPatch()
+
+
+def fingerprint(term: NodeSelectorTerm) -> str:
+    """Return a checksum of a required term, 8 hex digits. An empty list counts as an absent one, as on the wire."""
+    plain = NodeSelectorTerm(match_expressions=term.match_expressions or None, match_fields=term.match_fields or None)
+    return f"{crc32(msgspec.json.encode(plain)):08x}"

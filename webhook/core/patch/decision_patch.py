@@ -1,0 +1,197 @@
+"""A decision as RFC 6902 operations on a pod that carries nothing of the webhook yet.
+
+The operations touch only spec.affinity and the webhook's annotations, by `add` and `copy` alone. They append and never
+rewrite, so that the pod can't lose a field that the webhook does not know. An annotation records what they write;
+`webhook.core.patch.unpatch` removes it again by that record.
+Invariant: no operation touches the affinity without the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
+from webhook.core.api.pod import Pod
+from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
+from webhook.core.patch.json_patch import Operation, add, copied, escaped
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, Reason, Why
+
+AFFINITY: Final = "/spec/affinity"
+NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
+TERMS: Final = f"{NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
+POD_AFFINITY: Final = f"{AFFINITY}/podAffinity"
+ANNOTATIONS: Final = "/metadata/annotations"
+_COPIES: Final = 10  # of a preference: beside one term of others it has 10 of 11 parts; more copies add little
+_ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is rejected
+_UTF8_MAX_BYTES: Final = 4  # of one character
+_TEXT_MAX_CHARS: Final = 1024  # of the decision's annotation; names are at most 253 characters each
+
+
+def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
+    """Return the operations that carry out `decision` on `pod`; or why they can't be written into the pod.
+
+    A pod that did not opt in gets none. A pod that opted in gets the decision as an annotation, also if it is Leave.
+    """
+    if isinstance(decision, Leave):
+        return list(_annotate(pod, decision, None)) if decision.opted_in else []
+    affinity_patch = _AffinityPatch(pod, decision)
+    if not affinity_patch.operations:
+        return list(_annotate(pod, decision, None))
+    annotated = list(_annotate(pod, decision, affinity_patch.record()))
+    return [*affinity_patch.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
+
+
+class _AffinityPatch:
+    """The operations that write a Pin into the pod's affinity, and their record.
+
+    Affinity and nodeAffinity are absent or null in real pods: `add` goes to the deepest parent that exists.
+    """
+
+    def __init__(self, pod: Pod, decision: Pin) -> None:
+        self.operations: list[Operation] = []
+        self._nodes = decision.required or decision.shortlist
+        self._terms: list[tuple[int, str]] = []
+        self._preferred: list[tuple[str, int, int]] = []
+        self._near_vmis = decision.near_vmis if isinstance(decision, Steer) else ()
+        affinity = pod.spec.affinity
+        node_affinity = affinity.node_affinity if affinity else None
+        if node_affinity is None:
+            new = self._node_affinity(decision.preferred)
+            self._add(*((NODE_AFFINITY, new) if affinity else (AFFINITY, {"nodeAffinity": new})))
+        else:
+            if self._nodes:
+                self._narrow(node_affinity, keep_pinned=not decision.required)
+            self._prefer(node_affinity, decision.preferred, copies=_COPIES if isinstance(decision, Steer) else 1)
+        if self._near_vmis:
+            self._prefer_near_pods(affinity.pod_affinity if affinity else None)
+
+    def record(self) -> AppliedPatch:
+        """Return the record. It names nodes only if a required term was written."""
+        return AppliedPatch(
+            nodes=self._nodes if self._terms else (),
+            terms=tuple(self._terms),
+            preferred=tuple(self._preferred),
+            near=self._near_vmis,
+        )
+
+    def _add(self, path: str, value: object) -> None:
+        self.operations.append(add(path, value))
+
+    def _node_affinity(self, preferred: Sequence[WeightedNode]) -> dict[str, Any]:
+        self._preferred += [(weighted.node, weighted.weight, 1) for weighted in preferred]
+        required = {REQUIRED: self._selector()} if self._nodes else {}
+        return {**required, PREFERRED: [_preferred_term(weighted) for weighted in preferred]}
+
+    def _selector(self) -> dict[str, Any]:
+        fingerprints = (fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes)
+        self._terms += enumerate(fingerprints)
+        return {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]} for node in self._nodes]}
+
+    def _narrow(self, own: NodeAffinity, *, keep_pinned: bool) -> None:
+        """AND the nodes (any of them) into every term that can match. An empty term matches nothing and stays empty.
+
+        The terms are ORed, and a requirement names one node: with several nodes each term is copied once for each
+        further node. A term that already names one of the nodes stays as it is. A term that names only other nodes
+        can't match any of them. It gets a requirement that makes it match nothing, unless `keep_pinned`.
+        """
+        if own.required is None:
+            self._add(f"{NODE_AFFINITY}/{REQUIRED}", self._selector())
+            return
+        terms = own.required.node_selector_terms or []
+        end = len(terms)
+        for index, term in enumerate(terms):
+            named = pinned_nodes(term)
+            if term.is_empty or not named.isdisjoint(self._nodes) or (named and keep_pinned):
+                continue
+            for node in self._nodes[1:] if not named else ():
+                self.operations.append(copied(f"{TERMS}/{index}", f"{TERMS}/-"))
+                self._and(term, end, node)
+                end += 1
+            self._and(term, index, self._nodes[0])
+
+    def _and(self, term: NodeSelectorTerm, index: int, node: str) -> None:
+        path = f"{TERMS}/{index}/matchFields"
+        self._add(*((f"{path}/-", _requirement(node)) if term.match_fields else (path, [_requirement(node)])))
+        narrowed = replace(term, match_fields=[*(term.match_fields or ()), pin(node)])
+        self._terms.append((index, fingerprint(narrowed)))
+
+    def _prefer(self, own: NodeAffinity, preferred: Sequence[WeightedNode], *, copies: int) -> None:
+        """Append the preferences that the pod does not have yet; `copies` of each if the pod has terms of others.
+
+        The scheduler adds the weights of all terms that match a node, and scales the sum to the best node's. Longhorn
+        writes a term against a delinquent node, which matches every node except that one. Beside such a term a single
+        preference has only half its weight.
+        """
+        path, existing = f"{NODE_AFFINITY}/{PREFERRED}", own.preferred or []
+        present = [sum(prefers_only(term, each.node, each.weight) for term in existing) for each in preferred]
+        wanted = copies if sum(present) < len(existing) else 1
+        missing = [(each, wanted - had) for each, had in zip(preferred, present, strict=True) if had < wanted]
+        self._preferred += [(each.node, each.weight, count) for each, count in missing]
+        self._append(path, [_preferred_term(each) for each, count in missing for _ in range(count)], existing)
+
+    def _prefer_near_pods(self, own: InterPodTerms | None) -> None:
+        """Append a preferred pod affinity to the pods of each VM. By now the pod has an affinity."""
+        existing = (own.preferred if own else None) or []
+        self._near_vmis = tuple(vmi for vmi in self._near_vmis if near(vmi) not in existing)
+        terms = [near(vmi) for vmi in self._near_vmis]
+        if own is None:
+            self._add(POD_AFFINITY, {PREFERRED: terms})
+        else:
+            self._append(f"{POD_AFFINITY}/{PREFERRED}", terms, existing)
+
+    def _append(self, path: str, terms: Sequence[object], existing: Sequence[object]) -> None:
+        """Append `terms` to the list at `path`, which can be absent if nothing is `existing`."""
+        if existing:
+            for term in terms:
+                self._add(f"{path}/-", term)
+        elif terms:
+            self._add(path, terms)
+
+
+def near(vmi: VirtualMachineInstanceRef) -> dict[str, Any]:
+    """Return the preferred pod affinity term for the nodes on which the pods of a VirtualMachineInstance are.
+
+    KubeVirt labels these pods with its uid (pkg/virt-controller/services/template.go, CreatedByLabel).
+    """
+    term = {
+        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": vmi.uid}},
+        "namespaces": [vmi.namespace],
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    return {"weight": TOP_WEIGHT, "podAffinityTerm": term}
+
+
+def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Iterator[Operation]:
+    """Yield the annotations; none if they are too large for the API server together with the pod's own."""
+    new = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
+    if applied is not None:
+        new[ANNOTATION_APPLIED_PATCH] = to_annotation(applied)
+    annotations = pod.metadata.annotations
+    if annotations is None:
+        yield add(ANNOTATIONS, new)
+    elif _fits({**annotations, **new}):
+        changed = ((key, value) for key, value in new.items() if annotations.get(key) != value)
+        yield from (add(f"{ANNOTATIONS}/{escaped(key)}", value) for key, value in changed)
+
+
+def _fits(annotations: Mapping[str, str]) -> bool:
+    """Whether the API server accepts annotations of this size. Bytes are counted only if the characters are many."""
+    chars = sum(map(len, annotations)) + sum(map(len, annotations.values()))
+    if chars * _UTF8_MAX_BYTES <= _ANNOTATIONS_MAX_BYTES:
+        return True
+    return sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items()) <= _ANNOTATIONS_MAX_BYTES
+
+
+def _requirement(node: str) -> Any:
+    return msgspec.to_builtins(pin(node))
+
+
+def _preferred_term(weighted: WeightedNode) -> dict[str, Any]:
+    return {"weight": weighted.weight, "preference": {"matchFields": [_requirement(weighted.node)]}}

@@ -1,0 +1,148 @@
+"""A pod that may carry parts of an earlier patch -> the operations that remove these parts.
+
+The inverse of webhook.core.patch.decision_patch. Each call is decided as if the webhook had never seen the pod. If
+others changed the pod afterwards, their changes stay: what they added to a required term remains in that term.
+Invariants: only what the record (webhook.core.patch.applied_patch) names is removed; nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTerms, NodeAffinity
+from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
+from webhook.core.api.pod import Pod
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, from_annotation
+from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS, near
+from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
+
+
+def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
+    """Return the pod without the parts of an earlier patch, and the operations that remove these parts."""
+    operations = revert_operations(pod)
+    if not operations:
+        return pod, []
+    tree = tree_of(pod)
+    apply(tree, operations)
+    metadata = replace(pod.metadata, annotations=tree["metadata"]["annotations"])
+    affinity = msgspec.convert(tree["spec"]["affinity"], Affinity | None)
+    return replace(pod, metadata=metadata, spec=replace(pod.spec, affinity=affinity)), operations
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two trees (json_patch.tree_of) mean the same to the API server and to the scheduler.
+
+    An empty object or list means the same as an absent one. The order of preferences does not matter.
+    """
+    return bool(_plain(one) == _plain(other))
+
+
+def _plain(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        kept = {key: _plain(value) for key, value in tree.items()}
+        if kept.get(PREFERRED):
+            kept[PREFERRED] = sorted(kept[PREFERRED], key=msgspec.json.encode)
+        return {key: value for key, value in kept.items() if value not in (None, {}, [])}
+    return [_plain(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def revert_operations(pod: Pod) -> list[Operation]:
+    """Return the operations that remove what the record names, and the webhook's annotations."""
+    annotations = pod.metadata.annotations or {}
+    if ANNOTATION_APPLIED_PATCH not in annotations:
+        return []
+    own_keys = (key for key in (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH) if key in annotations)
+    operations = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in own_keys]
+    applied, affinity = from_annotation(annotations[ANNOTATION_APPLIED_PATCH]), pod.spec.affinity
+    if affinity and affinity.node_affinity:
+        operations += _revert_preferred(affinity.node_affinity, applied)
+        operations += _revert_required(affinity.node_affinity, applied)
+    if affinity and affinity.pod_affinity:
+        operations += _revert_near_pods(affinity.pod_affinity, applied)
+    return operations
+
+
+def _revert_preferred(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Operation]:
+    existing = own.preferred or []
+    added: set[int] = set()
+    for node, weight, copies in applied.preferred:
+        equal = [index for index, term in enumerate(existing) if prefers_only(term, node, weight)]
+        added.update(equal[max(0, len(equal) - copies) :])
+    yield from _removed(f"{NODE_AFFINITY}/{PREFERRED}", sorted(added), len(existing))
+
+
+def _revert_near_pods(own: InterPodTerms, applied: AppliedPatch) -> Iterator[Operation]:
+    existing, recorded = own.preferred or [], [near(vmi) for vmi in applied.near]
+    added = [index for index, term in enumerate(existing) if term in recorded]
+    yield from _removed(f"{POD_AFFINITY}/{PREFERRED}", added, len(existing))
+
+
+def _removed(path: str, indexes: Sequence[int], length: int) -> Iterator[Operation]:
+    """Remove the elements at `indexes` of the list at `path`; the list itself if that are all of them."""
+    if indexes and len(indexes) == length:
+        yield remove(path)
+    else:
+        yield from (remove(f"{path}/{index}") for index in sorted(indexes, reverse=True))
+
+
+def _revert_required(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Operation]:
+    """Remove the requirement from each term that was narrowed in place, and each copy for a further node as a whole."""
+    terms = (own.required.node_selector_terms if own.required else None) or []
+    narrowed = dict(_narrowed_terms(terms, applied))
+    first = next((node for node in applied.nodes if node in narrowed.values()), None)
+    gone = [index for index, node in narrowed.items() if node != first or _has_only(terms[index], node)]
+    for index, node in narrowed.items():
+        if index not in gone:
+            yield remove(_requirement_path(terms[index], index, node))
+    if gone and len(gone) == len(terms):
+        yield remove(f"{NODE_AFFINITY}/{REQUIRED}")  # a selector without terms would match no node
+    else:
+        yield from _removed(TERMS, gone, len(terms))
+
+
+def _narrowed_terms(terms: Sequence[NodeSelectorTerm], applied: AppliedPatch) -> Iterator[tuple[int, str]]:
+    """Yield (index, node) of the terms that the webhook narrowed: first the unchanged ones, then the changed ones.
+
+    At most as many changed terms are taken as unchanged ones are missing. A term at a recorded index comes first.
+    """
+    missing = list(applied.terms)
+    changed: list[tuple[int, str]] = []
+    for index, term in enumerate(terms):
+        node = _narrowed_to(term, applied)
+        if node is None:
+            continue
+        checksum = fingerprint(term)
+        found = next((each for each in missing if each[1] == checksum), None)
+        if found is not None:
+            missing.remove((index, checksum) if (index, checksum) in missing else found)
+            yield index, node
+        else:
+            changed.append((index, node))
+    recorded = {index for index, _ in missing}
+    changed.sort(key=lambda each: each[0] not in recorded)
+    yield from changed[: len(missing)]
+
+
+def _narrowed_to(term: NodeSelectorTerm, applied: AppliedPatch) -> str | None:
+    """Return the recorded node in the term's last such requirement, because the webhook's requirement was appended."""
+    for requirement in reversed(term.match_fields or ()):
+        for node in requirement.values or ():
+            if node in applied.nodes and requirement == pin(node):
+                return node
+    return None
+
+
+def _has_only(term: NodeSelectorTerm, node: str) -> bool:
+    return not term.match_expressions and term.match_fields == [pin(node)]
+
+
+def _requirement_path(term: NodeSelectorTerm, index: int, node: str) -> str:
+    """Return the path of the webhook's requirement in the term; that of the list if it is the only requirement."""
+    fields = term.match_fields or []
+    path = f"{TERMS}/{index}/matchFields"
+    return path if len(fields) == 1 else f"{path}/{len(fields) - 1 - fields[::-1].index(pin(node))}"

@@ -1,0 +1,111 @@
+"""steer_share_manager(): Steer | Leave | NeedObjects for a share-manager pod at its CREATE and one view of the cluster.
+
+Longhorn creates the share-manager pod of a stopped VM after the VM has a node again. The webhook then steers this pod
+to the VM. Rules 2, 3 and 5 to 8 of webhook.core.admit. Invariants: no node is required, because Longhorn never
+recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts in uses its volume; nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.longhorn import (
+    LABEL_LONGHORN_COMPONENT,
+    LABEL_LONGHORN_SHARE_MANAGER,
+    SHARE_MANAGER,
+    SHARE_MANAGER_POD_PREFIX,
+)
+from webhook.core.api.node_selector import MAX_TERMS
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
+from webhook.core.evidence import consumers
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Policy
+from webhook.core.placement import fit, shortlist
+from webhook.core.placement.fit import Applicant
+from webhook.core.reasons import CHAIN_ORDER, Reason
+from webhook.core.view import ClusterView, NeedObjects
+
+_UNKNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
+_NEAR_VMIS_MAX: Final = 8  # of one volume; the scheduler evaluates a pod affinity term for each, on every node
+
+
+def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
+    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+    volume = volume_of(pod)
+    if namespace != policy.longhorn_namespace or not volume:
+        return Leave(why=Reason.NOT_SHARE_MANAGER.why(namespace=policy.longhorn_namespace))
+    if pod.spec.node_name:
+        return Leave(why=Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name))
+    findings = consumers.find_vms(volume, view, policy)
+    if isinstance(findings, NeedObjects):
+        return findings
+    ranked = rank(finding.node for finding in findings if finding.node)
+    if not ranked:
+        furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason])
+        opted_in = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
+        return Leave(why=furthest.why, opted_in=opted_in, findings=findings)
+    incoming = fit.applicant(pod, namespace)
+    node_fits = fit.settled([share_manager_fit(node, incoming, view) for node in ranked])
+    if isinstance(node_fits, NeedObjects):
+        return node_fits
+    preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
+    if not preferable:
+        return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
+    fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
+    names, near_vmis = (
+        _shortlist(incoming, volume, fitting, findings, view) if len(fitting) == len(preferable) else ((), ())
+    )
+    return Steer(
+        why=evidence_for(next(iter(preferable)), findings).why,
+        preferred=weigh(preferable)[:MAX_TERMS],
+        shortlist=names,
+        near_vmis=near_vmis,
+        requests=incoming.usage,
+        findings=findings,
+        node_fits=node_fits,
+    )
+
+
+def _shortlist(
+    incoming: Applicant, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
+) -> tuple[tuple[str, ...], tuple[VirtualMachineInstanceRef, ...]]:
+    """Return the short list, and the VMs to whose pods the share-manager pod gets a preferred pod affinity.
+
+    PreferNoSchedule taints of the preferred node outweigh a preferred node affinity (TaintToleration has weight 3,
+    NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few such
+    nodes, the pod affinity outweighs the taints. The scheduler evaluates it on every node, so not every pod gets it.
+    """
+    reluctance = shortlist.reluctance_of(fitting[0], incoming.pod, view)
+    names = shortlist.pick(incoming, fitting, view, seed=volume, reluctance=reluctance)
+    if names or not reluctance:
+        return names, ()
+    vmis = (finding.vmi for finding in findings if finding.node in fitting and finding.vmi)
+    return shortlist.pick(incoming, fitting, view, seed=volume), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
+
+
+def volume_of(pod: Pod) -> str:
+    """Return the Longhorn volume that the pod is the share-manager of; empty if it is not a share-manager pod.
+
+    Both the label and the name contain the volume (longhorn-manager types.go, GetShareManagerLabels and
+    GetShareManagerPodNameFromShareManagerName). The webhook configuration selects the pods by the label.
+    """
+    if pod.metadata.label(LABEL_LONGHORN_COMPONENT) != SHARE_MANAGER:
+        return ""
+    before, _, volume = (pod.metadata.name or "").partition(SHARE_MANAGER_POD_PREFIX)
+    return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
+
+
+def share_manager_fit(node: str, incoming: Applicant, view: ClusterView) -> NodeFit | NeedObjects:
+    """Rule 7 for a share-manager pod. Unlike a VM's pod it does not even prefer a node that it can't run on.
+
+    A node that could not be read, or whose pods are not known, is still preferred: such a preference does no harm.
+    """
+    node_fit = fit.judge(node, incoming, view)
+    if isinstance(node_fit, NeedObjects) or node_fit.why.reason in _UNKNOWN:
+        return node_fit
+    if node_fit.fits and shortlist.is_shunned(node, incoming.pod, view):
+        return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
+    return NodeFit(node, node_fit.why, preferable=node_fit.fits)

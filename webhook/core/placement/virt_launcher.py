@@ -1,0 +1,120 @@
+"""place_virt_launcher(): Pin | Leave | NeedObjects for one virt-launcher pod at its CREATE and one view of the cluster.
+
+The rules 2 to 8 of webhook.core.admit in their order, cheapest first. Every decision carries its Why. Invariants: a
+required node has firm evidence and is feasible; nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webhook.core.api import kubevirt
+from webhook.core.api.node_selector import MAX_TERMS, most_nodes
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
+from webhook.core.evidence import share_managers
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Mode, Policy, co_schedule_mode
+from webhook.core.placement import fit, shortlist
+from webhook.core.placement.fit import Applicant
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.view import ClusterView, NeedObjects
+
+
+def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
+    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+    mode = co_schedule_mode(pod, policy)
+    if isinstance(mode, Why):
+        return Leave(why=mode)
+    return _place(pod, namespace, mode, view)
+
+
+def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | NeedObjects:
+    """Rules 5 to 8 for a pod that opts in with `mode` (REQUIRED or PREFERRED)."""
+    findings = share_managers.find_share_managers(pod, namespace, view)
+    if isinstance(findings, NeedObjects):
+        return findings
+    ranked = _rank(findings)
+    if not ranked:
+        furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
+        return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
+    incoming = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
+    node_fits = fit.settled([fit.judge(node, incoming, view) for node in ranked])
+    if isinstance(node_fits, NeedObjects):
+        return node_fits
+    preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
+    if not preferable:
+        return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
+    required = _required(incoming, mode, findings, node_fits, view)
+    if isinstance(required, Why):
+        why, required, shortlist = required, (), _shortlist(incoming, findings, node_fits, view)
+    else:
+        why, shortlist = evidence_for(required[0], findings).why, ()
+    return Pin(
+        why=why,
+        required=required,
+        preferred=weigh(preferable)[:MAX_TERMS],
+        shortlist=shortlist,
+        requests=incoming.usage,
+        findings=findings,
+        node_fits=node_fits,
+    )
+
+
+def _shortlist(
+    incoming: Applicant, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+) -> tuple[str, ...]:
+    """Return the short list for a preference; empty if a short list could keep the pod from starting.
+
+    That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is.
+    """
+    fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
+    if not fitting or any(finding.volume_nodes_unknown for finding in findings):
+        return ()
+    owner = kubevirt.owner(incoming.pod)
+    reluctance = shortlist.reluctance_of(fitting[0], incoming.pod, view)
+    return shortlist.pick(
+        incoming, fitting, view, seed=(owner.uid if owner else None) or fitting[0], reluctance=reluctance
+    )
+
+
+def _rank(findings: Sequence[Finding]) -> dict[str, int]:
+    """Return node -> number of volumes whose share-manager is there; the most first, equal ones by name.
+
+    The claim with the VM's state (TPM, EFI) counts only if no disk's share-manager is on a node: it is a few KB.
+    """
+    disks = {finding.volume_handle: finding.node for finding in findings if finding.node and not finding.vm_state_claim}
+    vm_state = {finding.volume_handle: finding.node for finding in findings if finding.node and finding.vm_state_claim}
+    return rank((disks or vm_state).values())
+
+
+def _required(
+    incoming: Applicant, mode: Mode, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+) -> tuple[str, ...] | Why:
+    """Rule 8: return the nodes to require, best first; or why none can be required."""
+    pod = incoming.pod
+    if mode is not Mode.REQUIRED:
+        asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
+        return Reason.PREFERRED_MODE.why(who=asker)
+    firm = {finding.node for finding in findings if finding.firm and not finding.vm_state_claim}
+    candidates = [node_fit for node_fit in node_fits if node_fit.node in firm]
+    if not candidates:
+        best = evidence_for(node_fits[0].node, findings)
+        return Reason.STATE_CLAIM.why(claim=best.claim) if best.vm_state_claim else best.why
+    blocked = (
+        fit.undecidable(pod, view)
+        or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
+        or fit.indivisible(incoming, view)
+    )
+    if blocked:
+        return blocked
+    staleness = view.staleness()
+    if staleness:
+        return Reason.UNCONFIRMED.why(staleness=staleness)
+    feasible = tuple(node_fit.node for node_fit in candidates if node_fit.feasible)
+    if not feasible:
+        return candidates[0].why
+    # A topology spread was evaluated for one required node. Among several nodes the scheduler can find none that fits.
+    wanted = 1 if pod.spec.topology_spread_constraints else len(feasible)
+    most = most_nodes(pod.spec.required_node_affinity, wanted)
+    return feasible[:most] or Reason.TOO_MANY_TERMS.why(limit=MAX_TERMS)

@@ -1,0 +1,204 @@
+"""What one pod takes of a node: its requests and host ports, each as the scheduler reads it from the pod.
+
+A pod is reduced once, to a `Usage` that all pods of its shape can share; what a node then has left is
+`webhook.core.scheduler.state.node_info`'s matter. Invariant: nothing here raises, and what can't be read counts as
+more than any node has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from msgspec import Struct
+
+from webhook.core.api.container import Container, ContainerStatus, Quantities, Workload, WorkloadStatus
+from webhook.core.api.quantity import amounts, units
+
+CPU: Final = "cpu"
+
+_BASIC: Final = (CPU, "memory", "ephemeral-storage")
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - the scheduler's DefaultBindAllHostIP; nothing is bound here
+_OVER: Final = ("Succeeded", "Failed")
+
+_Amounts = dict[str, int]  # resource -> thousandths; several may share one, so none is changed
+
+
+class HostPort(NamedTuple):
+    """A port of the node that a container takes."""
+
+    protocol: str
+    port: int
+    address: str
+
+    def clashes(self, other: HostPort) -> bool:
+        """Whether not both can be had (kube-scheduler framework/types.go, HostPortInfo.CheckConflict).
+
+        Addresses are compared as they are written; `::` is one as any other.
+        """
+        if (self.port, self.protocol) != (other.port, other.protocol):
+            return False
+        return self.address == other.address or ANY_ADDRESS in (self.address, other.address)
+
+
+class Usage(Struct, frozen=True, gc=False):
+    """What a pod takes, its place among the number of pods apart.
+
+    `requests` has resource and amount, milli-CPU or whole units (rounded up once, for the pod), by name and without
+    zeros: the scheduler asks for nothing that a pod does not ask for.
+    """
+
+    requests: tuple[tuple[str, int], ...] = ()
+    ports: tuple[HostPort, ...] = ()
+
+
+def is_over(phase: str | None) -> bool:
+    """Whether a pod counts nowhere any more.
+
+    One that is being deleted counts on its node until it is gone (pkg/scheduler/eventhandlers.go, assignedPod; its
+    informer selects status.phase!=Succeeded,status.phase!=Failed).
+    """
+    return phase in _OVER
+
+
+def usage(spec: Workload, status: WorkloadStatus | None = None) -> Usage:
+    """What a pod takes. Without a status it is one that is not scheduled yet, and asks what its spec says.
+
+    As NodeInfo adds a pod up (pkg/scheduler/framework/types.go, CalculateResource and updateUsedPorts) and as
+    NodeResourcesFit asks for one (plugins/noderesources/fit.go, computePodResourceRequest).
+    """
+    asked = _pod_requests(spec, status)
+    requests = [
+        (name, amount if name == CPU else units(amount))
+        for name, amount in asked.items()
+        if amount and is_counted(name)
+    ]
+    requests.sort()
+    return Usage(tuple(requests), tuple(_host_ports(spec)))
+
+
+@lru_cache(maxsize=1024)
+def is_counted(resource: str) -> bool:
+    """Whether the scheduler counts this resource (pkg/scheduler/framework/types.go, Resource.Add).
+
+    Beside the three every scalar: huge pages, attachable volumes, what is prefixed with kubernetes.io, and extended
+    resources (pkg/apis/core/v1/helper/helpers.go), whose names have a prefix other than quota's.
+    """
+    if resource in _BASIC or resource.startswith(("hugepages-", "attachable-volumes-")):
+        return True
+    return "kubernetes.io/" in resource or ("/" in resource and not resource.startswith("requests."))
+
+
+def _pod_requests(spec: Workload, status: WorkloadStatus | None) -> _Amounts:
+    """component-helpers resource/helpers.go, PodRequests: the containers' sum, overruled by the pod's own, overhead."""
+    total = _containers_requests(spec, status)
+    own = spec.resources.requests if spec.resources else None
+    if own:
+        asked = {name: amount for name, amount in amounts(own).items() if _is_pod_level(name)}
+        if status and status.resources:
+            actual = _resized(amounts(own), status.resources.requests, status.allocated_resources, status)
+            asked = {name: actual.get(name, 0) for name in asked}
+        total = total | asked
+    if spec.overhead:
+        total = _sum(total, amounts(spec.overhead))
+    return total
+
+
+def _is_pod_level(resource: str) -> bool:
+    return resource in (CPU, "memory") or resource.startswith("hugepages-")
+
+
+def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amounts:
+    """component-helpers resource/helpers.go, AggregateContainerRequests.
+
+    Containers and sidecars run together; each init container runs beside the sidecars that stand before it.
+    """
+    statuses = _statuses(status)
+    total: _Amounts = {}
+    for container in spec.containers or ():
+        total = _sum(total, _requests(container, statuses, status))
+    if spec.init_containers:
+        sidecars: _Amounts = {}
+        initial: _Amounts = {}
+        for container in spec.init_containers:
+            asked = _requests(container, statuses if container.restarts else {}, status)
+            if container.restarts:
+                total = _sum(total, asked)
+                sidecars = asked = _sum(sidecars, asked)
+            else:
+                asked = _sum(asked, sidecars)
+            initial = _most(initial, asked)
+        total = _most(total, initial)
+    for share in (status.node_allocatable_resource_claim_statuses if status else None) or ():
+        total = _sum(total, amounts(share.resources))
+    return total
+
+
+def _statuses(status: WorkloadStatus | None) -> Mapping[str | None, ContainerStatus]:
+    """The statuses that tell resources, by container; empty as long as no kubelet has told any."""
+    if status is None:
+        return {}
+    told = *(status.container_statuses or ()), *(status.init_container_statuses or ())
+    return {each.name: each for each in told if each.resources is not None}
+
+
+def _requests(
+    container: Container, statuses: Mapping[str | None, ContainerStatus], status: WorkloadStatus | None
+) -> _Amounts:
+    """One container's requests; while it is being resized, whatever it has, is promised, or asks for, if it may be."""
+    resources = container.resources
+    spec = amounts(resources.requests) if resources else {}
+    if resources and resources.limits:  # as kube-apiserver has it (defaults.go, SetDefaults_Pod); a file may not yet
+        spec = amounts(resources.limits) | spec
+    told = statuses.get(container.name)
+    if told is None or told.resources is None or status is None:
+        return spec
+    return _resized(spec, told.resources.requests, told.allocated_resources, status)
+
+
+def _resized(
+    spec: _Amounts, actuated: Quantities | None, allocated: Quantities | None, status: WorkloadStatus
+) -> _Amounts:
+    """component-helpers resource/helpers.go, determineEffectiveRequests."""
+    most = _most(amounts(actuated), amounts(allocated))
+    return most if _is_infeasible(status) else _most(most, spec)
+
+
+def _is_infeasible(status: WorkloadStatus) -> bool:
+    """Whether the node has refused the resize for good, so that the new request will not come."""
+    for condition in status.conditions or ():
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _host_ports(spec: Workload) -> Iterator[HostPort]:
+    """pkg/scheduler/util/utils.go, GetHostPorts: of sidecars and containers."""
+    for container in (*filter(_restarts, spec.init_containers or ()), *(spec.containers or ())):
+        for port in container.ports or ():
+            if port.host_port and port.host_port > 0:
+                yield HostPort(port.protocol or "TCP", port.host_port, port.host_ip or ANY_ADDRESS)
+
+
+def _restarts(container: Container) -> bool:
+    return container.restarts
+
+
+def _sum(one: _Amounts, other: _Amounts) -> _Amounts:
+    if not (one and other):
+        return one or other
+    total = one.copy()
+    for name, amount in other.items():
+        total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _most(one: _Amounts, other: _Amounts) -> _Amounts:
+    if not (one and other):
+        return one or other
+    most = one.copy()
+    for name, amount in other.items():
+        if amount > most.get(name, -1):
+            most[name] = amount
+    return most

@@ -1,0 +1,1 @@
+"""The objects between a claim and its share-manager, and between a volume and its VMs."""

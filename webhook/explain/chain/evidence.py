@@ -1,0 +1,127 @@
+"""Evidence: everything that an explanation shows beside the decision.
+
+For a virt-launcher pod: the objects behind each claim. For a share-manager pod: the objects behind its volume. For
+both: the result of every node of the cluster, while the decision needs the candidates only. Invariant: the functions
+of core that made the decision make the evidence, and nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.admit import Answer, Entry
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.decision import NodeFit
+from webhook.core.evidence import consumers, share_managers
+from webhook.core.opt_in import Policy
+from webhook.core.placement import fit, share_manager
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.explain.chain import claim_chain, volume_chain
+from webhook.explain.chain.claim_chain import ClaimChain
+from webhook.explain.chain.volume_chain import VolumeChain
+from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
+
+_CANDIDATES_ONLY: Final = {
+    Entry.VIRT_LAUNCHER: (
+        "only the nodes of the claims' share-managers are shown, because the nodes could not be listed"
+    ),
+    Entry.SHARE_MANAGER: (
+        "only the nodes of the VMs are shown, and no short list of nodes, because the nodes could not be listed"
+    ),
+}
+
+
+class NodeEvidence(Struct, rename="camel", frozen=True, kw_only=True):
+    """Whether the pod can run on a node. A candidate is the node of a share-manager of the pod's claims, or of a VM."""
+
+    name: str
+    candidate: bool
+    feasible: bool
+    reason: str
+    sentence: str
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """The evidence for one pod. `problem` has a sentence for each part that could not be read."""
+
+    claims: Sequence[ClaimChain] = ()
+    volume: VolumeChain | None = None
+    nodes: Sequence[NodeEvidence] = ()
+    problem: Sequence[str] = ()
+
+    @property
+    def reasons(self) -> Iterator[str]:
+        """The reason code of each finding and of each node."""
+        yield from (chain.reason for chain in self.claims)
+        yield from (node.reason for node in self.nodes)
+        yield from (consumer.reason for consumer in (self.volume.consumers if self.volume else ()))
+
+
+def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
+    """Return the evidence for an answer of core; empty if the request does not create a pod."""
+    pod = answer.pod
+    if pod is None:
+        return Evidence()
+    if entry is Entry.SHARE_MANAGER:
+        return _volume_evidence(pod, namespace, cluster, policy)
+    findings = answer_when_read(cluster, lambda view: share_managers.find_share_managers(pod, namespace, view))
+    candidates = {finding.node for finding in findings if finding.node}
+    incoming_pod = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
+    nodes, problem = _nodes(lambda name, view: fit.judge(name, incoming_pod, view), candidates, cluster)
+    return Evidence(
+        claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
+        nodes=nodes,
+        problem=[f"{_CANDIDATES_ONLY[entry]}: {problem}"] if problem else [],
+    )
+
+
+def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: Policy) -> Evidence:
+    """The evidence for a share-manager pod. It has no claim, and core evaluates its nodes by rules of their own."""
+    volume = share_manager.volume_of(pod)
+    findings = answer_when_read(cluster, lambda view: consumers.find_vms(volume, view, policy))
+    chain = answer_when_read(cluster, lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
+    candidates = {finding.node for finding in findings if finding.node}
+    incoming_pod = fit.applicant(pod, namespace)
+    nodes, problem = _nodes(
+        lambda name, view: share_manager.share_manager_fit(name, incoming_pod, view), candidates, cluster
+    )
+    notes = [f"{_CANDIDATES_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
+    view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
+    if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
+        notes.append(f"the volume's attachment tickets could not be read: {view.read_error(tickets)}")
+    return Evidence(volume=chain, nodes=nodes, problem=notes)
+
+
+def _nodes(
+    judge: Callable[[str, ClusterView], NodeFit | NeedObjects], candidates: set[str], cluster: ClusterReader
+) -> tuple[list[NodeEvidence], str]:
+    """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
+    listed = cluster.node_names()
+    names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
+    results = answer_when_read(cluster, lambda view: _all(judge(name, view) for name in names))
+    return [_node_evidence(verdict, candidates) for verdict in results], listed.problem
+
+
+def _all(results: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
+    fits: list[NodeFit] = []
+    unread: list[Ref] = []
+    for each in results:
+        if isinstance(each, NeedObjects):
+            unread += each.refs
+        else:
+            fits.append(each)
+    return NeedObjects(tuple(unread)) if unread else fits
+
+
+def _node_evidence(verdict: NodeFit, candidates: Container[str]) -> NodeEvidence:
+    return NodeEvidence(
+        name=verdict.node,
+        candidate=verdict.node in candidates,
+        feasible=verdict.feasible,
+        reason=verdict.why.reason.code,
+        sentence=verdict.why.sentence,
+    )

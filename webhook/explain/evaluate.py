@@ -1,0 +1,172 @@
+"""Evaluate one ExplainRequest with the functions of core, over the same bytes that the API server would send.
+
+Invariant: no rule is here, so that explain can't decide otherwise than the webhook.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import jsonpatch
+import msgspec
+
+from webhook.core import admit
+from webhook.core.admit import Answer, Entry
+from webhook.core.api.admission_review import BadReview
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave
+from webhook.core.opt_in import Policy
+from webhook.core.placement import share_manager
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
+from webhook.core.view import ClusterView, NeedObjects
+from webhook.explain.api.fields import field_at
+from webhook.explain.chain import evidence
+from webhook.explain.chain.evidence import Evidence
+from webhook.explain.explain_request import ExplainRequest
+from webhook.explain.explanation import AffinityChange, Explanation, OptIn
+from webhook.explain.pods_now import gone_before
+from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
+from webhook.files.documents import BadDocument
+
+_UNREAD: Final = frozenset(
+    reason.code
+    for reason in (
+        Reason.CLAIM_LOOKUP_FAILED,
+        Reason.SHARE_MANAGER_POD_UNREAD,
+        Reason.VOLUME_LOOKUP_FAILED,
+        Reason.NODE_LOOKUP_FAILED,
+        Reason.PODS_UNKNOWN,
+    )
+)
+_YOUR_PERMISSIONS: Final = (
+    "you may not read every object that explain needs; the webhook reads as its service account, and can decide "
+    "otherwise"
+)
+_RUNNING_HINTS: Final = {
+    Entry.VIRT_LAUNCHER: (
+        "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
+    ),
+    Entry.SHARE_MANAGER: (
+        "this pod has its node already; explain volume/NAME of its volume to see the decision for the next start"
+    ),
+}
+
+
+def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> Explanation:
+    """Return the decision of core for a request, with the evidence for it.
+
+    Args:
+        request: the AdmissionReview to decide on, and its object.
+        cluster: has the objects that core needs.
+        policy: the settings of the webhook.
+
+    Raises:
+        BadDocument: core can't read the AdmissionReview.
+    """
+    subject, entry = request.subject, entry_of(request.review)
+    unknown = _prepared(request.review, cluster) if entry is Entry.SHARE_MANAGER else []
+    try:
+        body = json.dumps(request.review, default=str).encode()
+        answer = _answer(body, entry, subject.namespace, cluster, policy)
+    except (BadReview, ValueError, RecursionError) as error:
+        problem = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
+    decision = answer.decision
+    found = evidence.collect_evidence(answer, entry, subject.namespace, cluster, policy)
+    placed = None if isinstance(decision, Leave) else decision
+    before, after = _before_and_after(answer, body)
+    running = [_RUNNING_HINTS[entry]] if decision.why.reason is Reason.NODE_ALREADY_SET else []
+    lost = [_YOUR_PERMISSIONS] if _UNREAD & {decision.why.reason.code, *found.reasons} else []
+    return Explanation(
+        object=subject,
+        cluster=cluster.origin,
+        entry=entry.title,
+        notes=[*request.notes, *unknown, *found.problem, *lost],
+        hints=[*request.hints, *running],
+        running=request.running,
+        opt_in=_opt_in(answer.pod, decision, policy),
+        claims=found.claims,
+        volume=found.volume,
+        nodes=found.nodes,
+        decision=answer.audit_annotations["decision"],
+        reason=decision.why.reason.code,
+        sentence=decision.why.sentence,
+        required=placed.required if placed else (),
+        preferred=placed.preferred if placed else (),
+        shortlist=placed.shortlist if placed else (),
+        followers=_followers(found, decision),
+        annotation=field_at(after, "metadata", "annotations", ANNOTATION_DECISION),
+        patch=answer.operations,
+        affinity=AffinityChange(before=field_at(before, "spec", "affinity"), after=field_at(after, "spec", "affinity")),
+    )
+
+
+def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Answer:
+    """Return the answer of core. Only for a pod that opted in are the pods of the cluster listed: there can be many.
+
+    Raises as admit does.
+    """
+
+    def ask(view: ClusterView) -> Answer | NeedObjects:
+        return admit.admit(body, view, policy, entry)
+
+    first = answer_when_read(cluster, ask)
+    if first.pod is None:
+        return first
+    cluster.prepare_snapshot(gone_before(first.pod, namespace), needed=_opted_in(first.decision))
+    return answer_when_read(cluster, ask)
+
+
+def entry_of(review: Any) -> Entry:
+    """Return the entry of the webhook configuration whose objectSelector selects the pod of this review."""
+    component = field_at(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
+    return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
+
+
+def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
+    """Have the cluster list the objects that a webhook has in its caches, because core never asks to read them.
+
+    Returns a sentence for each part that could not be read.
+    """
+    try:
+        volume = share_manager.volume_of(msgspec.convert(field_at(review, "request", "object"), Pod))
+    except msgspec.ValidationError:
+        return []  # core reports what is wrong with the pod
+    cluster.node_names()
+    return list(cluster.prepare_volume(volume))
+
+
+def _followers(found: Evidence, decision: Decision) -> list[str]:
+    """The volumes whose share-manager has no node and no pod: Longhorn creates it after this pod has its node."""
+    if not _opted_in(decision):
+        return []
+    stopped = Reason.SHARE_MANAGER_NO_NODE.code
+    waiting = [chain for chain in found.claims if chain.reason == stopped and not (chain.pod and chain.pod.live)]
+    return list(dict.fromkeys(chain.volume_handle for chain in waiting if chain.volume_handle))
+
+
+def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
+    """The pod of the request, and the pod after the patch; None and None if the request creates no pod."""
+    if answer.pod is None:
+        return None, None
+    pod = json.loads(body)["request"]["object"]
+    return pod, jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(pod)
+
+
+def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
+    """What the pod asks for. The value `true` stands for the mode of the cluster."""
+    annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) if pod else None
+    opted_in = _opted_in(decision)
+    asked = policy.mode.value if annotation == "true" else annotation
+    return OptIn(
+        annotation=annotation,
+        cluster_mode=policy.mode.value,
+        opted_in=opted_in,
+        mode=asked if opted_in else None,
+    )
+
+
+def _opted_in(decision: Decision) -> bool:
+    return not isinstance(decision, Leave) or decision.opted_in

@@ -1,0 +1,182 @@
+"""An object -> an ExplainRequest: the AdmissionReview that the API server would send to the webhook.
+
+`derive` makes the pod of a VirtualMachine, or of the share-manager of a Longhorn volume. `created` makes an existing
+pod what it was at its creation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.core.api import admission_review
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.pod import Pod
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.explain.api import names
+from webhook.explain.api.longhorn import Volume
+from webhook.explain.api.names import Named
+from webhook.explain.created import as_created
+from webhook.explain.derive.share_manager import derive_share_manager
+from webhook.explain.derive.virt_launcher import derive_virt_launcher
+from webhook.explain.explanation import RunningPod, Subject
+from webhook.explain.pods_now import stuck_hint
+from webhook.explain.sources.cluster_reader import ClusterReader
+from webhook.files.documents import Document
+
+POD_KIND: Final = ("v1", "Pod")
+REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
+_REQUEST_UID: Final = "explain"
+_AS_CREATED: Final = (
+    "explained as if the pod were created now: in the cluster as it is, without the pod's node and earlier decision"
+)
+
+
+def request_for_document(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
+    """Return the request for an object of a file.
+
+    Args:
+        document: the object.
+        cluster: has the backend storage claim and the pods of a VM.
+        namespace: of an object that names none.
+
+    Raises:
+        BadDocument: the object can't be read.
+    """
+    match (document.api_version, document.kind):
+        case kind if kind == REVIEW_KIND:
+            return _request_for_review(document, namespace)
+        case kind if kind == POD_KIND:
+            return _request_for_pod(document, document.value, namespace)
+    return _request_for_vm(document, cluster, namespace)
+
+
+def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> ExplainRequest:
+    """Return the request for an object of the cluster.
+
+    Args:
+        named: the object.
+        cluster: has the object.
+        namespace: of the object; Longhorn's namespace for a volume.
+
+    Raises:
+        UserError: the object does not exist or can't be read.
+    """
+    document = cluster.find(named, namespace)
+    if named.type is names.VOLUME:
+        return _request_for_volume(document, cluster, namespace)
+    if (document.api_version, document.kind) != POD_KIND:
+        return _request_for_vm(document, cluster, namespace)
+    request = _request_for_pod(document, as_created(document.value), namespace)
+    pod = document.read(Pod)
+    return msgspec.structs.replace(
+        request, notes=[_AS_CREATED], hints=_stuck_hints(cluster, pod), running=[_running(pod)]
+    )
+
+
+def _request_for_pod(document: Document, pod: dict[str, Any], namespace: str) -> ExplainRequest:
+    meta = document.read(Pod).metadata
+    subject = _subject(document, meta.namespace or namespace, meta.name or meta.generate_name)
+    return ExplainRequest(subject=subject, review=_review(pod, subject.namespace))
+
+
+def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
+    derived = derive_virt_launcher(document, cluster, namespace)
+    subject = _subject(document, derived.pod["metadata"]["namespace"], document.value["metadata"]["name"])
+    listed = cluster.pods_of_vmi(subject.name, subject.namespace)
+    unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
+    return ExplainRequest(
+        subject=subject,
+        review=_review(derived.pod, subject.namespace),
+        notes=[*derived.notes, *unknown],
+        hints=[*derived.hints, *_stuck_hints(cluster, *listed.items)],
+        running=[_running(pod) for pod in listed.items],
+    )
+
+
+def _request_for_volume(document: Document, cluster: ClusterReader, namespace: str) -> ExplainRequest:
+    """The next pod of a volume's share-manager, and its current pod."""
+    derived = derive_share_manager(document, cluster, namespace)
+    subject = _subject(document, namespace, document.read(Volume).metadata.name)
+    listed = cluster.lookup(names.POD, derived.pod["metadata"]["name"], namespace)
+    unknown = [f"the current pods could not be read: {listed.problem}"] if listed.problem else []
+    return ExplainRequest(
+        subject=subject,
+        review=_review(derived.pod, namespace),
+        notes=[*derived.notes, *unknown],
+        hints=derived.hints,
+        running=[_running(found.read(Pod)) for found in listed.items],
+    )
+
+
+def _stuck_hints(cluster: ClusterReader, *pods: Pod) -> list[str]:
+    return [hint for pod in pods if (hint := stuck_hint(pod, cluster))]
+
+
+def _running(pod: Pod) -> RunningPod:
+    return RunningPod(
+        name=pod.metadata.name or "",
+        phase=pod.status.phase if pod.status else None,
+        node=pod.spec.node_name,
+        decision=pod.metadata.annotation(ANNOTATION_DECISION),
+    )
+
+
+def _subject(document: Document, namespace: str, name: str | None) -> Subject:
+    return Subject(kind=document.kind, namespace=namespace, name=name or "", source=document.place)
+
+
+def _review(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """The AdmissionReview for the creation of `pod`, with the fields that the webhook reads."""
+    return {
+        "apiVersion": admission_review.API_VERSION,
+        "kind": admission_review.KIND,
+        "request": {
+            "uid": _REQUEST_UID,
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "namespace": namespace,
+            "operation": "CREATE",
+            "object": pod,
+        },
+    }
+
+
+class _ReviewObject(Struct):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _ReviewRequest(Struct):
+    name: str | None = None
+    namespace: str | None = None
+    object: _ReviewObject | None = None
+
+
+class _Review(Struct):
+    """The part of an AdmissionReview that names its object. Core reads the rest."""
+
+    request: _ReviewRequest | None = None
+
+
+def _request_for_review(document: Document, namespace: str) -> ExplainRequest:
+    """The review as it is. The API server always names the namespace; a review that a user wrote can lack it."""
+    request = document.read(_Review).request or _ReviewRequest()
+    meta = (request.object or _ReviewObject()).metadata
+    where = request.namespace or meta.namespace or namespace
+    asked = document.value
+    if asked.get("request") and not request.namespace:
+        asked = {**asked, "request": {**asked["request"], "namespace": where}}
+    name = meta.name or request.name or meta.generate_name
+    return ExplainRequest(subject=_subject(document, where, name), review=asked)
+
+
+class ExplainRequest(Struct, frozen=True, kw_only=True):
+    """What to explain: the AdmissionReview that the API server would send for `subject`, with notes and hints."""
+
+    subject: Subject
+    review: dict[str, Any]
+    notes: Sequence[str] = ()
+    hints: Sequence[str] = ()
+    running: Sequence[RunningPod] = ()

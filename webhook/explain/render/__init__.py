@@ -1,0 +1,1 @@
+"""An Explanation as text for a terminal."""

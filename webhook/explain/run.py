@@ -1,0 +1,175 @@
+"""The command explain: read FILE, or find objects by name; evaluate each; print the explanations.
+
+Which objects can be explained is decided here. `evaluate` makes an Explanation, and `render` makes text of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, TextIO
+
+import msgspec
+
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.opt_in import Mode, Policy
+from webhook.explain.api import kubevirt, names
+from webhook.explain.evaluate import explain
+from webhook.explain.explain_request import (
+    POD_KIND,
+    REVIEW_KIND,
+    ExplainRequest,
+    request_for_document,
+    request_for_name,
+)
+from webhook.explain.explanation import Explanation
+from webhook.explain.render import text
+from webhook.explain.settings import ExplainSettings
+from webhook.explain.sources.cluster_reader import ClusterReader
+from webhook.explain.sources.manifests_reader import ManifestsReader
+from webhook.files import documents
+from webhook.files.documents import BadDocument, Document
+from webhook.files.manifests import Manifests
+from webhook.terminal import to_json, to_yaml
+
+EXIT_PLACED: Final = 0
+EXIT_UNCHANGED: Final = 1
+_STDIN: Final = "-"
+_EXPLAINED: Final = frozenset(
+    {POD_KIND, REVIEW_KIND}
+    | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
+)
+_EXPECTED: Final = (
+    f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(kubevirt.API_VERSIONS)}) "
+    f"or AdmissionReview ({REVIEW_KIND[0]})"
+)
+
+
+def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool) -> int:
+    """Run the command with these settings, as `explain_in` does. `color`: whether `stdout` takes ANSI colors.
+
+    Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
+    """
+    names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
+    with _cluster(settings, stderr) as cluster:
+        return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
+
+
+@contextmanager
+def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReader]:
+    """The cluster that files describe, or a live one."""
+    if settings.manifests is None:
+        from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
+
+        kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
+        with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
+            yield cluster
+        return
+    manifests = Manifests.load(
+        settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard
+    )
+    if manifests.ignored:
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.ignored.items()))
+        stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
+    yield ManifestsReader(manifests, str(settings.manifests))
+
+
+def explain_in(  # noqa: PLR0913 - the streams of a command, by name
+    cluster: ClusterReader, settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool
+) -> int:
+    """Explain the objects that the settings name, or those of their file. Standard error names the objects left out.
+
+    Returns:
+        0 if each object gets an affinity to a node (required or preferred), 1 if one is left unchanged.
+
+    Raises:
+        UserError: an object can't be read, or there is nothing to explain. Nothing was printed to `stdout`.
+    """
+    requests, left_out = _requests(cluster, settings, stdin)
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    explanations = _explain_all(requests, cluster, policy)
+    if left_out:
+        stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
+    stdout.write(_render(explanations, settings.output, color=color))
+    return EXIT_PLACED if all(explained.placed for explained in explanations) else EXIT_UNCHANGED
+
+
+def _requests(
+    cluster: ClusterReader, settings: ExplainSettings, stdin: TextIO
+) -> tuple[list[Callable[[], ExplainRequest]], str]:
+    """A function for each object that makes its ExplainRequest; the objects of the file that are left out, in words."""
+    namespace = settings.namespace or cluster.namespace
+    if not settings.names:
+        source = settings.filename or ""
+        chosen, left_out = _select(_read(source, stdin), source)
+        return [partial(request_for_document, document, cluster, namespace) for document in chosen], left_out
+    namespaces = {names.VOLUME: settings.longhorn_namespace}  # of all Longhorn volumes, whatever --namespace says
+    named = names.parse(settings.names)
+    return [partial(request_for_name, each, cluster, namespaces.get(each.type, namespace)) for each in named], ""
+
+
+def _read(source: str, stdin: TextIO) -> list[Document]:
+    if source != _STDIN:
+        return list(documents.read_file(Path(source)))
+    try:
+        text = stdin.read()
+    except UnicodeDecodeError as error:
+        raise BadDocument(f"stdin: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    return list(documents.read(text, "stdin"))
+
+
+def _select(found: Iterable[Document], source: str) -> tuple[list[Document], str]:
+    """The objects to explain, and in words how many objects of which other kinds there are.
+
+    Raises:
+        BadDocument: there is no object to explain.
+    """
+    chosen: list[Document] = []
+    others: Counter[str] = Counter()
+    for document in found:
+        if (document.api_version, document.kind) in _EXPLAINED:
+            chosen.append(document)
+        else:
+            others[f"{document.kind} ({document.api_version})"] += 1
+    left_out = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+    if not chosen:
+        name = "stdin" if source == _STDIN else source
+        raise BadDocument(
+            f"{name}: nothing to explain: got {left_out or 'no object at all'}, expected a {_EXPECTED}; "
+            "try the output of: kubectl get virtualmachine NAME -o yaml"
+        )
+    return chosen, left_out
+
+
+def _explain_all(
+    requests: Iterable[Callable[[], ExplainRequest]], cluster: ClusterReader, policy: Policy
+) -> list[Explanation]:
+    """One explanation for each object.
+
+    Raises:
+        BadDocument: one or more of the objects can't be read; has the problems of all of them.
+    """
+    explanations: list[Explanation] = []
+    problems: list[str] = []
+    for ask in requests:
+        try:
+            explanations.append(explain(ask(), cluster, policy))
+        except UserError as error:
+            problems += error.problems
+    if problems:
+        raise BadDocument(*problems)
+    return explanations
+
+
+def _render(explanations: Sequence[Explanation], output: str, *, color: bool) -> str:
+    if output == "text":
+        return "\n\n".join(text.render_explanation(explained, color=color) for explained in explanations)
+    values = msgspec.to_builtins(explanations)
+    if output == "yaml":
+        return to_yaml(*values)
+    body = values[0] if len(values) == 1 else {"items": values}
+    return to_json(body)

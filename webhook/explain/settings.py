@@ -1,0 +1,100 @@
+"""What `explain` runs with: its options, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+
+from webhook.cluster_options import (
+    CONTEXT,
+    HEADROOM,
+    KUBECONFIG,
+    LONGHORN_NAMESPACE,
+    MANIFESTS,
+    MODE,
+    WATCH_PODS,
+    option,
+    two_clusters,
+)
+from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import NAMESPACE, OneOf
+
+EXPLAIN: Final = (
+    option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        type=click.Path(readable=False),
+        help="YAML or JSON file with one or several objects to explain: Pod, VirtualMachine, VirtualMachineInstance or "
+        "AdmissionReview. - reads standard input.",
+    ),
+    option(
+        "--namespace",
+        "-n",
+        type=NAMESPACE,
+        help="Namespace of the names, and of objects in FILE that state none. Without this option: the namespace of "
+        "the kubeconfig's context, else default. The program looks up Longhorn's volumes in Longhorn's own namespace.",
+    ),
+    KUBECONFIG,
+    CONTEXT,
+    MANIFESTS,
+    option(
+        "--output",
+        "-o",
+        default="text",
+        type=OneOf("text", "yaml", "json"),
+        help="Output format.",
+    ),
+    MODE,
+    WATCH_PODS,
+    HEADROOM,
+    LONGHORN_NAMESPACE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class ExplainSettings:
+    """What `explain` runs with: `names` of objects in the live cluster, or else a file of them.
+
+    Raises:
+        BadSettings: both or neither of these, or two clusters at once.
+    """
+
+    names: tuple[str, ...]
+    filename: str | None
+    manifests: Path | None
+    kubeconfig: Path | None
+    context: str | None
+    namespace: str | None
+    output: Literal["text", "yaml", "json"]
+    mode: Literal["required", "preferred", "off"]
+    watch_pods: Literal["all", "virt-launcher", "none"]
+    headroom: Mapping[str, int]
+    longhorn_namespace: str
+
+    @property
+    def guard(self) -> Mapping[str, int] | None:
+        """The headroom that nodes are judged with; None where a server with these settings does not look at room."""
+        return self.headroom if self.watch_pods == "all" else None
+
+    def __post_init__(self) -> None:
+        """Say every contradiction at once."""
+        problems = []
+        if not self.names and not self.filename:
+            problems.append("nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE")
+        if self.names and self.filename:
+            problems.append(
+                f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file, not both"
+            )
+        if self.names and self.manifests:
+            problems.append(
+                f"got {' '.join(self.names)} and --manifests: names are of a live cluster; leave "
+                "--manifests out, or give the object with --filename FILE"
+            )
+        problems += two_clusters(self.manifests, self.kubeconfig, self.context)
+        if problems:
+            raise BadSettings(*problems)

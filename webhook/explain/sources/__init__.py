@@ -1,0 +1,1 @@
+"""The cluster that explain reads: a live one, or one that files describe."""

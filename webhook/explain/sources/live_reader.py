@@ -1,0 +1,250 @@
+"""LiveReader: the current state of a live cluster, with the permissions of the user's kubeconfig.
+
+Each method reads or lists objects at the API server; nothing is watched. This is the only module of explain that uses
+asyncio: each method runs the event loop until it has its answer. Invariant: an API server that can't be reached raises
+NoCluster; an object or list that it refuses later becomes the `problem` of one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import CSINode, Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.scheduler.plugins.node_volume_limits import limits
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
+from webhook.explain.api import names
+from webhook.explain.api.longhorn import Volume
+from webhook.explain.api.names import Named, Type
+from webhook.explain.sources.cluster_reader import Listed
+from webhook.explain.sources.live_view import Listings, LiveView
+from webhook.files.documents import Document
+from webhook.kube import reader
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView, LiveRead
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.client.wire import Decoders
+from webhook.kube.reader import connect_for_terminal
+from webhook.kube.records.pods import REPLICA_LABELS
+
+_FINISHED: Final = ("Succeeded", "Failed")
+_COUNTED: Final = ",".join(f"status.phase!={phase}" for phase in _FINISHED)
+_CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
+_CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller finds the pods of a VMI by this label
+
+
+class NotFound(UserError):
+    """An object that the user named does not exist or can't be read."""
+
+
+@contextmanager
+def connect(
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, headroom: Mapping[str, int] | None = NO_HEADROOM
+) -> Iterator[LiveReader]:
+    """The live cluster, until the block ends. If `headroom` is None, no pods are listed.
+
+    Raises as `connect_for_terminal` does.
+    """
+    with connect_for_terminal(kubeconfig) as (runner, api, origin):
+        yield LiveReader(runner, api, origin, longhorn_namespace, headroom)
+
+
+class LiveReader:
+    """A live cluster behind one API client; a ClusterReader."""
+
+    def __init__(
+        self,
+        runner: asyncio.Runner,
+        api: Api,
+        origin: str,
+        longhorn_namespace: str,
+        headroom: Mapping[str, int] | None = NO_HEADROOM,
+    ) -> None:
+        self.origin = origin
+        self.namespace = api.namespace or "default"
+        self._run = runner.run
+        self._api = api
+        self._longhorn_namespace = longhorn_namespace
+        self._headroom = headroom
+        self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._reads: Mapping[Ref, LiveRead] = {}
+        self._listings = Listings()
+        self._nodes: Listed[str] | None = None
+
+    @property
+    def view(self) -> ClusterView:
+        """The objects that were read so far."""
+        return self._view()
+
+    def _view(self) -> LiveView:
+        return LiveView(self._store, self._reads, self._listings)
+
+    def read(self, refs: Sequence[Ref]) -> None:
+        """GET each of these objects."""
+        self._reads = self._run(self._read(refs)).reads
+
+    async def _read(self, refs: Sequence[Ref]) -> CallView:
+        deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
+        return await self._store.read(self._view(), refs, deadline)
+
+    def node_names(self) -> Listed[str]:
+        """Return the names of all nodes, sorted. The user must be allowed to list both kinds of nodes."""
+        if self._nodes is None:
+            self._nodes = self._run(self._list_nodes())
+        return self._nodes
+
+    async def _list_nodes(self) -> Listed[str]:
+        try:
+            nodes, longhorn_nodes = await self._all_nodes(), await self._all_of(Kind.LONGHORN_NODE)
+        except ApiError as problem:
+            return Listed(problem=str(problem))
+        absent: dict[Ref, LiveRead] = {
+            ObjectRef(Kind.LONGHORN_NODE, NamespacedName("", ref.name)): LiveRead(NoObject.NOT_FOUND) for ref in nodes
+        }
+        # Objects that were read one by one stay: a decision rests on them.
+        self._reads = {**absent, **nodes, **longhorn_nodes, **self._reads}
+        all_names = sorted(ref.name for ref in nodes)
+        self._listings = replace(self._listings, nodes=all_names, longhorn_nodes=bool(longhorn_nodes))
+        return Listed(all_names)
+
+    async def _all_nodes(self) -> dict[Ref, LiveRead]:
+        """All nodes with all their fields. The transform of the cache would drop some."""
+        items = await reader.get_all(self._api, self._store.caches[Kind.NODE].resource.collection, Decoders(Node))
+        return {ObjectRef(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
+
+    async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
+        resource = self._store.caches[kind].resource
+        items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
+        found: dict[Ref, LiveRead] = {}
+        for item in items:
+            key = resource.key_of(item.metadata)
+            found[ObjectRef(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
+        return found
+
+    def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
+        """List the pods and the CSINodes once. If the API server refuses, the snapshot is a sentence that says why."""
+        if needed and self._listings.snapshot is None and self._headroom is not None:
+            snapshot = self.node_names().problem or self._run(self._count(self._headroom))
+            self._listings = replace(self._listings, snapshot=snapshot)
+        if isinstance(self._listings.snapshot, ListedSnapshot):
+            self._listings.snapshot.leave_out(is_gone)
+
+    async def _count(self, headroom: Mapping[str, int]) -> ListedSnapshot | str:
+        try:
+            pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=_COUNTED)
+            drivers = await reader.get_all(self._api, _CSI_NODES, Decoders(CSINode))
+        except ApiError as problem:
+            return str(problem)
+        nodes = {ref.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
+        limits_of = {each.metadata.name or "": limits(each.spec) for each in drivers}
+        replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
+        return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
+
+    def prepare_volume(self, volume: str) -> Sequence[str]:
+        """Read the PersistentVolume of the volume, and list the VMs' pods in the namespace of its claim."""
+        self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", volume))])
+        claims = self.view.volume_claims(volume)
+        notes: list[str] = []
+        if isinstance(claims, NoObject) or not claims:
+            notes += self._find_other(volume)
+            claims = self.view.volume_claims(volume)
+        if not isinstance(claims, NoObject):
+            for namespace in sorted({claim.namespace for claim in claims} - set(self._listings.virt_launchers)):
+                notes += self._run(self._list_virt_launchers(namespace))
+        return notes
+
+    def _find_other(self, volume: str) -> list[str]:
+        """Read a PersistentVolume with another name, as restored volumes have; Longhorn's Volume has that name."""
+        listed = self.lookup(names.VOLUME, volume, self._longhorn_namespace)
+        if listed.problem:
+            return [f"a PersistentVolume with another name than {volume} could not be looked for: {listed.problem}"]
+        other = listed.items[0].read(Volume).persistent_volume if listed.items else ""
+        if other:
+            self.read([ObjectRef(Kind.PERSISTENT_VOLUME, NamespacedName("", other))])
+            self._listings = replace(self._listings, volumes={**self._listings.volumes, volume: other})
+        return []
+
+    async def _list_virt_launchers(self, namespace: str) -> list[str]:
+        resource = replace(self._store.caches[Kind.VIRT_LAUNCHER_POD].resource, namespace=namespace)
+        selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the resource can select all pods
+        try:
+            items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)
+        except ApiError as problem:
+            return [f"the VMs in namespace {namespace} are known only from attachment tickets: {problem}"]
+        pods = [resource.build(resource.key_of(item.metadata), resource.keep(item)) for item in items]
+        self._listings = replace(self._listings, virt_launchers={**self._listings.virt_launchers, namespace: pods})
+        return []
+
+    def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
+        """Return the claims of a namespace."""
+        return self._run(self._listed(namespace, "persistentvolumeclaims", PersistentVolumeClaim))
+
+    async def _listed(self, namespace: str, plural: str, type_: type[Any], selector: str = "") -> Listed[Any]:
+        try:
+            path = f"/api/v1/{reader.within(namespace)}/{plural}"
+            return Listed(await reader.get_all(self._api, path, Decoders(type_), selector=selector))
+        except ApiError as problem:
+            return Listed(problem=str(problem))
+
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+        """Return the object of that name, or nothing if it does not exist. One GET."""
+        try:
+            path = type_.path(reader.within(namespace) if namespace else "", reader.name(name))
+            value = self._run(reader.get(self._api, path))
+        except reader.Missing:
+            return Listed()
+        except ApiError as problem:
+            return Listed(problem=str(problem))
+        stated = {"apiVersion": type_.api_version, "kind": type_.kind, **value}
+        return Listed([Document(f"{type_.title}/{name}", stated)])
+
+    def find(self, named: Named, namespace: str) -> Document:
+        """Return the object of that name, by one GET. Raises NotFound if it does not exist or can't be read."""
+        type_ = named.type
+        try:
+            value = self._run(reader.get(self._api, type_.path(reader.within(namespace), named.name)))
+        except reader.Missing as missing:
+            if not missing.installed:
+                raise NotFound(
+                    f"{named}: {self.origin} has no {type_.title}; expected a cluster with {type_.product}"
+                ) from None
+            raise NotFound(
+                f"{named}: no {type_.kind} {named.name} in namespace {namespace} of {self.origin}; check the name, "
+                "--namespace and --context"
+            ) from None
+        except ApiError as problem:
+            raise NotFound(
+                f"{named}: {problem} ({self.origin}, namespace {namespace}); expected the object: check your "
+                "permissions, --namespace and --context"
+            ) from None
+        return Document(str(named), {"apiVersion": type_.api_version, "kind": type_.kind, **value})
+
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
+        """Return the pods that virt-controller created for this VMI, except those that have finished."""
+        listed: Listed[Pod] = self._run(self._all_pods_of_vmi(vmi, namespace))
+        unfinished = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
+        return Listed(unfinished, listed.problem)
+
+    async def _all_pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
+        type_ = names.VIRTUAL_MACHINE_INSTANCE
+        try:
+            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(vmi)))
+        except reader.Missing:
+            return Listed()
+        except ApiError as problem:
+            return Listed(problem=str(problem))
+        uid = found.get("metadata", {}).get("uid", "")
+        return await self._listed(namespace, "pods", Pod, f"{_CREATED_BY}={uid}")

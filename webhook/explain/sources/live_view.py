@@ -1,0 +1,78 @@
+"""LiveView: the objects that explain has read of a live cluster; Listings: the part of them that it has listed.
+
+The webhook has caches behind its view. Here lists that were read once take their place. Invariant: LiveView answers
+from a list as webhook.kube.cache.view.CallView answers from a cache that is up to date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod, uses
+from webhook.core.api.storage import claim_of
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.view import NoObject, Ref
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView, LiveRead
+
+
+class Listings(Struct, frozen=True, kw_only=True):
+    """The lists that were read.
+
+    Attributes:
+        nodes: the names of all nodes; None if they were not listed.
+        longhorn_nodes: whether any nodes.longhorn.io exist; None if they were not listed.
+        volumes: Longhorn volume -> its PersistentVolume, if that has another name.
+        virt_launchers: namespace -> its virt-launcher pods.
+        snapshot: all pods and nodes; a sentence if the pods could not be listed; None if nothing asked for them.
+    """
+
+    nodes: Sequence[str] | None = None
+    longhorn_nodes: bool | None = None
+    volumes: Mapping[str, str] = {}
+    virt_launchers: Mapping[str, Sequence[Pod]] = {}
+    snapshot: ListedSnapshot | str | None = None
+
+
+class LiveView(CallView):
+    """The objects that were read so far. No cache is behind this view."""
+
+    def __init__(self, store: ClusterCache, reads: Mapping[Ref, LiveRead], listings: Listings) -> None:
+        super().__init__(store, 0.0, reads)
+        self._listings = listings
+
+    def has_longhorn_nodes(self) -> bool:
+        """Return whether any nodes.longhorn.io were listed; the answer of the cache if nothing was listed."""
+        listed = self._listings.longhorn_nodes
+        return super().has_longhorn_nodes() if listed is None else listed
+
+    def node_names(self) -> Sequence[str]:
+        """Return the names of the listed nodes."""
+        return self._listings.nodes or ()
+
+    def usable_nodes(self) -> int:
+        """Count the listed nodes that are Ready and not cordoned."""
+        nodes = (self.node(name) for name in self.node_names())
+        return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
+
+    def snapshot(self) -> ListedSnapshot | str | None:
+        """Return the snapshot of the listed pods and nodes."""
+        return self._listings.snapshot
+
+    def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:
+        """Return the claims of the PersistentVolume named as the volume, and of the one that Longhorn names."""
+        named = super().volume_claims(volume)
+        other = self._listings.volumes.get(volume)
+        found = NoObject.NOT_FOUND if other is None else self.persistent_volume(other)
+        claim = None if isinstance(found, NoObject) else claim_of(found, volume)
+        if claim is None:
+            return named
+        return [claim] if isinstance(named, NoObject) else [*named, claim]
+
+    def virt_launchers(self, claim: NamespacedName) -> Sequence[Pod] | NoObject:
+        """Return the virt-launcher pods that use this claim; UNAVAILABLE if those of its namespace were not listed."""
+        pods = self._listings.virt_launchers.get(claim.namespace)
+        return NoObject.UNAVAILABLE if pods is None else [pod for pod in pods if uses(pod, claim.name)]

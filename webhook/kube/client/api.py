@@ -1,0 +1,201 @@
+"""The way to an API server: kubernetes-asyncio's configuration, credentials and transport, with bounded calls.
+
+Its typed models are not used: a stream is read as it comes, and a status is checked by whoever asked. Invariant:
+whatever goes wrong on the way is a Trouble; nothing secret is in its words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
+from kubernetes_asyncio.config.config_exception import ConfigException
+from msgspec import Struct
+
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
+from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, _sentence
+from webhook.kube.client.transport import Stream, _client, _keep_alive
+
+_OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
+_RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
+
+_FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)  # the last of a token file that is being written
+
+
+class Reply(Struct, frozen=True):
+    """An answer that was read whole; `retry_after` is that header."""
+
+    status: int
+    body: bytes
+    retry_after: str | None = None
+
+
+class Api:
+    """One API server. `host` is its URL; `context` and `namespace` are the kubeconfig's (in a pod: the account's)."""
+
+    def __init__(self, kubeconfig: Kubeconfig, client: ApiClient, context: Context) -> None:
+        self.context, self.namespace, self.in_pod = context.name, context.namespace, context.in_pod
+        self._kubeconfig = kubeconfig
+        self._client = client
+        self._trust = _trust(client.configuration)
+        self._retired: list[ApiClient] = []
+        self._renewed_at = 0.0
+        self._renewing = asyncio.Lock()
+
+    @classmethod
+    async def connect(cls, kubeconfig: Kubeconfig) -> Api:
+        """Find the API server and the credentials for it; nothing is sent yet.
+
+        Raises:
+            BadKubeconfig: there is none that can be used.
+        """
+        configuration, context = await api_client.load_kubeconfig(kubeconfig)
+        return cls(kubeconfig, _client(configuration), context)
+
+    @property
+    def host(self) -> str:
+        """The API server's URL."""
+        return str(self._client.configuration.host)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for client in (self._client, *self._retired):
+            await client.close()
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Sequence[tuple[str, str]], *, silence_seconds: float
+    ) -> AsyncIterator[Stream]:
+        """GET, to be read piece by piece. The status is for the caller to check.
+
+        Raises:
+            Trouble: no connection, a broken one, or `silence_seconds` without a byte.
+        """
+        limits = aiohttp.ClientTimeout(
+            total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds
+        )
+        try:
+            response = await self._call("GET", path, query, limits)
+            try:
+                _keep_alive(response)
+                yield Stream(response)
+            finally:
+                response.close()  # not released to the pool: more may be on its way
+        except aiohttp.SocketTimeoutError as error:
+            raise ApiError(f"nothing came for {silence_seconds:g} s", silent=True) from error
+        except _FAILURES as error:
+            await self._mend(error)
+            raise ApiError(_sentence(error)) from error
+
+    async def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float) -> Reply:
+        """GET one object, whole. An expired credential is renewed once.
+
+        Raises:
+            Trouble: no answer in that time, or none that can be read.
+        """
+        return await self._asked("GET", path, query, None, seconds)
+
+    async def post(self, path: str, new: Mapping[str, Any], *, seconds: float) -> Reply:
+        """POST a new object, as `get`. Where there is Trouble it may have been made all the same."""
+        return await self._asked("POST", path, (), new, seconds)
+
+    async def _asked(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None, seconds: float
+    ) -> Reply:
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await self._whole(method, path, query, body)
+                if reply.status == 401 and await self.renew():  # noqa: PLR2004 - HTTP's own number
+                    reply = await self._whole(method, path, query, body)
+                return reply
+        except TimeoutError as error:
+            raise ApiError(f"no answer in {seconds:.3g} s", silent=True) from error
+        except _FAILURES as error:
+            await self._mend(error)
+            raise ApiError(_sentence(error)) from error
+
+    async def renew(self) -> bool:
+        """Read the credentials again, as after a 401. Returns whether that was done, or just had been."""
+        async with self._renewing:
+            now = asyncio.get_running_loop().time()
+            if now - self._renewed_at < _RENEW_AT_MOST_EVERY_SECONDS:
+                return True
+            self._renewed_at = now
+            try:
+                await self._reload()
+            except BadKubeconfig:
+                return False
+            return True
+
+    async def _mend(self, error: Exception) -> None:
+        """After a failed handshake the certificates are read again: the cluster's authority may have been renewed."""
+        if isinstance(error, aiohttp.ClientSSLError):
+            with suppress(BadKubeconfig):
+                await self._reload()
+
+    async def _reload(self) -> None:
+        """Read tokens and certificates again. What is under way goes on: a watch is good for as long as it lasts.
+
+        Raises:
+            BadKubeconfig: they can't be read now.
+        """
+        fresh, _ = await api_client.load_kubeconfig(self._kubeconfig)
+        trust = _trust(fresh)
+        if trust == self._trust:
+            configuration = self._client.configuration
+            configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
+        else:
+            client = _client(fresh)
+            self._retired.append(self._client)  # its streams are read on; certificates are renewed a few times a year
+            self._client, self._trust = client, trust
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        limits: aiohttp.ClientTimeout,
+        body: Mapping[str, Any] | None = None,
+    ) -> aiohttp.ClientResponse:
+        response: aiohttp.ClientResponse = await self._client.call_api(
+            path,
+            method,
+            query_params=list(query),
+            body=body,
+            # The server would spend its time on compressing, and we ours on the reverse.
+            header_params={"Accept": "application/json", "Accept-Encoding": "identity"},
+            auth_settings=["BearerToken"],
+            _preload_content=False,
+            _request_timeout=limits,
+        )
+        return response
+
+    async def _whole(
+        self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None
+    ) -> Reply:
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+        response = await self._call(method, path, query, limits, body)
+        async with response:
+            pieces, size = [], 0
+            while more := await response.content.read(_OBJECT_MAX_BYTES):
+                pieces.append(more)
+                size += len(more)
+                if size > _OBJECT_MAX_BYTES:
+                    raise ApiError(f"an answer of more than {_OBJECT_MAX_BYTES} bytes")
+            return Reply(response.status, b"".join(pieces), response.headers.get("Retry-After"))
+
+
+def _trust(configuration: Configuration) -> tuple[bytes, ...]:
+    """The certificates that connections are made with."""
+    files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+    try:
+        return tuple(Path(file).read_bytes() if file else b"" for file in files)
+    except OSError as error:
+        raise BadKubeconfig(f"{error.filename}: {error.strerror}; expected PEM certificates") from None

@@ -1,0 +1,90 @@
+"""Reflector: carries out what a ListWatch asks for, for as long as it is left to run."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.informer.freshness import SETTLE_SECONDS
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Request, Wait
+from webhook.telemetry.record import LOGGER
+
+_UNAUTHORIZED: Final = 401
+_AFTER_A_BUG_SECONDS: Final = 5.0
+
+
+class Reflector:
+    """Keeps one ListWatch at the API server."""
+
+    def __init__(self, api: Api, machine: ListWatch) -> None:
+        self._api = api
+        self._machine = machine
+        self._path = machine.resource.collection
+        self._told = machine.problem
+
+    async def run(self) -> None:
+        """List and watch until cancelled. Nothing else ends it: a fault of our own is logged, and slept off."""
+        try:
+            while True:
+                await self._guarded_step()
+        finally:
+            self._machine.ended(_now(), "nobody follows it any more")  # what was up is not, whoever ended this
+
+    async def _guarded_step(self) -> None:
+        try:
+            await self._step()
+        except Exception:  # noqa: BLE001 - the task supervisor: a cache that stops would lie
+            LOGGER.exception("a cache failed", extra={"fields": {"cache": self._machine.resource.title}})
+            self._machine.ended(_now(), "a fault of our own; please report this")
+            await asyncio.sleep(_AFTER_A_BUG_SECONDS)
+
+    async def _step(self) -> None:
+        step = self._machine.next(_now())
+        if isinstance(step, Wait):
+            await asyncio.sleep(step.seconds)
+            return
+        error, silent = "", False
+        try:
+            await self._exchange(step)
+        except ApiError as problem:
+            error, silent = str(problem), problem.silent
+        self._machine.ended(_now(), error, silent=silent)
+        self._tell()
+
+    async def _exchange(self, request: Request) -> None:
+        machine = self._machine
+        async with self._api.stream(self._path, request.query, silence_seconds=request.silence_seconds) as stream:
+            machine.opened(stream.status, stream.retry_after, _now())
+            if stream.status == _UNAUTHORIZED:
+                await self._api.renew()
+            settle = asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._settle)
+            try:
+                async for piece in stream.pieces():
+                    wanted = machine.feed(piece, _now())
+                    self._tell()
+                    if not wanted:
+                        return
+            finally:
+                settle.cancel()
+
+    def _settle(self) -> None:
+        self._machine.settle(_now())
+        self._tell()
+
+    def _tell(self) -> None:
+        """One log line for each change: what went wrong, and when it is right again."""
+        machine, fields = self._machine, {"cache": self._machine.resource.title}
+        if machine.problem == self._told:
+            return
+        self._told = machine.problem
+        if machine.problem:
+            LOGGER.warning("cache not up to date", extra={"fields": {**fields, "problem": machine.problem}})
+        else:
+            LOGGER.info("cache synced", extra={"fields": {**fields, "objects": len(machine.objects)}})
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

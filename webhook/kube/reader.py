@@ -1,0 +1,170 @@
+"""Reader: single objects and whole collections of an API server, for somebody who waits at a terminal.
+
+Invariant: what is wrong with an answer is a Trouble, in a sentence that says what was refused, and to whom.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.core.api.names import is_node_name
+from webhook.kube.client.api import Api, Reply
+from webhook.kube.client.errors import ApiError
+from webhook.kube.client.wire import Decoders, NotJSON
+
+ANSWER_SECONDS: Final = 20.0  # of one question, however many requests it takes
+_PAGE_OBJECTS: Final = 100  # a node with all its images is 40 KB: far from what Api.get reads of one answer
+_OK: Final = 200
+_UNAUTHORIZED: Final = 401
+_NOT_FOUND: Final = 404
+_SERVER_ERRORS: Final = 500
+_STATUS: Final = Decoders(dict[str, Any])
+
+
+class Missing(ApiError):
+    """There is no such object; `installed` says whether there could be one."""
+
+    def __init__(self, *, installed: bool) -> None:
+        super().__init__("no such object" if installed else "no such kind")
+        self.installed = installed
+
+
+class _Details(Struct):
+    name: str = ""
+
+
+class _Status(Struct):
+    """Of a metav1.Status what tells an object that is not there from a kind that is not: only the first has a name."""
+
+    details: _Details | None = None
+
+
+async def get(api: Api, path: str) -> dict[str, Any]:
+    """One object.
+
+    Raises:
+        Missing: it is not there.
+        Trouble: it can't be had.
+    """
+    reply = await api.get(path, seconds=ANSWER_SECONDS)
+    if reply.status == _NOT_FOUND:
+        raise Missing(installed=_names_an_object(reply.body))
+    if reply.status != _OK:
+        raise ApiError(refusal(reply))
+    try:
+        return msgspec.json.decode(reply.body, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ApiError(f"got an answer that is no object ({error})") from None
+
+
+async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = "", fields: str = "") -> list[Any]:
+    """Every object of a collection; none of a kind that is not installed.
+
+    Raises:
+        Trouble: not all of them could be had.
+    """
+    items: list[Any] = []
+    query, token = [("limit", str(_PAGE_OBJECTS))], ""
+    if selector:
+        query.append(("labelSelector", selector))
+    if fields:
+        query.append(("fieldSelector", fields))
+    now = asyncio.get_running_loop().time
+    deadline = now() + ANSWER_SECONDS
+    while True:
+        asked = [*query, ("continue", token)] if token else query
+        reply = await api.get(path, asked, seconds=max(0.0, deadline - now()))
+        if reply.status == _NOT_FOUND:
+            return []
+        if reply.status != _OK:
+            raise ApiError(refusal(reply))
+        page = decoders.page(reply.body)
+        if isinstance(page, NotJSON) or page.unreadable:
+            raise ApiError(f"{path}: got objects that can't be read")
+        items += page.items
+        token = page.continue_token
+        if not token:
+            return items
+
+
+def within(namespace: str) -> str:
+    """The part of a path that leads into a namespace. Raises Trouble as `name` does."""
+    return f"namespaces/{name(namespace)}"
+
+
+def name(text: str) -> str:
+    """The text, where it can be a part of a path: anything but a name would lead elsewhere.
+
+    Raises:
+        Trouble: it can't be a name.
+    """
+    if not is_node_name(text):  # the same rule: a DNS subdomain
+        raise ApiError(f"{text[:80]!r} can't be a name in Kubernetes")
+    return text
+
+
+def refusal(reply: Reply) -> str:
+    """Why the API server refused, in its words: a 403 names the user and the permission."""
+    return _STATUS.failure(reply.body, reply.status).sentence
+
+
+def _names_an_object(body: bytes) -> bool:
+    try:
+        details = msgspec.json.decode(body, type=_Status).details
+    except msgspec.DecodeError:
+        return False
+    return bool(details and details.name)
+
+
+class NoCluster(UserError):
+    """There is no API server to ask, or it does not know us."""
+
+
+@contextmanager
+def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+    """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
+
+    Raises:
+        UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
+    """
+    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
+    with asyncio.Runner() as runner:
+        try:
+            api = runner.run(Api.connect(kubeconfig))
+        except BadKubeconfig as error:
+            raise BadKubeconfig(
+                *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)
+            ) from None
+        try:
+            origin = f"context {api.context}, {api.host}" if api.context else api.host
+            runner.run(_greet(api, origin))
+            yield runner, api, origin
+        finally:
+            runner.run(api.close())
+
+
+async def _greet(api: Api, origin: str) -> None:
+    """See that there is an API server, and that it knows us: later a failure is one object's, and decided upon."""
+    try:
+        reply = await api.get("/version", seconds=ANSWER_SECONDS)
+    except ApiError as problem:
+        raise NoCluster(
+            f"{origin}: {problem}; expected an API server: check the kubeconfig's server and certificates, or choose "
+            "with --kubeconfig or --context"
+        ) from None
+    if reply.status == _UNAUTHORIZED:
+        raise NoCluster(
+            f"{origin}: {refusal(reply)}; expected credentials that it takes: log in again, or choose with "
+            "--kubeconfig or --context"
+        )
+    if reply.status >= _SERVER_ERRORS:
+        raise NoCluster(f"{origin}: {refusal(reply)}; expected an API server that is ready: try again")

@@ -1,0 +1,21 @@
+"""The metrics of the serving certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.metrics_core import Metric
+
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.pem import Problem
+from webhook.telemetry.exposition import Family
+
+
+def of_certificate(certificate: ServingCertificate) -> Iterator[Metric]:
+    """What is served, and what became of its files."""
+    until = certificate.not_after
+    yield Family.CERTIFICATE_EXPIRY.metric({(): until.timestamp()} if until else {})
+    yield Family.CERTIFICATE_RELOADS.metric({(): certificate.reloads})
+    yield Family.CERTIFICATE_FAILURES.metric({(each.value,): certificate.failures[each] for each in Problem})
+    yield Family.CERTIFICATE_PROBLEM.metric({(): certificate.problem is not None})
+    yield Family.HANDSHAKE_FAILURES.metric({(each,): n for each, n in certificate.handshakes.failures.items()})

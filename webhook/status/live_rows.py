@@ -1,0 +1,213 @@
+"""LiveRows: the rows of a live cluster, with the permissions of the user's kubeconfig; read once, or watched.
+
+Invariant: nothing is written to the cluster. For objects that the user may not read, `problems` has the API server's
+message, which names the missing permission.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from webhook.component_base.errors import UserError
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.opt_in import Policy
+from webhook.core.view import Kind
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.informer.backoff import Cause
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Wait
+from webhook.kube.informer.resource import Resource
+from webhook.kube.kinds import WatchedPods, resources
+from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
+from webhook.kube.records import virt_launchers
+from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
+from webhook.status.plan import Step
+from webhook.status.planner import Planner
+
+_REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
+_AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because it shows ages
+_POLL_SECONDS: Final = 0.05
+_TRIES: Final = 3  # for one page of a list
+_PODS_A_PAGE: Final = 200  # 20 KB a pod: 4 MB a page
+_PERMANENT_CAUSES: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
+
+Show = Callable[[VMStatuses, Changes], None]
+
+
+class NotReadable(UserError):
+    """The pods of the VMs can't be read, so there is nothing to show."""
+
+
+@contextmanager
+def connect(
+    kubeconfig: Kubeconfig, *, longhorn_namespace: str, namespace: str | None, everywhere: bool
+) -> Iterator[LiveRows]:
+    """The rows of a live cluster, until the block ends.
+
+    Args:
+        kubeconfig: the file and its context.
+        longhorn_namespace: of Longhorn's objects.
+        namespace: of the VMs; None for the namespace of the context.
+        everywhere: whether to show the VMs of all namespaces instead.
+
+    Raises:
+        UserError: as `webhook.kube.reader.connect_for_terminal`.
+    """
+    # A warning of a cache becomes a problem of the report.
+    logging.getLogger("webhook").addHandler(logging.NullHandler())
+    with connect_for_terminal(kubeconfig) as (runner, api, origin):
+        within = "" if everywhere else namespace or api.namespace or "default"
+        yield LiveRows(runner, api, origin, longhorn_namespace, within)
+
+
+class LiveRows:
+    """The rows of a live cluster behind one API client. `namespace` is empty for all namespaces."""
+
+    def __init__(self, runner: asyncio.Runner, api: Api, origin: str, longhorn_namespace: str, namespace: str) -> None:
+        self.origin = origin
+        self.namespace = namespace
+        self._api = api
+        self._run = runner.run
+        self._longhorn_namespace = longhorn_namespace
+
+    def once(self) -> tuple[VMStatuses, tuple[str, ...]]:
+        """Return all current rows, and a sentence for each kind of objects that could not be read.
+
+        Raises:
+            NotReadable: the pods of the VMs can't be read.
+        """
+        fleet = VMStatusTracker(self._store(streams=False), self._policy, once=True)
+        gc.disable()  # all objects that are made here stay: a collection would find none to free
+        try:
+            self._run(self._read(fleet))
+        finally:
+            gc.enable()
+        return fleet.snapshot, self._known.lacking()
+
+    async def _read(self, fleet: VMStatusTracker) -> None:
+        """Return None: asyncio.Runner's signal handler would make a repr of a result."""
+        async with asyncio.TaskGroup() as group:
+            for cache in self._caches.values():
+                group.create_task(_list(self._api, cache))
+        self._check()
+        await fleet.refresh()
+
+    def plan(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
+        """Return a step for each of these rows, which `once` has read; and the version of KubeVirt."""
+        return self._run(Planner(self._api, self._known, self._longhorn_namespace).steps(rows))
+
+    def watch(self, show: Show) -> None:
+        """Call `show` with all rows, and again after each change and every 10 s. Ends with KeyboardInterrupt.
+
+        Raises:
+            NotReadable: the pods of the VMs can't be read.
+        """
+        self._run(self._watch(show))
+
+    async def _watch(self, show: Show) -> None:
+        store = self._store(streams=True)
+        fleet = VMStatusTracker(store, self._policy)
+        async with _meanwhile(store.run()):
+            await _listed(store)
+            self._check()
+            async with _meanwhile(fleet.run(_REFRESH_SECONDS)):
+                version = 0
+                while True:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(fleet.after(version), _AGE_SECONDS)
+                    show(fleet.snapshot, fleet.changes(version))
+                    version = fleet.snapshot.version
+
+    @property
+    def _policy(self) -> Policy:
+        """The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default."""
+        return Policy(longhorn_namespace=self._longhorn_namespace)
+
+    def _store(self, *, streams: bool) -> ClusterCache:
+        kinds = _kinds(self._longhorn_namespace, self.namespace)
+        store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
+        self._caches, self._known = store.caches, CachedView(store)
+        return store
+
+    def _check(self) -> None:
+        pods = self._caches[Kind.VIRT_LAUNCHER_POD]
+        if not pods.synced:
+            hint = "your permissions, --namespace" if self.namespace else "your permissions, or choose a --namespace"
+            raise NotReadable(
+                f"{self.origin}: {pods.resource.title}: {pods.problem}; expected to list them: check {hint} and "
+                "--context"
+            )
+
+
+def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
+    """The kinds that a row needs, in one namespace or all: of pods only those of VMs; no nodes."""
+    for resource in resources(longhorn_namespace, WatchedPods.VIRT_LAUNCHER):
+        if resource.kind is Kind.PERSISTENT_VOLUME_CLAIM:
+            yield replace(resource, namespace=namespace)
+        elif resource.kind in (Kind.PERSISTENT_VOLUME, Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD):
+            yield resource
+        elif resource.kind is Kind.VIRT_LAUNCHER_POD:
+            yield replace(
+                resource,
+                namespace=namespace,
+                wire=virt_launchers.WireLauncher,
+                keep=virt_launchers.keep,
+                build=virt_launchers.build,
+                index=None,
+                page_objects=_PODS_A_PAGE,
+            )
+
+
+async def _list(api: Api, cache: ListWatch) -> None:
+    """List the objects of a cache once, page by page. If a page fails, the cache has a problem."""
+    while not cache.synced and not _has_failed(cache):
+        step = cache.next(_now())
+        if isinstance(step, Wait):
+            await asyncio.sleep(step.seconds)
+            continue
+        try:
+            reply = await api.get(cache.resource.collection, step.query, seconds=ANSWER_SECONDS)
+        except ApiError as problem:
+            cache.ended(_now(), str(problem), silent=problem.silent)
+            continue
+        cache.opened(reply.status, None, _now())
+        cache.feed(reply.body, _now())
+        cache.ended(_now())
+
+
+def _has_failed(cache: ListWatch) -> bool:
+    return cache.causes.total() >= _TRIES or any(cache.causes[cause] for cause in _PERMANENT_CAUSES)
+
+
+async def _listed(store: ClusterCache) -> None:
+    """Wait until each cache has synced or failed, for 20 s at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            while not all(cache.synced or _has_failed(cache) for cache in store.caches.values()):  # noqa: ASYNC110 - no event
+                await asyncio.sleep(_POLL_SECONDS)
+
+
+@asynccontextmanager
+async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` until the block ends. An exception of the block is raised unchanged."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,179 @@
+"""status --plan: read what a plan needs for each VM that is apart or stuck, and make YAML of the plan.
+
+The YAML has documents and comments, and is for `kubectl create -f -`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.core.api.container import Quantities
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.pod import Pod
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.patch.unpatch import without_applied_patch
+from webhook.core.scheduler.state import node_info
+from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.view import ClusterView, NeedObjects
+from webhook.kube import reader
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.client.wire import Decoders
+from webhook.status import plan
+from webhook.status.plan import Step, TargetNode, VMDetails
+from webhook.terminal import to_yaml
+
+_READS_AT_ONCE: Final = 16
+_KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+_FIRST_WITH_ADDED_NODE_SELECTOR: Final = (
+    1,
+    5,
+)  # KubeVirt whose migrations have addedNodeSelector; an older one would drop it and go anywhere
+
+
+class Planner:
+    """Makes the steps of a plan. It reads at one API server; `known` has the claims and volumes of the VMs."""
+
+    def __init__(self, api: Api, known: ClusterView, longhorn_namespace: str) -> None:
+        self._api = api
+        self._known = known
+        self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._views: dict[tuple[str, ...], CallView] = {}  # by the names of the target nodes
+        self._target_nodes: dict[str, TargetNode] = {}
+        self._slots = asyncio.Semaphore(_READS_AT_ONCE)
+
+    async def steps(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
+        """Return a step for each of these rows; and the version of KubeVirt, empty if it could not be read."""
+        version = await self._version()
+        found = _VERSION.match(version)
+        old = f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first" if found and _is_old(found) else ""
+        vms = await asyncio.gather(*(self._read(row, old) for row in rows))
+        # One after the other: a migration takes resources of its target node from the later ones.
+        return [await self._step(row, vm) for row, vm in zip(rows, vms, strict=True)], version
+
+    async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
+        places = plan.targets(row)
+        target = await self._target_node(places[0]) if len(places) == 1 else None
+        view = self._views.get(places) or self._store.view()
+        while isinstance(step := plan.step(row, vm, self._known, view, target), NeedObjects):
+            deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
+            view = self._views[places] = await self._store.read(view, step.refs, deadline)
+        return step
+
+    async def _read(self, row: VMStatus, old: str) -> VMDetails:
+        async with self._slots:
+            return await self._read_vm(row, old)
+
+    async def _read_vm(self, row: VMStatus, old: str) -> VMDetails:
+        within = reader.within(row.namespace)
+        vmi, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
+        notes = [f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else []
+        pod, pod_problem = await self._get(f"/api/v1/{within}/pods/{row.pod}")
+        owner = _owner(vmi)
+        vm: Mapping[str, Any] = {}
+        if owner:
+            vm, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
+        return VMDetails(
+            pod=_pod(pod, vmi) if pod else None,
+            problem=f"pod {row.pod} could not be read: {pod_problem}" if pod_problem else "",
+            owner=owner,
+            run_strategy=restart.run_strategy(vm.get("spec") or {}) if vm else None,
+            unmigratable=old or _unmigratable(vmi),
+            notes=notes,
+        )
+
+    async def _target_node(self, node: str) -> TargetNode:
+        """The target node, read once for all VMs whose share-managers are on it."""
+        if node not in self._target_nodes:
+            self._target_nodes[node] = await self._read_target_node(node)
+        return self._target_nodes[node]
+
+    async def _read_target_node(self, node: str) -> TargetNode:
+        load = NodeLoad()
+        try:
+            found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
+            fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"
+            pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=fields)
+            has = node_info.allocatable(
+                msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None)
+            )
+        except (ApiError, msgspec.ValidationError) as error:
+            return TargetNode({}, load, str(error))
+        for pod in pods:
+            load.add(usage(pod.spec, pod.status))
+        return TargetNode(has, load)
+
+    async def _get(self, path: str) -> tuple[Mapping[str, Any], str]:
+        try:
+            return await reader.get(self._api, path), ""
+        except ApiError as problem:
+            return {}, str(problem)
+
+    async def _version(self) -> str:
+        found, _ = await self._get(_KUBEVIRT_PATH)
+        items: list[Any] = found.get("items") or []
+        versions = [(item.get("status") or {}).get("observedKubeVirtVersion") for item in items]
+        return next((str(version) for version in versions if version), "")
+
+
+def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
+    """Return the plan as YAML. `origin`: the cluster in words; `at`: the time of the rows; `version`: of KubeVirt."""
+    needs = f"this is {version}" if version else "its version could not be read"
+    parts = [f"# {origin} at {at}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
+    for step in steps:
+        boundary = "---\n" if step.migration else "\n"
+        comments = "".join(f"{line}\n" for line in step.lines())
+        parts.append(boundary + comments + (to_yaml(step.migration) if step.migration else ""))
+    return "".join(parts)
+
+
+def plan_summary(steps: Sequence[Step]) -> str:
+    """Return how many VMs are apart, how many are stuck, and how many of them a migration brings together."""
+    if not steps:
+        return "nothing to do: no VM is apart or stuck"
+    migrations = sum(step.migration is not None for step in steps)
+    stuck = sum(step.row.state is State.STUCK for step in steps)
+    apart = len(steps) - stuck
+    return f"{apart} apart, {stuck} stuck; {migrations} can be brought together by the live migrations above"
+
+
+def _is_old(version: re.Match[str]) -> bool:
+    return tuple(map(int, version.groups())) < _FIRST_WITH_ADDED_NODE_SELECTOR
+
+
+def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
+    """The pod as it was at its creation, which is what KubeVirt makes the target pod of a migration from.
+
+    It has no node, nothing that the webhook wrote, and no node selector that an earlier migration added.
+    """
+    pod, _ = without_applied_patch(msgspec.convert(value, Pod))
+    pod = replace(pod, spec=replace(pod.spec, node_name=None))
+    own = (vmi.get("spec") or {}).get("nodeSelector") or {}
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or plan.HOSTNAME in own:
+        return pod
+    left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != plan.HOSTNAME}
+    return replace(pod, spec=replace(pod.spec, node_selector=left))
+
+
+def _owner(vmi: Mapping[str, Any]) -> str | None:
+    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
+    return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
+
+
+def _unmigratable(vmi: Mapping[str, Any]) -> str:
+    """Why KubeVirt can't migrate the VM, by the condition LiveMigratable that virt-handler sets; empty if it can."""
+    for condition in (vmi.get("status") or {}).get("conditions") or []:
+        if condition.get("type") == "LiveMigratable" and condition.get("status") == "False":
+            return f"KubeVirt can't migrate it: {condition.get('reason')}: {condition.get('message')}"
+    return ""

@@ -1,0 +1,113 @@
+"""/metrics: what this replica counts, and what it sees, as Prometheus' families.
+
+A call adds to a few plain numbers (`note`); all else is made when somebody asks. Nothing here is global: two of these
+know nothing of each other.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry, ProcessCollector, exposition
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics import exposition as openmetrics
+from prometheus_client.registry import Collector
+
+from webhook import __version__
+from webhook.core.admit import Entry
+from webhook.telemetry.exposition import Family, Histogram, Labels
+from webhook.telemetry.record import AdmissionRecord
+
+# From what an answer out of the caches takes to what the API server waits for it: timeoutSeconds of the configuration.
+_SECONDS: Final = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0)
+_READS: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)  # up to the most that are read for one pod
+_STAGES: Final = ("decide", "read")
+_REFUSALS: Final = (400, 403, 404, 405, 408, 411, 413, 415, 500, 503)
+_MICROSECOND: Final = 1e-6
+
+_TEXT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_OPENMETRICS: Final = "application/openmetrics-text"
+_OPENMETRICS_TYPE: Final = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
+
+
+Source = Callable[[], Iterable[Metric]]
+"""What is asked for its families at each scrape."""
+
+
+class Admissions:
+    """What became of the calls so far."""
+
+    def __init__(self) -> None:
+        titles = [entry.title for entry in Entry]
+        self._outcomes: Counter[Labels] = Counter()
+        self._durations = {(title,): Histogram(_SECONDS) for title in titles}
+        self._stages = {(title, stage): Histogram(_SECONDS) for title in titles for stage in _STAGES}
+        self._reads = {(title,): Histogram(_READS) for title in titles}
+        self._refused: Counter[Labels] = Counter({(str(status),): 0 for status in _REFUSALS})
+
+    def note(self, record: AdmissionRecord) -> None:
+        """Count a call. It costs each of them a microsecond: what can be left to whoever asks is left to them."""
+        entry = record.entry
+        self._outcomes[entry, record.decision, record.reason] += 1
+        self._durations[(entry,)].observe(record.duration_us * _MICROSECOND)
+        self._stages[entry, "decide"].observe((record.duration_us - record.read_us) * _MICROSECOND)
+        self._reads[(entry,)].observe(record.reads)
+        if record.reads:
+            self._stages[entry, "read"].observe(record.read_us * _MICROSECOND)
+
+    def refused(self, status: int) -> None:
+        """Count a call that got this HTTP error."""
+        self._refused[(str(status),)] += 1
+
+    def families(self) -> Iterator[Metric]:
+        """As they are now."""
+        yield Family.ADMISSIONS.metric(self._outcomes)
+        yield Family.DURATION.histograms(self._durations.items())
+        yield Family.STAGE_DURATION.histograms(self._stages.items())
+        yield Family.READS.histograms(self._reads.items())
+        yield Family.REFUSED_CALLS.metric(self._refused)
+
+
+class LinesLeftOut(Protocol):
+    """A log that does not write every line."""
+
+    @property
+    def left_out(self) -> int:
+        """How many lines were not written so far, for there were too many."""
+        ...
+
+
+def of_log(log: LinesLeftOut) -> Iterator[Metric]:
+    """What the log does not tell."""
+    yield Family.LOG_LINES_LEFT_OUT.metric({(): log.left_out})
+
+
+def of_background(failures: Mapping[str, int]) -> Iterator[Metric]:
+    """What runs in the background, by name, and how often it has ended."""
+    yield Family.TASK_FAILURES.metric({(name,): count for name, count in failures.items()})
+
+
+class Metrics(Collector):
+    """All that /metrics tells. Each source says its families when it is asked."""
+
+    def __init__(self, *sources: Source) -> None:
+        self._sources = sources
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """As they are now."""
+        yield Family.BUILD.metric({(__version__, platform.python_version()): 1})
+        for source in self._sources:
+            yield from source()
+
+    def expose(self, accept: str) -> tuple[str, bytes]:
+        """Content type and body for this Accept header: OpenMetrics where that is asked for, else the text format."""
+        if _OPENMETRICS in (each.partition(";")[0].strip().lower() for each in accept.split(",")):
+            openmetrics_text: bytes = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
+            return _OPENMETRICS_TYPE, openmetrics_text
+        return _TEXT_TYPE, exposition.generate_latest(self._registry)
