@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from time import perf_counter_ns, thread_time_ns
 from typing import Any, Final
 
-from heard import store_of
+from filled import store_of
 from sample import sample_review
 from scale import Scale, claim_name, collections, namespace
 from table import percentile

@@ -84,16 +84,14 @@ def inside(large: Cluster, way: str, repeats: int) -> None:
         found = [run[phase] for run in runs]
         assert all(each["objects"] == large.scale.objects for each in found), found
         seconds, cpu = _each(found, "seconds"), _each(found, "cpu_seconds")
+        stalls = _each(found, "stall_ms")
         row(f"{name}: seconds per 100,000 objects, least", min(seconds) / per_100k, SECONDS_PER_100K, digits=2)
         row(f"{name}: seconds per 100,000 objects, median", statistics.median(seconds) / per_100k, digits=2)
         row(f"{name}: CPU seconds per 100,000 objects, median", statistics.median(cpu) / per_100k, digits=2)
-        row(
-            f"{name}: longest stall, its CPU time, median, ms",
-            statistics.median(_each(found, "stall_cpu_ms")),
-            STALL_MS,
-        )
-        row(f"{name}: longest stall, least, ms", min(_each(found, "stall_ms")), STALL_MS)
-        row(f"{name}: longest stall, median, ms", statistics.median(_each(found, "stall_ms")))
+        stall_cpu = statistics.median(_each(found, "stall_cpu_ms"))
+        row(f"{name}: longest stall, its CPU time, median, ms", stall_cpu, STALL_MS)
+        row(f"{name}: longest stall, least, ms", min(stalls), STALL_MS)
+        row(f"{name}: longest stall, median, ms", statistics.median(stalls))
         held = [run[phase]["mib"] - run["mib_before"] for run in runs]
         row(f"{name}: memory of the caches, median, MiB", statistics.median(held))
 
@@ -135,7 +133,7 @@ def product(plan: Plan, large: Cluster, small: Cluster) -> None:
             large.ask("/bench/expire")
             until_synced(server, times=2)
             held, highest = resident(server.process.pid)
-            title("Everything expired at once, and was listed anew beside what is shown: memory")
+            title("Everything expired at once, and was listed again beside what is shown: memory")
             row("resident, MiB", held, MIB)
             row("at the highest, MiB", highest, MIB)
 

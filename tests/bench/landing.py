@@ -33,7 +33,7 @@ Scores = Mapping[str, Mapping[str, int]]
 
 
 class Landed(NamedTuple):
-    """What became of some pods, by their names."""
+    """Where some pods are after kube-scheduler, by their names."""
 
     stored: dict[str, Object]
     nodes: dict[str, str]
@@ -102,7 +102,7 @@ def _unschedulable(pod: Object) -> str | None:
 
 
 class Telling:
-    """The control plane's scheduler, started anew so that it tells the scores of every node it looks at."""
+    """The control plane's kube-scheduler, restarted so that it logs the scores of every node that it scores."""
 
     def __init__(self, plane: ControlPlane) -> None:
         assert plane.scheduler, "a control plane without a scheduler"

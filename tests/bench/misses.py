@@ -18,7 +18,7 @@ class Miss(NamedTuple):
 
 
 def misses(tried: Iterable[ColdStart], landed: Landed, scores: Mapping[str, Scores]) -> Iterator[Miss]:
-    """What became of each, and why."""
+    """The result of each cold start, and why."""
     for start in tried:
         yield _miss(start, landed, scores.get(start.pod, {}))
 

@@ -57,7 +57,7 @@ async def measure(kubeconfig: str) -> dict[str, Any]:
     gc.collect()
     gc.freeze()
     before, _ = resident()
-    fleet = VMStatusTracker(store, Policy())
+    fleet = VMStatusTracker(store.caches, Policy())
     figures: dict[str, Any] = {"first_ms": await _pass(fleet)}
     figures["mib"] = resident()[0] - before
     figures["idle_ms"] = await _pass(fleet)
@@ -67,9 +67,7 @@ async def measure(kubeconfig: str) -> dict[str, Any]:
     stalls = Stalls()
     watching = asyncio.create_task(stalls.watch())
     await asyncio.sleep(0)
-    another = VMStatusTracker(
-        store, Policy()
-    )  # its first pass is looked at; it is kept, for to let go of it takes time
+    another = VMStatusTracker(store.caches, Policy())  # measured: its first pass. Kept, because freeing it takes time
     await another.refresh()
     await asyncio.sleep(0)
     await fleet.refresh()

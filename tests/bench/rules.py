@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 HERE: Final = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
-from heard import store_of  # noqa: E402
+from filled import store_of  # noqa: E402
 from sample import sample_pod  # noqa: E402
 from scale import PODS, Scale, claim_name, collections, namespace  # noqa: E402
 from support.objects import builders  # noqa: E402 - a script finds its neighbours after it has said where they are

@@ -22,7 +22,7 @@ _FIRST_VERSION: Final = 1_000_000
 class Scale(NamedTuple):
     """How many of each; a ShareManager and a volume for each claim, a CSINode for each node.
 
-    `pods`: of share-managers. `launchers`: of VMs, with a claim each. `others`: of nobody that we know.
+    `pods`: of share-managers. `virt_launchers`: of VMs, with a claim each. `others`: of nobody that we know.
     """
 
     claims: int

@@ -4,9 +4,12 @@ Called as `scripted.py CERT_FILE KEY_FILE CLAIMS PODS NODES stream|paged`; says 
 `stream` has the streaming list (Kubernetes >= 1.34), `paged` refuses it as an older server does. It sends as fast as it
 is read, which no real one does, and costs little while it does: the time is the reader's.
 
-For the bench: GET /bench/events?path=COLLECTION&count=N has every watch of it told of N changes and one deletion, with
-&moved=1 each of a pod that is on another node than before;
-GET /bench/expire ends each watch with a 410; GET /bench/requests answers how often each kind of request came.
+For the bench:
+
+- GET /bench/events?path=COLLECTION&count=N sends N changes and one deletion to every watch of the collection. With
+  &moved=1 each change moves a pod to another node.
+- GET /bench/expire ends each watch with a 410.
+- GET /bench/requests answers how often each kind of request came.
 """
 
 from __future__ import annotations
@@ -106,7 +109,7 @@ class Served:
         return _json(200, self.collection.render(index))
 
     def tell(self, count: int, *, moved: bool = False) -> None:
-        """Have every watch told of so many changes, and of one deletion."""
+        """Send `count` changes and one deletion to every watch."""
         self._turn += moved
         told: list[tuple[bytes, int]] = []
         for start in range(0, count, _EVENTS_AT_ONCE):

@@ -20,7 +20,7 @@ from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Mode, Policy
 from webhook.files.manifests import Manifests
-from webhook.kube.metrics import Caches, VirtualMachines, of_events
+from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.page.decisions import Decisions
 from webhook.page.feed import Feed
 from webhook.page.routes import page_handler
@@ -97,26 +97,28 @@ async def _serve_live(settings: ServeSettings, log: Log) -> int:
     )
     gc.freeze()  # what was imported stays: without this each full collection walks it, for 50 ms
     background = Background()
-    for cache, work in store.followers().items():
+    for cache, work in store.reflectors().items():
         background.start(f"cache {cache}", work)
-    sources: list[Source] = [Caches(store.states, store.lookups).families]
+    sources: list[Source] = [CacheMetrics(store.states, store.lookups).families]
     fleet = None
     if settings.watch_pods != "none":
-        fleet = VMStatusTracker(store, Policy(Mode(settings.mode), settings.longhorn_namespace), on_stuck=_tell_stuck)
+        fleet = VMStatusTracker(
+            store.caches, Policy(Mode(settings.mode), settings.longhorn_namespace), on_stuck=_tell_stuck
+        )
         background.start("vms", fleet.run())
-        sources.append(VirtualMachines(fleet).families)
+        sources.append(VMMetrics(fleet).families)
     now = asyncio.get_running_loop().time
     until = now() + POD_SYNC_TIMEOUT_SECONDS
     events = EventRecorder(api) if settings.events else None
     if events is not None:
         background.start("events", events.run())
-    sources.append(lambda: of_events(events.counts if events else {}))
+    sources.append(lambda: event_families(events.counts if events else {}))
     followed = LiveSources(
         background,
         caches=lambda: [_cache_check(state, new=now() < until) for state in store.states()],
         sources=sources,
         fleet=fleet,
-        hear=events.hear if events else None,
+        hear=events.record if events else None,
     )
     try:
         await _serve(settings, log, store, {"cluster": api.host}, followed)

@@ -1,4 +1,4 @@
-"""The kinds that core reads: where the API server has them, and what becomes of their JSON."""
+"""The table of resources: each kind that core reads."""
 
 from __future__ import annotations
 
@@ -9,38 +9,27 @@ from typing import Final
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
 from webhook.core.view import Kind
+from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records.claims import WireClaim, build_claim, keep_claim
-from webhook.kube.records.longhorn import (
-    WireAttachment,
-    WireShareManager,
-    build_attachment,
-    build_share_manager,
-    keep_attachment,
-    keep_share_manager,
+from webhook.kube.records import (
+    claims,
+    csi_nodes,
+    longhorn_nodes,
+    nodes,
+    share_manager_pods,
+    share_managers,
+    volume_attachments,
+    volumes,
 )
-from webhook.kube.records.nodes import (
-    Nodes,
-    WireCSINode,
-    WireLonghornNode,
-    WireNode,
-    build_csi_node,
-    build_longhorn_node,
-    keep_csi_node,
-    keep_longhorn_node,
-    keep_node,
-)
-from webhook.kube.records.pods import WirePod, build, keep
-from webhook.kube.records.share_manager_pods import WireShareManagerPod, build_pod, keep_pod, pod_key
-from webhook.kube.records.volumes import ByHandle, WireVolume, build_volume, keep_volume
+from webhook.kube.records import pods as pod_records
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 SELECTS_VIRT_LAUNCHERS: Final = f"{LABEL_APP}={VIRT_LAUNCHER}"
-OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, for a process that runs in no pod
+OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, for a process that does not run in a pod
 
 
 class WatchedPods(StrEnum):
-    """Which pods are watched, cluster-wide."""
+    """Which pods are watched, in all namespaces."""
 
     ALL = "all"
     VIRT_LAUNCHER = "virt-launcher"
@@ -50,7 +39,11 @@ class WatchedPods(StrEnum):
 def resources(
     longhorn_namespace: str, pods: WatchedPods = WatchedPods.ALL, own_namespace: str = OWN_NAMESPACE
 ) -> tuple[Resource, ...]:
-    """Every kind that core reads; Longhorn's own from its namespace. Our own pods are in `own_namespace`."""
+    """Return the resource of every kind that core reads.
+
+    Longhorn's kinds are read from `longhorn_namespace` only. `pods` says which pods are watched. The webhook's own pods
+    are in `own_namespace`.
+    """
     longhorn = f"/apis/{LONGHORN_API_VERSION}"
     return (
         Resource(
@@ -59,30 +52,30 @@ def resources(
             prefix="/api/v1",
             plural="persistentvolumeclaims",
             namespaced=True,
-            wire=WireClaim,
-            keep=keep_claim,
-            build=build_claim,
+            wire=claims.WireClaim,
+            transform=claims.transform,
+            to_object=claims.to_object,
         ),
         Resource(
             kind=Kind.PERSISTENT_VOLUME,
             title="persistentvolumes",
             prefix="/api/v1",
             plural="persistentvolumes",
-            wire=WireVolume,
-            keep=keep_volume,
-            build=build_volume,
-            index=ByHandle,
+            wire=volumes.WireVolume,
+            transform=volumes.transform,
+            to_object=volumes.to_object,
+            index=partial(Indexer, volumes.by_handle),
         ),
         Resource(
             kind=Kind.NODE,
             title="nodes",
             prefix="/api/v1",
             plural="nodes",
-            wire=WireNode,
-            keep=keep_node,
+            wire=nodes.WireNode,
+            transform=nodes.transform,
+            to_object=nodes.to_object,
             page_objects=50,  # 30 KB each, with their images and labels
-            build=lambda _, node: node,
-            index=Nodes,
+            index=nodes.NodeIndex,
         ),
         Resource(
             kind=Kind.SHARE_MANAGER,
@@ -90,9 +83,9 @@ def resources(
             prefix=longhorn,
             plural="sharemanagers",
             namespace=longhorn_namespace,
-            wire=WireShareManager,
-            keep=keep_share_manager,
-            build=build_share_manager,
+            wire=share_managers.WireShareManager,
+            transform=share_managers.transform,
+            to_object=share_managers.to_object,
         ),
         Resource(
             kind=Kind.LONGHORN_NODE,
@@ -100,9 +93,9 @@ def resources(
             prefix=longhorn,
             plural="nodes",
             namespace=longhorn_namespace,
-            wire=WireLonghornNode,
-            keep=keep_longhorn_node,
-            build=build_longhorn_node,
+            wire=longhorn_nodes.WireLonghornNode,
+            transform=longhorn_nodes.transform,
+            to_object=longhorn_nodes.to_object,
         ),
         Resource(
             kind=Kind.SHARE_MANAGER_POD,
@@ -111,10 +104,10 @@ def resources(
             plural="pods",
             namespace=longhorn_namespace,
             selector=f"{LABEL_LONGHORN_COMPONENT}={SHARE_MANAGER}",
-            name_key=pod_key,
-            wire=WireShareManagerPod,
-            keep=keep_pod,
-            build=build_pod,
+            name_key=share_manager_pods.pod_key,
+            wire=share_manager_pods.WireShareManagerPod,
+            transform=share_manager_pods.transform,
+            to_object=share_manager_pods.to_object,
         ),
         Resource(
             kind=Kind.VIRT_LAUNCHER_POD,
@@ -123,10 +116,10 @@ def resources(
             plural="pods",
             namespaced=True,
             selector="" if pods is WatchedPods.ALL else SELECTS_VIRT_LAUNCHERS,
-            fields="status.phase!=Succeeded,status.phase!=Failed",  # kube-scheduler's own: the others take no room
-            wire=WirePod,
-            keep=keep,
-            build=build,
+            fields="status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler: others use no node
+            wire=pod_records.WirePod,
+            transform=pod_records.transform,
+            to_object=pod_records.to_object,
             page_objects=100,  # 20 KB each
             index=partial(Pods, own_namespace),
             watched=pods is not WatchedPods.NONE,
@@ -136,9 +129,9 @@ def resources(
             title="csinodes",
             prefix="/apis/storage.k8s.io/v1",
             plural="csinodes",
-            wire=WireCSINode,
-            keep=keep_csi_node,
-            build=build_csi_node,
+            wire=csi_nodes.WireCSINode,
+            transform=csi_nodes.transform,
+            to_object=csi_nodes.to_object,
             watched=pods is WatchedPods.ALL,
         ),
         Resource(
@@ -147,9 +140,9 @@ def resources(
             prefix=longhorn,
             plural="volumeattachments",
             namespace=longhorn_namespace,
-            wire=WireAttachment,
-            keep=keep_attachment,
-            build=build_attachment,
+            wire=volume_attachments.WireAttachment,
+            transform=volume_attachments.transform,
+            to_object=volume_attachments.to_object,
             watched=False,
         ),
     )

@@ -1,4 +1,4 @@
-"""The metrics of the caches, the VMs and the Events."""
+"""The metrics of caches, VMs and Events."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from webhook.kube.vm_status import Changes, VMStatusTracker
 
 
-class Caches:
-    """What a live cluster's store says of itself."""
+class CacheMetrics:
+    """The metrics of the caches and of the lookups in them. `states` returns the state of each cache."""
 
     def __init__(self, states: Callable[[], Sequence[CacheState]], lookups: Mapping[Kind, LookupCounts]) -> None:
         self._states = states
         self._lookups = lookups
 
     def families(self) -> Iterator[Metric]:
-        """As they are now."""
+        """Yield the families with their current values."""
         states, now = self._states(), time.time()
         yield Family.CACHE_FRESH.metric({(each.title,): each.fresh for each in states})
         yield Family.CACHE_OBJECTS.metric({(each.title,): each.objects for each in states})
@@ -38,10 +38,10 @@ class Caches:
             {(each.title, cause.value): count for each in states for cause, count in each.causes.items()}
         )
         yield Family.CACHE_UNREADABLE.metric({(each.title,): each.unreadable for each in states})
-        yield Family.LOOKUPS.metric({labels: value for labels, value in self._looked() if value})
+        yield Family.LOOKUPS.metric({labels: value for labels, value in self._lookups_by_outcome() if value})
         yield Family.LATE_READS.metric({(kind.value,): counts.late for kind, counts in self._lookups.items()})
 
-    def _looked(self) -> Iterator[tuple[Labels, int]]:
+    def _lookups_by_outcome(self) -> Iterator[tuple[Labels, int]]:
         for kind, counts in self._lookups.items():
             for outcome in ("hit", "miss", "stale"):
                 yield (kind.value, "cache", outcome), getattr(counts, outcome)
@@ -49,49 +49,49 @@ class Caches:
                 yield (kind.value, "request", outcome), getattr(counts, outcome)
 
 
-def of_events(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
-    """What became of Events; nothing, where there are none."""
+def event_families(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
+    """Yield the number of Events by outcome; 0 for each outcome without a count."""
     yield Family.EVENTS.metric({(outcome.value,): counts.get(outcome, 0) for outcome in Outcome})
 
 
-class VirtualMachines:
-    """How VMs and their share-managers are to each other, and which VMs were seen to start.
+class VMMetrics:
+    """The number of VMs by state and decision, and the number of starts.
 
-    Nothing is told before the caches were whole once. All is counted by what has changed since the last time.
+    There are no families before all caches were synced once. Starts are counted from the changes between two scrapes.
     """
 
-    def __init__(self, fleet: VMStatusTracker) -> None:
-        self._fleet = fleet
+    def __init__(self, tracker: VMStatusTracker) -> None:
+        self._tracker = tracker
         self._version = 0
-        self._there: set[tuple[str, str]] | None = None
+        self._known: set[tuple[str, str]] | None = None
         self._starts = dict.fromkeys(Decided, 0)
         self._families: list[Metric] = []
 
     def families(self) -> Iterable[Metric]:
-        """As of the fleet's last pass."""
-        snapshot = self._fleet.snapshot
-        if self._there is None and (snapshot.late or not snapshot.version):
+        """Return the families as of the tracker's last pass."""
+        snapshot = self._tracker.snapshot
+        if self._known is None and (snapshot.late or not snapshot.version):
             return ()
         if snapshot.version != self._version:
-            self._count_starts(self._fleet.changes(self._version))
+            self._count_starts(self._tracker.changes(self._version))
             self._version = snapshot.version
             starts = Family.VM_STARTS.metric({(decision.value,): count for decision, count in self._starts.items()})
-            self._families = [*of_vms(snapshot.rows), starts]
+            self._families = [*vm_families(snapshot.rows), starts]
         return self._families
 
     def _count_starts(self, changes: Changes) -> None:
-        """A VM that is there and was not has started. A live migration's target is of one that was."""
+        """Count each VM that is new. The target pod of a live migration belongs to a VM that is not new."""
         rows = {(row.namespace, row.name): row for row in changes.rows}
-        there = self._there
-        if there is None:
-            there = set(rows)  # who knows for how long
-        for vm in rows.keys() - there:
+        known = self._known
+        if known is None:
+            known = set(rows)  # when they started is not known
+        for vm in rows.keys() - known:
             self._starts[rows[vm].decided] += 1
-        self._there = set(rows) if changes.whole else (there | rows.keys()) - set(changes.gone)
+        self._known = set(rows) if changes.whole else (known | rows.keys()) - set(changes.gone)
 
 
-def of_vms(rows: Iterable[VMStatus]) -> Iterator[Metric]:
-    """How many VMs are in each state and since when, and what they were given."""
+def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
+    """Yield the number of VMs by state and by decision, and the oldest `since` of each state."""
     states, decisions = dict.fromkeys(State, 0), dict.fromkeys(Decided, 0)
     oldest: dict[State, str] = {}
     for row in rows:
@@ -105,5 +105,5 @@ def of_vms(rows: Iterable[VMStatus]) -> Iterator[Metric]:
 
 
 def _timestamp(text: str) -> float:
-    """A time as the API server writes it; it takes no other."""
+    """Return the seconds since 1970 of an RFC 3339 time. The API server accepts times in no other form."""
     return datetime.fromisoformat(text).timestamp()

@@ -1,6 +1,6 @@
-"""Reader: single objects and whole collections of an API server, for somebody who waits at a terminal.
+"""Reader: objects and collections of an API server, for the commands that a user runs at a terminal.
 
-Invariant: what is wrong with an answer is a Trouble, in a sentence that says what was refused, and to whom.
+Invariant: an answer without the objects raises an ApiError. Its sentence names the user and the missing permission.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
 
-ANSWER_SECONDS: Final = 20.0  # of one question, however many requests it takes
-_PAGE_OBJECTS: Final = 100  # a node with all its images is 40 KB: far from what Api.get reads of one answer
+ANSWER_SECONDS: Final = 20.0  # for one object or collection, in all its requests
+_PAGE_OBJECTS: Final = 100  # 4 MB of nodes with all their images; Api.get reads 8 MiB of an answer
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
 _NOT_FOUND: Final = 404
@@ -31,7 +31,7 @@ _STATUS: Final = Decoders(dict[str, Any])
 
 
 class Missing(ApiError):
-    """There is no such object; `installed` says whether there could be one."""
+    """The object does not exist. `installed`: its kind exists."""
 
     def __init__(self, *, installed: bool) -> None:
         super().__init__("no such object" if installed else "no such kind")
@@ -43,17 +43,17 @@ class _Details(Struct):
 
 
 class _Status(Struct):
-    """Of a metav1.Status what tells an object that is not there from a kind that is not: only the first has a name."""
+    """The part of a metav1.Status with a name: a 404 for an object has one, and a 404 for a kind has none."""
 
     details: _Details | None = None
 
 
 async def get(api: Api, path: str) -> dict[str, Any]:
-    """One object.
+    """GET one object, as JSON.
 
     Raises:
-        Missing: it is not there.
-        Trouble: it can't be had.
+        Missing: the object does not exist.
+        ApiError: the object can't be read.
     """
     reply = await api.get(path, seconds=ANSWER_SECONDS)
     if reply.status == _NOT_FOUND:
@@ -63,14 +63,14 @@ async def get(api: Api, path: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(reply.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise ApiError(f"got an answer that is no object ({error})") from None
+        raise ApiError(f"got an answer that is not an object ({error})") from None
 
 
 async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = "", fields: str = "") -> list[Any]:
-    """Every object of a collection; none of a kind that is not installed.
+    """LIST every object of a collection, decoded; none if the kind is not installed.
 
     Raises:
-        Trouble: not all of them could be had.
+        ApiError: an object, or the collection, could not be read.
     """
     items: list[Any] = []
     query, token = [("limit", str(_PAGE_OBJECTS))], ""
@@ -97,15 +97,15 @@ async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = ""
 
 
 def within(namespace: str) -> str:
-    """The part of a path that leads into a namespace. Raises Trouble as `name` does."""
+    """Return the part of a path that selects a namespace. Raises ApiError as `name` does."""
     return f"namespaces/{name(namespace)}"
 
 
 def name(text: str) -> str:
-    """The text, where it can be a part of a path: anything but a name would lead elsewhere.
+    """Return the text if it can be a name in Kubernetes. Any other text would make another path.
 
     Raises:
-        Trouble: it can't be a name.
+        ApiError: the text can't be a name.
     """
     if not is_node_name(text):  # the same rule: a DNS subdomain
         raise ApiError(f"{text[:80]!r} can't be a name in Kubernetes")
@@ -113,7 +113,7 @@ def name(text: str) -> str:
 
 
 def refusal(reply: Reply) -> str:
-    """Why the API server refused, in its words: a 403 names the user and the permission."""
+    """Return why the API server refused, in its words: a 403 names the user and the permission."""
     return _STATUS.failure(reply.body, reply.status).sentence
 
 
@@ -126,23 +126,23 @@ def _names_an_object(body: bytes) -> bool:
 
 
 class NoCluster(UserError):
-    """There is no API server to ask, or it does not know us."""
+    """No API server answers, or it does not accept the credentials."""
 
 
 @contextmanager
 def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
-    """The API server, the loop to ask it in, and how to call it; for as long as the block lasts.
+    """Open an event loop and a client for the block. Yield both, and the API server's name for the user.
 
     Raises:
         UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
     """
-    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # what it warns of is an error of ours
+    logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # its warnings are also errors here
     with asyncio.Runner() as runner:
         try:
             api = runner.run(Api.connect(kubeconfig))
         except BadKubeconfig as error:
             raise BadKubeconfig(
-                *(f"{told}; or describe the cluster: --manifests DIR" for told in error.problems)
+                *(f"{problem}; or describe the cluster: --manifests DIR" for problem in error.problems)
             ) from None
         try:
             origin = f"context {api.context}, {api.host}" if api.context else api.host
@@ -153,7 +153,7 @@ def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runne
 
 
 async def _greet(api: Api, origin: str) -> None:
-    """See that there is an API server, and that it knows us: later a failure is one object's, and decided upon."""
+    """Check that the API server answers and accepts the credentials. A later failure concerns one object only."""
     try:
         reply = await api.get("/version", seconds=ANSWER_SECONDS)
     except ApiError as problem:

@@ -1,9 +1,8 @@
-"""Fleet: the rows of all VMs that asked for co-scheduling (webhook.core.observe.vm_status), kept up with a Store's
-caches.
+"""VMStatusTracker: the status of all VMs that asked for co-scheduling (core/observe/vm_status.py).
 
-What a reader may assume: a snapshot is of one pass over the caches, and versions only go up. Rows are made anew for
-what has changed since the pass before, in slices so short that calls are answered in between; the API server is asked
-for nothing. `since` outlives a pass: while a VM's pod and state stay, it does.
+What a reader may assume: a snapshot is the result of one pass over the caches, and its version only increases. A pass
+computes the rows again whose records have changed. The pass works in slices of 3 ms, so that admissions are answered in
+between. It sends no request to the API server. `since` outlives a pass: it stays while a VM's pod and state stay.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import CachedView
-from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.caches import Caches
 from webhook.kube.records import virt_launchers
 from webhook.telemetry.record import LOGGER
 
 PASS_SECONDS: Final = 10.0
-_SLICE_SECONDS: Final = 0.003  # a call waits no longer than this for a pass
-_LOOK_EVERY: Final = 16  # VMs, of which a row takes 30 us
-_COUNT_EVERY: Final = 256
+_SLICE_SECONDS: Final = 0.003  # an admission waits for a pass no longer than this
+_LOOK_EVERY: Final = 16  # VMs between two looks at the clock; a row takes 30 us
+_COUNT_EVERY: Final = 256  # the same, for steps that take less than 1 us
 _CHANGES_KEPT: Final = 20_000
-_CHANGES_TOLD: Final = 1_000  # of one pass; with more of them all rows are told
+_CHANGES_PER_PASS_MAX: Final = 1_000  # after a pass with more changes a reader gets all rows
 
 
 class VMStatuses(Struct, frozen=True, kw_only=True):
-    """All VMs, as of one pass.
+    """The status of all VMs after one pass.
 
     Attributes:
-        version: goes up with every pass that found a change; 0 before the first.
-        at: when the pass ended; RFC 3339.
-        rows: in no order.
-        late: each cache that is not up to date, and why: rows may be older than they seem.
+        version: increases with every pass that found a change; 0 before the first pass.
+        at: when the pass ended (RFC 3339).
+        rows: one status a VM, in no order.
+        late: a sentence for each cache that is not up to date: the rows may be older than `at`.
     """
 
     version: int
@@ -55,7 +54,10 @@ class VMStatuses(Struct, frozen=True, kw_only=True):
 
 
 class Changes(Struct, frozen=True, kw_only=True):
-    """What became of the rows since some version. `whole`: these are all that there are, and others are gone."""
+    """The changes since a version: new and changed rows, and VMs that are gone.
+
+    `whole`: `rows` has all VMs, and every other VM is gone.
+    """
 
     version: int
     rows: tuple[VMStatus, ...]
@@ -64,68 +66,67 @@ class Changes(Struct, frozen=True, kw_only=True):
 
 
 class VMStatusTracker:
-    """The rows of one Store."""
+    """The status of the VMs of one cluster."""
 
     def __init__(
         self,
-        store: ClusterCache,
+        caches: Caches,
         policy: Policy,
         *,
         wall: Callable[[], float] = time.time,
         on_stuck: Callable[[VMStatus], None] = lambda _: None,
         once: bool = False,
     ) -> None:
-        self._once = once  # there is no second pass, which would have to know what has changed
-        self._on_stuck = on_stuck  # told once of each pod
-        self._store = store
+        self._once = once  # there is no second pass, so no pass needs to know what has changed
+        self._on_stuck = on_stuck  # called once for each pod
         self._policy = policy
         self._wall = wall
-        self._known = CachedView(store)
-        self._condition: tuple[str, ...] | None = None
-        # By NAMESPACE/NAME of the VM: text, for the cycle collector need not look at it.
-        self._traces: dict[str, tuple[object, ...]] = {}
+        self._view = CachedView(caches)
+        self._sync_problems: tuple[str, ...] | None = None
+        # By NAMESPACE/NAME of the VM: a text, because the garbage collector does not visit texts.
+        self._records: dict[str, tuple[object, ...]] = {}
         self._rows: dict[str, VMStatus] = {}
         self._by_namespace: dict[str, Counter[State]] = {}
         self._log: deque[tuple[int, str, VMStatus | None]] = deque(maxlen=_CHANGES_KEPT)
-        self._forgotten = 0  # changes up to this version are not whole in the log
-        self._found: list[tuple[str, VMStatus | None]] = []  # and not shown yet
-        self._news = asyncio.Event()
+        self._forgotten = 0  # the log lacks changes up to this version
+        self._found: list[tuple[str, VMStatus | None]] = []  # changes that no snapshot shows yet
+        self._changed = asyncio.Event()
         self.snapshot = VMStatuses(
             version=0, at=_time(wall()), rows=(), counts=dict.fromkeys(State, 0), by_namespace={}, late=()
         )
 
     async def run(self, every_seconds: float = PASS_SECONDS) -> None:
-        """Keep it up until cancelled. A fault of our own is logged: what is shown stays, with its time."""
+        """Repeat `refresh` until cancelled. A fault of the program is logged, and the last snapshot stays."""
         while True:
             try:
                 await self.refresh()
-            except Exception:  # noqa: BLE001 - the task supervisor: rows that stop would lie
-                LOGGER.exception("the VMs' states could not be told")
+            except Exception:  # noqa: BLE001 - the task supervisor: rows that no task updates would be wrong
+                LOGGER.exception("the VMs' states could not be computed")
             await asyncio.sleep(every_seconds)
 
     async def refresh(self) -> VMStatuses:
-        """One pass. Only one may be under way at a time."""
-        pace = _Pace()
-        condition = self._known.condition()
-        if condition != self._condition:
-            self._condition = condition
-            self._traces = dict.fromkeys(self._traces, ())
-        groups = await self._groups(pace)
+        """Make one pass. Return the new snapshot. Only one pass may be under way at a time."""
+        slices = _Slices()
+        problems = self._view.sync_problems()
+        if problems != self._sync_problems:
+            self._sync_problems = problems
+            self._records = dict.fromkeys(self._records, ())
+        groups = await self._groups(slices)
         for number, (vm, keys) in enumerate(groups.items()):
             if number % _LOOK_EVERY == 0:
-                await pace.step()
-            self._look(vm, keys)
-        for number, vm in enumerate(list(self._traces)):
+                await slices.step()
+            self._update(vm, keys)
+        for number, vm in enumerate(list(self._records)):
             if number % _COUNT_EVERY == 0:
-                await pace.step()
+                await slices.step()
             if vm not in groups:
-                del self._traces[vm]
+                del self._records[vm]
                 self._put(vm, None)
         self._publish()
         return self.snapshot
 
     def changes(self, version: int) -> Changes:
-        """What has changed since this version."""
+        """Return what has changed since this version; all rows if the log does not reach back to it."""
         now = self.snapshot.version
         if not self._forgotten <= version <= now:
             return Changes(version=now, rows=self.snapshot.rows, gone=(), whole=True)
@@ -139,31 +140,35 @@ class VMStatusTracker:
         return Changes(version=now, rows=rows, gone=gone, whole=False)
 
     async def after(self, version: int) -> VMStatuses:
-        """The first snapshot that is newer than this version."""
+        """Wait for a snapshot that is newer than this version, and return it."""
         while self.snapshot.version <= version:
-            await self._news.wait()
+            await self._changed.wait()
         return self.snapshot
 
-    async def _groups(self, pace: _Pace) -> dict[str, tuple[str, ...]]:
-        """VM -> the cache keys of its pods."""
+    async def _groups(self, slices: _Slices) -> dict[str, tuple[str, ...]]:
+        """Return NAMESPACE/NAME of each VM -> the cache keys of its pods."""
         groups: dict[str, tuple[str, ...]] = {}
-        for number, (key, launcher) in enumerate(self._known.launchers()):
+        for number, (key, virt_launcher) in enumerate(self._view.opted_in_pods()):
             if number % _COUNT_EVERY == 0:
-                await pace.step()
+                await slices.step()
             namespace, _, name = key.partition("/")
-            vm = f"{namespace}/{launcher.instance or name}"
+            vm = f"{namespace}/{virt_launcher.vmi or name}"
             groups[vm] = (*groups.get(vm, ()), key)
         return groups
 
-    def _look(self, vm: str, keys: Iterable[str]) -> None:
-        """Make the row anew where something that it is made of has changed."""
-        there = [(key, launcher) for key in keys if (launcher := self._known.launcher(key))]
-        trace = () if self._once else tuple(record for _, launcher in there for record in self._known.trace(launcher))
-        before = self._traces.get(vm)
-        if before is not None and len(before) == len(trace) and all(map(is_, before, trace)):
+    def _update(self, vm: str, keys: Iterable[str]) -> None:
+        """Compute the row again if a record that it is made of has changed."""
+        found = [(key, virt_launcher) for key in keys if (virt_launcher := self._view.virt_launcher(key))]
+        records = (
+            ()
+            if self._once
+            else tuple(record for _, virt_launcher in found for record in self._view.records_behind(virt_launcher))
+        )
+        before = self._records.get(vm)
+        if before is not None and len(before) == len(records) and all(map(is_, before, records)):
             return
-        self._traces[vm] = trace
-        row = vm_status.vm_status_of([virt_launchers.build(*each) for each in there], self._known, self._policy)
+        self._records[vm] = records
+        row = vm_status.vm_status_of([virt_launchers.to_object(*each) for each in found], self._view, self._policy)
         self._put(vm, row)
 
     def _put(self, vm: str, row: VMStatus | None) -> None:
@@ -184,7 +189,7 @@ class VMStatusTracker:
             del self._by_namespace[vm.partition("/")[0]]  # the last VM there is gone
 
     def _aged(self, row: VMStatus, before: VMStatus | None) -> VMStatus:
-        """The row with the time from which on it has been so: what was seen counts where objects do not tell."""
+        """Return the row with its `since`: the time in the objects, or of the pass that first saw this state."""
         if before is None:
             return row
         if (row.state, row.pod) == (before.state, before.pod):
@@ -194,10 +199,10 @@ class VMStatusTracker:
         return msgspec.structs.replace(row, since=since)
 
     def _publish(self) -> None:
-        """Show what this pass found, and what one before it did that was cut short."""
+        """Show what this pass found, and what an earlier pass found that was canceled."""
         was, changes, at = self.snapshot, self._found, _time(self._wall())
         version = was.version + (bool(changes) or was.version == 0)
-        if len(changes) > _CHANGES_TOLD:
+        if len(changes) > _CHANGES_PER_PASS_MAX:
             self._log.clear()
             self._forgotten = version
         else:
@@ -214,16 +219,16 @@ class VMStatusTracker:
             rows=tuple(self._rows.values()) if changes else was.rows,
             counts={state: sum(counts.get(state, 0) for counts in by_namespace.values()) for state in State},
             by_namespace=by_namespace,
-            late=self._known.late(asyncio.get_running_loop().time()),
+            late=self._view.late(asyncio.get_running_loop().time()),
         )
         self._found = []
         if version > was.version:
-            news, self._news = self._news, asyncio.Event()
-            news.set()
+            changed, self._changed = self._changed, asyncio.Event()
+            changed.set()
 
 
-class _Pace:
-    """Gives others their turn when a slice is over."""
+class _Slices:
+    """Lets other tasks run when a slice of 3 ms is over."""
 
     def __init__(self) -> None:
         self._until = time.perf_counter() + _SLICE_SECONDS

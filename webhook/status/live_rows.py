@@ -87,13 +87,13 @@ class LiveRows:
         Raises:
             NotReadable: the pods of the VMs can't be read.
         """
-        fleet = VMStatusTracker(self._store(streams=False), self._policy, once=True)
+        fleet = VMStatusTracker(self._store(streams=False).caches, self._policy, once=True)
         gc.disable()  # all objects that are made here stay: a collection would find none to free
         try:
             self._run(self._read(fleet))
         finally:
             gc.enable()
-        return fleet.snapshot, self._known.lacking()
+        return fleet.snapshot, self._known.unsynced()
 
     async def _read(self, fleet: VMStatusTracker) -> None:
         """Return None: asyncio.Runner's signal handler would make a repr of a result."""
@@ -117,7 +117,7 @@ class LiveRows:
 
     async def _watch(self, show: Show) -> None:
         store = self._store(streams=True)
-        fleet = VMStatusTracker(store, self._policy)
+        fleet = VMStatusTracker(store.caches, self._policy)
         async with _meanwhile(store.run()):
             await _listed(store)
             self._check()
@@ -137,7 +137,7 @@ class LiveRows:
     def _store(self, *, streams: bool) -> ClusterCache:
         kinds = _kinds(self._longhorn_namespace, self.namespace)
         store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
-        self._caches, self._known = store.caches, CachedView(store)
+        self._caches, self._known = store.caches, CachedView(store.caches)
         return store
 
     def _check(self) -> None:
@@ -161,9 +161,9 @@ def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
             yield replace(
                 resource,
                 namespace=namespace,
-                wire=virt_launchers.WireLauncher,
-                keep=virt_launchers.keep,
-                build=virt_launchers.build,
+                wire=virt_launchers.WireVirtLauncher,
+                transform=virt_launchers.transform,
+                to_object=virt_launchers.to_object,
                 index=None,
                 page_objects=_PODS_A_PAGE,
             )

@@ -103,7 +103,7 @@ async def test_a_task_that_is_cancelled_ends_the_process_well(
         ready = await serve.health(VERBOSE)
         assert "[-]shutdown failed" in ready
         if name == "cache nodes":
-            assert "cut: nobody follows it any more" in ready
+            assert "cut: no task updates it any more" in ready
         async with await Wire.open(serve.health_port) as wire:
             assert scraped(await wire.ask(asking())).value(Family.TASK_FAILURES.title, task=name) == 1
         async with await Wire.open(serve.port, serve.pair.trust) as wire:

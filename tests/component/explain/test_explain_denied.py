@@ -164,7 +164,7 @@ def test_an_answer_that_is_not_an_object_is_refused(explain: Explain, api: Stati
     api.refuse(f"{KUBEVIRT}/virtualmachines", 200, body=b"<html>")
     ran = explain("vm/db")
     assert ran.code == 2
-    assert ran.err.startswith("error: vm/db: got an answer that is no object (")
+    assert ran.err.startswith("error: vm/db: got an answer that is not an object (")
 
 
 def test_without_an_api_server_there_is_no_decision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

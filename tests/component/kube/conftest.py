@@ -15,7 +15,7 @@ from webhook.kube.client.api import Api
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A cluster with nothing in it; a module that needs more has its own."""
+    """A cluster without objects; a test module that needs objects has a fixture of its own."""
     return cluster_of()
 
 
@@ -35,5 +35,5 @@ async def api(server: ApiServer, tmp_path: Path) -> AsyncIterator[Api]:
 
 @pytest.fixture
 def store(api: Api) -> ClusterCache:
-    """A store whose caches have heard of nothing yet."""
+    """A cluster cache that has received nothing yet."""
     return ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE)

@@ -109,7 +109,7 @@ async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
 
 async def test_before_the_first_pass_the_vms_are_not_known(page: Paged) -> None:
     """The answer says that the VMs are not known, and not that there are none."""
-    body = await made(Feed(VMStatusTracker(page.store, Policy()), Decisions(), replica=REPLICA))
+    body = await made(Feed(VMStatusTracker(page.store.caches, Policy()), Decisions(), replica=REPLICA))
     assert (body["known"], body["follows"], body["rows"]) == (False, True, [])
 
 

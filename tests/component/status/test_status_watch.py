@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import objects
-from support.fakes.api_server import ApiServer, Asked, Cluster, Line, refusing, until
+from support.fakes.api_server import ApiServer, Cluster, refusing, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, cluster_of, write_kubeconfig
 from support.models.model_api import Answer
 from support.objects import builders

@@ -125,7 +125,7 @@ async def paged(
     async with ApiServer(cluster) as server, connected(server, directory) as api:
         kinds = [replace(each, fields="") for each in resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)]
         store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
-        fleet = VMStatusTracker(store, Policy())
+        fleet = VMStatusTracker(store.caches, Policy())
         async with running(store):
             await fleet.refresh()
             page = Paged(server, cluster, store, fleet if follows else None)

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 from support.fakes.api_server import ApiServer, Cluster, until
+from support.fakes.watching import manager
 from support.models.model_api import Collection, bookmark, event
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
@@ -162,3 +163,16 @@ def owners(cache: ListWatch) -> dict[str, str | None]:
 def gets(server: ApiServer) -> Sequence[str]:
     """The paths of single objects that were asked for."""
     return [asked.raw_path for asked in server.asked if not asked.is_list]
+
+
+async def put(store: ClusterCache, cluster: Cluster, kind: Kind, *objects: dict[str, Any]) -> None:
+    """Create or replace these objects, and wait until the cache has them."""
+    collection, cache = cluster.collections[PATHS[kind]], store.caches[kind]
+    for each in objects:
+        collection.put(each)
+    await until(lambda: cache._version == str(collection.revision))
+
+
+def share_manager_on(name: str, node: str) -> dict[str, Any]:
+    """A ShareManager on a node, as the API server stores it."""
+    return {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager", **manager(name, 0, node)}

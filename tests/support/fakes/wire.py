@@ -1,4 +1,4 @@
-"""A Listener in the test's own event loop, and an asyncio client that says exactly the bytes it is told."""
+"""A Listener in the test's own event loop, and an asyncio client that sends exactly the given bytes."""
 
 from __future__ import annotations
 

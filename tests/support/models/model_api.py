@@ -132,7 +132,7 @@ class Collection:
             self._write("DELETED", (namespace, name), copy.deepcopy(old))
 
     def compact(self) -> None:
-        """Forget the history: whoever has not heard it yet must list anew."""
+        """Drop the history, as etcd's compaction does: a client that has not received it must list again."""
         self.compacted, self._history = self.revision, []
         self._states = {self.revision: self.objects}
 

@@ -125,7 +125,7 @@ class Cache(NamedTuple):
     @property
     def watched(self) -> bool:
         """Whether it follows the API server, and has no trouble with that."""
-        return self.fresh and "heard from" in self.detail
+        return self.fresh and "last event" in self.detail
 
 
 def caches(serving: Serving) -> dict[str, Cache]:

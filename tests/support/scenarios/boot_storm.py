@@ -189,6 +189,6 @@ def _is_watching(port: int) -> bool:
     """Whether every cache of a replica, whichever it has, follows the API server."""
     with Client(port) as client:
         lines = client.ask(_VERBOSE).body.decode().splitlines()
-    return all("heard from" in line for line in lines if "objects" in line or "synced" in line) and "[-]" not in str(
+    return all("last event" in line for line in lines if "objects" in line or "synced" in line) and "[-]" not in str(
         lines
     )

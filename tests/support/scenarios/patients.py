@@ -18,10 +18,10 @@ from support.fakes.proxy import Address, Proxy
 from support.scenarios.admitting import Admission, Cache, admission_lines, admitted, caches, until, until_watched
 from support.scenarios.truth import CLAIM, Truth
 
-from webhook.kube.informer.list_watch import _HEALTHY_SECONDS
+from webhook.kube.informer.list_watch import HEALTHY_SECONDS
 
 _EXACT_TIMES: Final = 20
-_JUST: Final = re.compile("heard from [012] s ago")
+_JUST: Final = re.compile("last event [012] s ago")
 _ROLES: Final[tuple[Object, ...]] = (
     {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": NAME}},
     {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": f"{NAME}-pods"}},
@@ -70,7 +70,7 @@ class Patient(NamedTuple):
         until_watched(self.serving)
         [*_, last] = (line for line in self.serving.lines() if line["message"] == "cache synced")
         up = datetime.fromisoformat(last["time"])
-        until(lambda: (datetime.now(UTC) - up).total_seconds() > _HEALTHY_SECONDS, "health")
+        until(lambda: (datetime.now(UTC) - up).total_seconds() > HEALTHY_SECONDS, "health")
 
     def assert_well(self) -> None:
         """Wait until the caches follow the API server; then pods are pinned to the true node, and nothing is read."""

@@ -36,14 +36,14 @@ IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
 
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_paths(kind: Kind) -> None:
-    """List and watch are of the whole cluster, or of Longhorn's namespace; one object has its path below."""
+    """List and watch are cluster-wide, or of Longhorn's namespace. The path of an object is below."""
     resource = RESOURCES[kind]
     key = NamespacedName("vms" if kind in IN_ANY_NAMESPACE else "", "disk")
     assert (resource.collection, resource.item(key)) == PATHS[kind]
 
 
 def test_longhorns_namespace_is_the_operators_choice() -> None:
-    """Its kinds are read from there alone."""
+    """Longhorn's kinds are read from that namespace only."""
     elsewhere = {resource.kind: resource.collection for resource in resources("storage")}
     assert elsewhere[Kind.SHARE_MANAGER] == "/apis/longhorn.io/v1beta2/namespaces/storage/sharemanagers"
     assert elsewhere[Kind.SHARE_MANAGER_POD] == "/api/v1/namespaces/storage/pods"
@@ -51,13 +51,13 @@ def test_longhorns_namespace_is_the_operators_choice() -> None:
 
 
 def test_a_name_can_not_leave_its_place_in_a_path() -> None:
-    """Whatever it contains, it is one segment."""
+    """A name with any characters is one segment of the path."""
     assert RESOURCES[Kind.NODE].item(NamespacedName("", "../a?b#c%2f")) == "/api/v1/nodes/..%2Fa%3Fb%23c%252f"
 
 
 @pytest.mark.parametrize("kind", RESOURCES)
-def test_an_object_is_kept_under_what_it_is_asked_for(kind: Kind) -> None:
-    """Claims of one name in two namespaces are two, and virt-launcher pods; other kinds are of one namespace."""
+def test_an_object_is_stored_under_the_key_of_its_lookup(kind: Kind) -> None:
+    """Claims and virt-launcher pods have the namespace in the key. Other kinds are read from one namespace."""
     resource = RESOURCES[kind]
     decode = Decoders(resource.wire).object
 
@@ -70,7 +70,7 @@ def test_an_object_is_kept_under_what_it_is_asked_for(kind: Kind) -> None:
 
 
 def test_every_kind_that_core_reads_is_read_from_somewhere() -> None:
-    """Each has its place in the API, but the pods of one node, which are asked for among the virt-launcher pods."""
+    """Each kind has a resource, except the pods of one node: they are listed as virt-launcher pods."""
     assert set(Kind) - RESOURCES.keys() == {Kind.VIRT_LAUNCHERS_ON_NODE}
     assert [kind for kind, resource in RESOURCES.items() if not resource.watched] == [Kind.VOLUME_ATTACHMENT]
 
@@ -87,13 +87,13 @@ SORTS = {
 
 @pytest.mark.parametrize("watched", WatchedPods)
 def test_which_pods_are_watched_is_the_operators_choice(watched: WatchedPods) -> None:
-    """Where they are not all wanted, those of others never cross the wire."""
+    """If not all pods are watched, the API server sends no other pods."""
     pods = [each for each in resources("longhorn-system", watched) if each.plural == "pods" and each.watched]
     assert {each.title: each.selector for each in pods} == SORTS[watched]
 
 
 def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:
-    """The label alone makes no share-manager's pod: what counts is the name."""
+    """The label does not make a share-manager pod. The name does."""
     resource = RESOURCES[Kind.SHARE_MANAGER_POD]
     keys = {
         name: resource.key(NamespacedName("", name))
@@ -101,6 +101,6 @@ def test_a_pod_of_another_name_is_not_taken_for_a_volumes() -> None:
     }
     assert len(set(keys.values())) == 3
     wire = Decoders(resource.wire).object(b'{"metadata":{"name":"v"}}')
-    assert {name: resource.build(key, resource.keep(wire)).metadata.name for name, key in keys.items()} == {
+    assert {name: resource.to_object(key, resource.transform(wire)).metadata.name for name, key in keys.items()} == {
         name: name for name in keys
     }

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import event as event_of
 from hypothesis import given
 from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
-from support.fakes.views import LONGHORN_NAMESPACE, cluster
+from support.fakes.views import cluster
 from support.models.model_api import bookmark, event, page
 from support.strategies.consumer_shapes import cold_starts
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, Ref, VirtLaunchersOnNode
-from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.list_watch import ListWatch
@@ -26,10 +27,10 @@ NOW = 1000.0
 KINDS = {path: kind for kind, path in PATHS.items()}
 
 
-def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> ClusterCache:
-    """A store whose caches have heard of these objects in this way; "nothing": of none."""
-    store = ClusterCache(None, longhorn_namespace=LONGHORN_NAMESPACE, kinds=ROOM_UNTOLD)  # type: ignore[arg-type]
-    for kind, cache in store.caches.items() if how != "nothing" else ():
+def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> Caches:
+    """The caches after they received these objects in this way; "nothing": after they received none."""
+    caches = Caches(ROOM_UNTOLD, streams=True, headroom=NO_HEADROOM, in_pod=False)
+    for kind, cache in caches.items() if how != "nothing" else ():
         for status, body in said(objects.get(kind, []), how):
             cache.next(NOW)
             cache.opened(status, None, NOW)
@@ -37,7 +38,7 @@ def filled(objects: dict[Kind, list[dict[str, Any]]], how: str) -> ClusterCache:
             if how == "pages":
                 cache.ended(NOW)
         assert cache.synced
-    return store
+    return caches
 
 
 def said(objects: list[dict[str, Any]], how: str) -> Iterator[tuple[int, bytes]]:
@@ -74,24 +75,24 @@ def _kept(kind: Kind, each: dict[str, Any]) -> Any:
     """An object, as it is after it was read."""
     resource = RESOURCES[kind]
     wire: Any = Decoders(resource.wire).object(json.dumps(each).encode())
-    return resource.build(resource.key_of(wire.metadata), resource.keep(wire))
+    return resource.to_object(resource.key_of(wire.metadata), resource.transform(wire))
 
 
 def answer(scenario: Scenario, how: str) -> Answer:
-    """The answer from a store that has heard of the scenario's objects."""
+    """The answer with caches that have received the scenario's objects."""
     objects: dict[Kind, list[dict[str, Any]]] = {}
     for each in scenario.objects:
         versioned = {**each, "metadata": {**each["metadata"], "resourceVersion": "5"}}
         objects.setdefault(KINDS[path_of(each)], []).append(versioned)
-    store = filled(objects, how)
+    caches = filled(objects, how)
     if how == "nothing" and not objects.get(Kind.LONGHORN_NODE):
-        store._no_longhorn_nodes_at = NOW
-    view = CallView(store, NOW, {})
+        caches.longhorn_nodes_listed(NOW, absent=True)
+    view = CallView(caches, NOW, {})
     for _ in range(10):
         found = asked(scenario, view)
         if isinstance(found, Answer):
             return found
-        view = CallView(store, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in found.refs}})
+        view = CallView(caches, NOW, {**view.reads, **{ref: read_one(objects, ref) for ref in found.refs}})
     raise AssertionError("core asks and asks")
 
 
@@ -103,7 +104,7 @@ def asked(scenario: Scenario, view: ClusterView) -> Answer | NeedObjects:
 @pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
 @given(scenario=scenarios())
 def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
-    """The webhook answers a live cluster as it answers the same cluster described in files."""
+    """The webhook answers for a live cluster as for the same cluster in files."""
     expected = asked(scenario, cluster(*scenario.objects))
     assert isinstance(expected, Answer)
     found = answer(scenario, how)
@@ -114,7 +115,7 @@ def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
 @pytest.mark.parametrize("how", ["watch", "pages"])
 @given(scenario=cold_starts())
 def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
-    """As for a VM. Without caches neither a restored volume would be found, nor a VM that no ticket leads to."""
+    """This needs caches: without them the webhook finds neither a restored volume nor a VM without a ticket."""
     expected = asked(scenario, cluster(*scenario.objects))
     assert isinstance(expected, Answer)
     event_of(expected.decision.why.reason.code)
@@ -124,5 +125,5 @@ def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scena
 
 
 def test_a_cache_is_a_list_watch() -> None:
-    """What is filled here is what the reflector keeps."""
-    assert all(isinstance(cache, ListWatch) for cache in filled({}, "watch").caches.values())
+    """This test fills the same caches that the reflector drives."""
+    assert all(isinstance(cache, ListWatch) for cache in filled({}, "watch").values())

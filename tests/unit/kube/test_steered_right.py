@@ -1,4 +1,4 @@
-"""A share-manager pod is steered to VMs alone, and never bound: not with caches that are out of date, nor without."""
+"""A share-manager pod is steered to nodes of VMs only, and never pinned, even if caches are out of date or missing."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ MOST: Final = 1 + 2 * 4
 
 class Reads:
     """Stands in for client.Api, with the objects of a cluster; some reads fail. `asked`: each path."""
+
+    in_pod = False
 
     def __init__(self, objects: Sequence[Object], failing: set[int]) -> None:
         self.asked: list[str] = []
@@ -147,8 +149,10 @@ def _ticketed(objects: Sequence[Object]) -> set[str]:
     st.fixed_dictionaries(dict.fromkeys(CACHED, HOW)),
     st.sets(st.integers(1, 20)) | st.just(set(range(1, 99))),
 )
-def test_it_is_never_bound(scenario: Scenario, before: Scenario, caches: dict[Kind, str], failing: set[int]) -> None:
-    """Whatever is out of date or out of reach: a wish, or nothing; and never for want of an answer of ours."""
+def test_a_share_manager_pod_is_never_pinned(
+    scenario: Scenario, before: Scenario, caches: dict[Kind, str], failing: set[int]
+) -> None:
+    """With stale caches and failed reads, the result is a preference or nothing, and the webhook always answers."""
     found, reads = asyncio.run(answer(scenario, before.objects, caches, failing))
     decision = found.decision
     note(type(decision).__name__)
@@ -160,8 +164,10 @@ def test_it_is_never_bound(scenario: Scenario, before: Scenario, caches: dict[Ki
 
 
 @given(cold_starts(), st.fixed_dictionaries(dict.fromkeys(CACHED, TRUE)), st.sets(st.integers(1, 20), max_size=3))
-def test_it_is_steered_to_vms_alone(scenario: Scenario, caches: dict[Kind, str], failing: set[int]) -> None:
-    """With caches that know the cluster or know nothing, each node that it is drawn to is one that a VM wants."""
+def test_a_share_manager_pod_is_steered_to_nodes_of_vms_only(
+    scenario: Scenario, caches: dict[Kind, str], failing: set[int]
+) -> None:
+    """With complete caches or with none, each preferred node is one that a VM needs."""
     found, _ = asyncio.run(answer(scenario, (), caches, failing))
     nodes = found.decision.nodes if isinstance(found.decision, Pin) else ()
     note("steered" if nodes else found.decision.why.reason.code)
@@ -170,8 +176,8 @@ def test_it_is_steered_to_vms_alone(scenario: Scenario, caches: dict[Kind, str],
 
 @HALF
 @given(cold_starts())
-def test_fresh_caches_ask_for_tickets_and_what_they_have_not(scenario: Scenario) -> None:
-    """One object that is there is asked for, and only where no VM is known to be on a node: the volume's tickets."""
+def test_fresh_caches_ask_for_tickets_and_objects_that_they_lack(scenario: Scenario) -> None:
+    """The webhook reads one existing object, and only if no VM has a node: the volume's VolumeAttachment."""
     found, reads = asyncio.run(answer(scenario, (), dict.fromkeys(CACHED, "fresh"), set()))
     there = [path for path in reads.asked if reads.has(path)]
     assert there in ([], [TICKETS])

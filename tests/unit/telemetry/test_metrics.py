@@ -15,7 +15,7 @@ from webhook.core.view import Kind
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.informer.backoff import Cause
-from webhook.kube.metrics import Caches
+from webhook.kube.metrics import CacheMetrics
 from webhook.telemetry.exposition import PREFIX, Family
 from webhook.telemetry.metrics import Admissions, Metrics
 from webhook.telemetry.record import AdmissionRecord
@@ -111,7 +111,7 @@ def test_a_cache_is_told_by_its_name() -> None:
     """Whether calls are answered from it, what it holds, when it was heard, and what it was interrupted by."""
     states = [state(causes=Counter({Cause.EXPIRED: 2}), unreadable=1), state(title="pods", fresh=False, objects=0)]
     before = datetime.now(UTC).timestamp()
-    found = told(Caches(lambda: states, {}).families)
+    found = told(CacheMetrics(lambda: states, {}).families)
     assert [found.value(Family.CACHE_FRESH.title, cache=name) for name in ("nodes", "pods")] == [1, 0]
     assert [found.value(Family.CACHE_OBJECTS.title, cache=name) for name in ("nodes", "pods")] == [3, 0]
     assert found.value(Family.CACHE_LAST_EVENT.title, cache="nodes") == pytest.approx(before - 5, abs=2)
@@ -121,7 +121,7 @@ def test_a_cache_is_told_by_its_name() -> None:
 
 def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
     """A time of 0 would be 1970."""
-    found = told(Caches(lambda: [state(fresh=False, heard_seconds=None)], {}).families)
+    found = told(CacheMetrics(lambda: [state(fresh=False, heard_seconds=None)], {}).families)
     assert not found.has(Family.CACHE_LAST_EVENT.title)
     assert found.value(Family.CACHE_FRESH.title, cache="nodes") == 0
 
@@ -131,7 +131,7 @@ def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
     counts = {kind: LookupCounts() for kind in Kind}
     counts[Kind.NODE].hit, counts[Kind.NODE].late = 7, 1
     counts[Kind.SHARE_MANAGER].failed = 2
-    found = told(Caches(list, counts).families)
+    found = told(CacheMetrics(list, counts).families)
     assert found.value(Family.LOOKUPS.title, kind="Node", source="cache", outcome="hit") == 7
     assert found.value(Family.LOOKUPS.title, kind="ShareManager", source="request", outcome="failed") == 2
     assert found.value(Family.LOOKUPS.title) == 9

@@ -12,7 +12,7 @@ from support.objects.fleets import launcher, the_row
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import Decided, State, VMStatus
-from webhook.kube.metrics import VirtualMachines, of_vms
+from webhook.kube.metrics import VMMetrics, vm_families
 from webhook.kube.vm_status import Changes, VMStatuses
 from webhook.telemetry.exposition import Family
 
@@ -28,7 +28,7 @@ def test_vms_are_told_by_state_and_decision() -> None:
     """Every state and decision is there, also where no VM is in it."""
     apart = replace(ROW, state=State.APART, decided=Decided.NOTHING)
     moved = replace(ROW, decided=Decided.MIGRATED)
-    found = told(lambda: of_vms([ROW, moved, apart]))
+    found = told(lambda: vm_families([ROW, moved, apart]))
     states = {each.labels["state"]: each.value for each in found.samples if each.name == Family.VMS.title}
     assert states == {**dict.fromkeys(State, 0), "together": 2, "apart": 1}
     decided = {each.labels["decision"]: each.value for each in found.samples if each.name == Family.VM_DECISIONS.title}
@@ -39,7 +39,7 @@ def test_the_longest_time_in_a_state_is_told() -> None:
     """Of a state that no VM is in, or whose VMs nobody knows the time of, there is none."""
     apart = replace(ROW, state=State.APART, since="2026-01-02T00:00:00Z")
     rows = [replace(apart, since="2026-01-03T00:00:00Z"), apart, replace(ROW, state=State.FREE, since=None)]
-    found = told(lambda: of_vms(rows))
+    found = told(lambda: vm_families(rows))
     assert found.value(Family.VMS_SINCE.title, state="apart") == datetime(2026, 1, 2, tzinfo=UTC).timestamp()
     assert [each for each in found.samples if each.name == Family.VMS_SINCE.title][1:] == []
 
@@ -80,7 +80,7 @@ def rows(request: pytest.FixtureRequest) -> Rows:
 
 def test_of_vms_nothing_is_told_before_it_is_known(rows: Rows) -> None:
     """No VM apart would be a lie as long as no cache was whole."""
-    vms = VirtualMachines(rows)  # type: ignore[arg-type] # that much of a Fleet is asked for
+    vms = VMMetrics(rows)  # type: ignore[arg-type] # that much of a Fleet is asked for
     assert Family.VMS.title not in told(vms.families).names
     rows.become(late=("nodes: forbidden",))
     assert Family.VMS.title not in told(vms.families).names
@@ -92,7 +92,7 @@ def test_of_vms_nothing_is_told_before_it_is_known(rows: Rows) -> None:
 
 def test_a_vm_that_was_not_there_has_started(rows: Rows) -> None:
     """Those that were there at first have not, nor those that go; who comes back has started again."""
-    vms = VirtualMachines(rows)  # type: ignore[arg-type] # as above
+    vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
     seen = []
     for names in (("a", "b"), ("a", "b", "c"), ("a", "c"), ("a", "b", "c")):
         rows.become(*names)
@@ -103,7 +103,7 @@ def test_a_vm_that_was_not_there_has_started(rows: Rows) -> None:
 
 def test_a_start_is_told_by_what_the_pod_was_given(rows: Rows) -> None:
     """Whether the webhook was asked at all is what an alert is about."""
-    vms = VirtualMachines(rows)  # type: ignore[arg-type] # as above
+    vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
     rows.become()
     told(vms.families)
     rows.become("a", decided=Decided.REQUIRED)

@@ -90,7 +90,7 @@ class LiveReader:
         return self._view()
 
     def _view(self) -> LiveView:
-        return LiveView(self._store, self._reads, self._listings)
+        return LiveView(self._store.caches, self._reads, self._listings)
 
     def read(self, refs: Sequence[Ref]) -> None:
         """GET each of these objects."""
@@ -131,7 +131,9 @@ class LiveReader:
         found: dict[Ref, LiveRead] = {}
         for item in items:
             key = resource.key_of(item.metadata)
-            found[ObjectRef(kind, NamespacedName("", str(key)))] = LiveRead(resource.build(key, resource.keep(item)))
+            found[ObjectRef(kind, NamespacedName("", str(key)))] = LiveRead(
+                resource.to_object(key, resource.transform(item))
+            )
         return found
 
     def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
@@ -184,7 +186,7 @@ class LiveReader:
             items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)
         except ApiError as problem:
             return [f"the VMs in namespace {namespace} are known only from attachment tickets: {problem}"]
-        pods = [resource.build(resource.key_of(item.metadata), resource.keep(item)) for item in items]
+        pods = [resource.to_object(resource.key_of(item.metadata), resource.transform(item)) for item in items]
         self._listings = replace(self._listings, virt_launchers={**self._listings.virt_launchers, namespace: pods})
         return []
 

@@ -15,7 +15,7 @@ from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import NoObject, Ref
-from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
 
 
@@ -40,8 +40,8 @@ class Listings(Struct, frozen=True, kw_only=True):
 class LiveView(CallView):
     """The objects that were read so far. No cache is behind this view."""
 
-    def __init__(self, store: ClusterCache, reads: Mapping[Ref, LiveRead], listings: Listings) -> None:
-        super().__init__(store, 0.0, reads)
+    def __init__(self, caches: Caches, reads: Mapping[Ref, LiveRead], listings: Listings) -> None:
+        super().__init__(caches, 0.0, reads)
         self._listings = listings
 
     def has_longhorn_nodes(self) -> bool:

@@ -1,7 +1,7 @@
-"""Known: a ClusterView over a Store's caches as they are, fresh or not. It never asks the API server anything.
+"""CachedView: a ClusterView over the caches as they are, fresh or not. It never sends a request to the API server.
 
-For what is shown and decides nothing. Invariant: nothing is NOT_CACHED. What a cache that was whole once does not
-hold is ABSENT; what one holds that never was is UNAVAILABLE, with what keeps it as the trouble.
+The status page and `status` show it; no admission uses it. Invariant: no object is NOT_CACHED. An object that is not in
+a cache is NOT_FOUND if the cache was synced once. Otherwise it is UNAVAILABLE, and the cache's problem says why.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.opt_in import opts_in
 from webhook.core.view import Kind, NoObject, Ref
-from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.records.virt_launchers import Launcher
+from webhook.kube.records.virt_launchers import VirtLauncher
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _ABSENT: Final = object()  # a record itself may be None
-_READ: Final = (
+_KINDS_OF_ROWS: Final = (
     Kind.PERSISTENT_VOLUME_CLAIM,
     Kind.PERSISTENT_VOLUME,
     Kind.SHARE_MANAGER,
@@ -31,27 +31,27 @@ _READ: Final = (
 
 
 class CachedView(CallView):
-    """The caches of `store`."""
+    """A view over `caches` that follows them."""
 
-    def __init__(self, store: ClusterCache) -> None:
-        super().__init__(store, 0.0, {})
-        self._caches = store.caches
-        self._latest: dict[Kind, tuple[str, object, Any]] = {}  # key, record, object: a row asks for some twice
+    def __init__(self, caches: Caches) -> None:
+        super().__init__(caches, 0.0, {})
+        # The last record of each kind with its key and object: a VM's row asks for some objects twice.
+        self._latest: dict[Kind, tuple[str, object, Any]] = {}
 
     def read_error(self, ref: Ref) -> str:
-        """What keeps the cache."""
+        """Return why the cache of this object is not up to date; empty if it is."""
         cache = self._caches.get(ref.kind)
         return cache.problem if cache else "it is never listed"
 
     def share_manager_pod(self, volume: str) -> Pod | NoObject:
-        """The pod share-manager-<volume> in Longhorn's namespace."""
+        """Return the pod share-manager-<volume> in Longhorn's namespace."""
         found: Pod | NoObject = self._find(
             Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
         )
         return found
 
     def has_longhorn_nodes(self) -> bool:
-        """Whether the cluster shows any nodes.longhorn.io."""
+        """Return whether the cache has any nodes.longhorn.io."""
         cache = self._caches.get(Kind.LONGHORN_NODE)
         return bool(cache and cache.objects)
 
@@ -65,54 +65,54 @@ class CachedView(CallView):
             return NoObject.NOT_FOUND if cache.synced else NoObject.UNAVAILABLE
         latest = self._latest.get(kind)
         if latest is None or latest[0] != cache_key or latest[1] is not record:
-            latest = self._latest[kind] = cache_key, record, cache.resource.build(cache_key, record)
+            latest = self._latest[kind] = cache_key, record, cache.resource.to_object(cache_key, record)
         return latest[2]
 
-    # What is behind a VM's row.
+    # The caches behind a VM's row.
 
-    def condition(self) -> tuple[str, ...]:
-        """What keeps each cache that a row is made of from being whole; empty for nothing."""
-        return tuple("" if cache.synced else cache.problem for cache in self._read())
+    def sync_problems(self) -> tuple[str, ...]:
+        """Return for each of these caches why it was never synced; empty text if it was."""
+        return tuple("" if cache.synced else cache.problem for cache in self._caches_of_rows())
 
-    def lacking(self) -> tuple[str, ...]:
-        """Each cache that never was whole, and what keeps it."""
-        return tuple(f"{cache.resource.title}: {cache.problem}" for cache in self._read() if not cache.synced)
+    def unsynced(self) -> tuple[str, ...]:
+        """Return a sentence for each of these caches that was never synced: its title and its problem."""
+        return tuple(f"{cache.resource.title}: {cache.problem}" for cache in self._caches_of_rows() if not cache.synced)
 
     def late(self, now: float) -> tuple[str, ...]:
-        """Each of these caches that is not up to date, and why."""
-        late = (cache for cache in self._read() if not cache.fresh(now))
-        return tuple(f"{cache.resource.title}: {cache.problem or 'the API server is not heard'}" for cache in late)
+        """Return a sentence for each of these caches that is not fresh at `now`: its title and its problem."""
+        late = (cache for cache in self._caches_of_rows() if not cache.fresh(now))
+        return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)
 
-    def _read(self) -> list[ListWatch]:
-        return [cache for kind in _READ if (cache := self._caches.get(kind))]
+    def _caches_of_rows(self) -> list[ListWatch]:
+        return [cache for kind in _KINDS_OF_ROWS if (cache := self._caches.get(kind))]
 
-    def launchers(self) -> Iterator[tuple[str, Launcher]]:
-        """The virt-launcher pods of VMs that may have asked for co-scheduling, by cache key."""
-        for key, launcher in list(self._launchers().items()):
-            if opts_in(launcher.state.co_schedule):
-                yield key, launcher
+    def opted_in_pods(self) -> Iterator[tuple[str, VirtLauncher]]:
+        """Yield the cache key and record of each virt-launcher pod whose VM may have asked for co-scheduling."""
+        for key, virt_launcher in list(self._records().items()):
+            if opts_in(virt_launcher.common.co_schedule):
+                yield key, virt_launcher
 
-    def launcher(self, key: str) -> Launcher | None:
-        """The one of this key."""
-        return self._launchers().get(key)
+    def virt_launcher(self, key: str) -> VirtLauncher | None:
+        """Return the record of the virt-launcher pod of this cache key; None if there is none."""
+        return self._records().get(key)
 
-    def _launchers(self) -> Mapping[str, Launcher]:
-        """Those among all pods, or of a cache that has no others; none where none is kept."""
+    def _records(self) -> Mapping[str, VirtLauncher]:
+        """Return the records of all virt-launcher pods by cache key, whether the cache has other pods or not."""
         cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
         if cache is None:
             return {}
-        return cache.index.launchers if isinstance(cache.index, Pods) else cache.objects
+        return cache.index.virt_launchers if isinstance(cache.index, Pods) else cache.objects
 
-    def trace(self, launcher: Launcher) -> Iterator[object]:
-        """The records that a VM's row is made of: while they are the same ones, so is the row."""
+    def records_behind(self, virt_launcher: VirtLauncher) -> Iterator[object]:
+        """Yield the records that a VM's row is made of. While they are the same objects, the row is the same."""
         claims, volumes = self._caches[Kind.PERSISTENT_VOLUME_CLAIM], self._caches[Kind.PERSISTENT_VOLUME]
-        managers, pods = self._caches[Kind.SHARE_MANAGER], self._caches[Kind.SHARE_MANAGER_POD]
-        yield launcher
-        for key in launcher.claims:
+        share_managers, pods = self._caches[Kind.SHARE_MANAGER], self._caches[Kind.SHARE_MANAGER_POD]
+        yield virt_launcher
+        for key in virt_launcher.claims:
             claim = claims.objects.get(key)
             yield claim
             volume = volumes.objects.get(claim.volume_name) if claim and claim.volume_name else None
             yield volume
             if volume and volume.handle:
-                yield managers.objects.get(volume.handle)
+                yield share_managers.objects.get(volume.handle)
                 yield pods.objects.get(volume.handle)

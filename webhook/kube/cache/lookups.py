@@ -1,22 +1,22 @@
-"""How often objects of one kind were looked for, and what became of it: plain counts, for metrics.
+"""LookupCounts: the number of lookups of one kind by result, for the metrics.
 
-One event loop writes and reads them. A lookup in a cache happens ten times in an admission: counting it is an addition.
+One event loop writes and reads the counts. An admission makes about ten lookups, so counting one is a single addition.
 """
 
 from __future__ import annotations
 
 
 class LookupCounts:
-    """Of one kind.
+    """The lookups of one kind, in its cache and by live reads.
 
     Attributes:
-        hit: the cache had it.
-        miss: the cache, which is fresh, has it not: a read tells.
-        stale: the cache was not fresh, and nothing was taken from it.
-        found: a request to the API server brought it.
-        absent: the API server has it not.
-        failed: a request brought no answer that is of use.
-        late: a call's deadline was over before it came. What was waited for may still come, and is counted then.
+        hit: the fresh cache had the object.
+        miss: the fresh cache did not have the object; a live read follows.
+        stale: the cache was not fresh; a live read follows.
+        found: a live read returned the object.
+        absent: a live read showed that the object does not exist.
+        failed: a live read got no usable answer.
+        late: a live read had no answer before the deadline of an admission. Its answer is counted when it comes.
     """
 
     __slots__ = ("absent", "failed", "found", "hit", "late", "miss", "stale")

@@ -1,4 +1,4 @@
-"""CacheState: how one cache is."""
+"""CacheState: whether one cache is up to date, for /readyz and the metrics."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from webhook.kube.informer.list_watch import ListWatch
 
 
 class CacheState(Struct, frozen=True, kw_only=True):
-    """How one cache is.
+    """The state of one cache.
 
     Attributes:
-        fresh: calls are answered from it.
-        detail: why not, or how many objects it holds, as a sentence.
-        heard_seconds: since the API server was last heard; None where it never was.
-        causes: how often each made it begin anew.
-        unreadable: objects that were left out so far.
+        fresh: whether admissions are answered from the cache.
+        detail: a sentence with the number of objects, and with the problem if there is one.
+        heard_seconds: seconds since the API server last sent an event or a list; None if the cache was never synced.
+        causes: how many lists and watches ended too early, by cause.
+        unreadable: how many objects were left out so far because they could not be decoded.
     """
 
     title: str
@@ -30,16 +30,17 @@ class CacheState(Struct, frozen=True, kw_only=True):
     unreadable: int
 
 
-def _state(cache: ListWatch, now: float) -> CacheState:
+def cache_state(cache: ListWatch, now: float) -> CacheState:
+    """Return the state of this cache at the time `now` (event-loop time)."""
     known = f"{len(cache.objects)} objects"
     if cache.unreadable:
         known += f", {cache.unreadable} unreadable ones left out so far"
-    if cache.synced:
-        known += (
-            f", known {cache.age(now):.0f} s ago" if cache.problem else f", heard from {cache.heard(now):.0f} s ago"
-        )
-    else:
+    if not cache.synced:
         known = "not synced"
+    elif cache.problem:
+        known += f", known {cache.age(now):.0f} s ago"
+    else:
+        known += f", last event {cache.heard(now):.0f} s ago"
     detail = f"{known}: {cache.problem}" if cache.problem else known
     return CacheState(
         title=cache.resource.title,

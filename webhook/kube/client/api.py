@@ -1,7 +1,7 @@
-"""The way to an API server: kubernetes-asyncio's configuration, credentials and transport, with bounded calls.
+"""Api: calls to one API server, with limits of time and size, over kubernetes-asyncio's configuration and transport.
 
-Its typed models are not used: a stream is read as it comes, and a status is checked by whoever asked. Invariant:
-whatever goes wrong on the way is a Trouble; nothing secret is in its words.
+The typed models of kubernetes-asyncio are not used. The caller checks the HTTP status and decodes the body. Invariant:
+a call without an answer raises an ApiError, and the words of an ApiError contain no secret.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from msgspec import Struct
 
 from webhook.component_base import api_client
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
-from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, _sentence
-from webhook.kube.client.transport import Stream, _client, _keep_alive
+from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, sentence
+from webhook.kube.client.transport import Stream, open_client, set_keepalive
 
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
 
-_FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)  # the last of a token file that is being written
+# ConfigException: a token file that is being written
+_FAILURES: Final = (aiohttp.ClientError, OSError, ConfigException)
 
 
 class Reply(Struct, frozen=True):
-    """An answer that was read whole; `retry_after` is that header."""
+    """A whole answer. `status` is the HTTP status, `retry_after` the header Retry-After."""
 
     status: int
     body: bytes
@@ -38,7 +39,7 @@ class Reply(Struct, frozen=True):
 
 
 class Api:
-    """One API server. `host` is its URL; `context` and `namespace` are the kubeconfig's (in a pod: the account's)."""
+    """One API server. `context` and `namespace` are those of the kubeconfig, or of the pod's service account."""
 
     def __init__(self, kubeconfig: Kubeconfig, client: ApiClient, context: Context) -> None:
         self.context, self.namespace, self.in_pod = context.name, context.namespace, context.in_pod
@@ -51,13 +52,13 @@ class Api:
 
     @classmethod
     async def connect(cls, kubeconfig: Kubeconfig) -> Api:
-        """Find the API server and the credentials for it; nothing is sent yet.
+        """Find the API server and the credentials for it. This sends nothing.
 
         Raises:
-            BadKubeconfig: there is none that can be used.
+            BadKubeconfig: neither a kubeconfig nor a service account can be used.
         """
         configuration, context = await api_client.load_kubeconfig(kubeconfig)
-        return cls(kubeconfig, _client(configuration), context)
+        return cls(kubeconfig, open_client(configuration), context)
 
     @property
     def host(self) -> str:
@@ -73,10 +74,10 @@ class Api:
     async def stream(
         self, path: str, query: Sequence[tuple[str, str]], *, silence_seconds: float
     ) -> AsyncIterator[Stream]:
-        """GET, to be read piece by piece. The status is for the caller to check.
+        """GET an answer that the caller reads piece by piece. The caller checks the status.
 
         Raises:
-            Trouble: no connection, a broken one, or `silence_seconds` without a byte.
+            ApiError: no connection, a broken one, or `silence_seconds` without a byte.
         """
         limits = aiohttp.ClientTimeout(
             total=None, connect=CONNECT_SECONDS, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds
@@ -84,29 +85,29 @@ class Api:
         try:
             response = await self._call("GET", path, query, limits)
             try:
-                _keep_alive(response)
+                set_keepalive(response)
                 yield Stream(response)
             finally:
-                response.close()  # not released to the pool: more may be on its way
+                response.close()  # not released to the pool: more bytes may follow
         except aiohttp.SocketTimeoutError as error:
             raise ApiError(f"nothing came for {silence_seconds:g} s", silent=True) from error
         except _FAILURES as error:
-            await self._mend(error)
-            raise ApiError(_sentence(error)) from error
+            await self._reload_after(error)
+            raise ApiError(sentence(error)) from error
 
     async def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float) -> Reply:
-        """GET one object, whole. An expired credential is renewed once.
+        """GET one whole answer. If the credentials have expired, read them again and repeat the request once.
 
         Raises:
-            Trouble: no answer in that time, or none that can be read.
+            ApiError: no answer within `seconds`, or a broken one.
         """
-        return await self._asked("GET", path, query, None, seconds)
+        return await self._send("GET", path, query, None, seconds)
 
     async def post(self, path: str, new: Mapping[str, Any], *, seconds: float) -> Reply:
-        """POST a new object, as `get`. Where there is Trouble it may have been made all the same."""
-        return await self._asked("POST", path, (), new, seconds)
+        """POST a new object, as `get`. After an ApiError the object may exist or not."""
+        return await self._send("POST", path, (), new, seconds)
 
-    async def _asked(
+    async def _send(
         self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None, seconds: float
     ) -> Reply:
         try:
@@ -118,11 +119,11 @@ class Api:
         except TimeoutError as error:
             raise ApiError(f"no answer in {seconds:.3g} s", silent=True) from error
         except _FAILURES as error:
-            await self._mend(error)
-            raise ApiError(_sentence(error)) from error
+            await self._reload_after(error)
+            raise ApiError(sentence(error)) from error
 
     async def renew(self) -> bool:
-        """Read the credentials again, as after a 401. Returns whether that was done, or just had been."""
+        """Read the credentials again after a 401. Return whether that succeeded, or was done within the last second."""
         async with self._renewing:
             now = asyncio.get_running_loop().time()
             if now - self._renewed_at < _RENEW_AT_MOST_EVERY_SECONDS:
@@ -134,17 +135,17 @@ class Api:
                 return False
             return True
 
-    async def _mend(self, error: Exception) -> None:
-        """After a failed handshake the certificates are read again: the cluster's authority may have been renewed."""
+    async def _reload_after(self, error: Exception) -> None:
+        """Read the certificates again after a failed TLS handshake: the cluster's authority may have been renewed."""
         if isinstance(error, aiohttp.ClientSSLError):
             with suppress(BadKubeconfig):
                 await self._reload()
 
     async def _reload(self) -> None:
-        """Read tokens and certificates again. What is under way goes on: a watch is good for as long as it lasts.
+        """Read tokens and certificates again. Requests that are under way go on with the old ones.
 
         Raises:
-            BadKubeconfig: they can't be read now.
+            BadKubeconfig: the files can't be read now.
         """
         fresh, _ = await api_client.load_kubeconfig(self._kubeconfig)
         trust = _trust(fresh)
@@ -152,8 +153,8 @@ class Api:
             configuration = self._client.configuration
             configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
         else:
-            client = _client(fresh)
-            self._retired.append(self._client)  # its streams are read on; certificates are renewed a few times a year
+            client = open_client(fresh)
+            self._retired.append(self._client)  # its streams go on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 
     async def _call(
@@ -169,7 +170,7 @@ class Api:
             method,
             query_params=list(query),
             body=body,
-            # The server would spend its time on compressing, and we ours on the reverse.
+            # Without compression: it would cost the API server and the webhook more time than it saves.
             header_params={"Accept": "application/json", "Accept-Encoding": "identity"},
             auth_settings=["BearerToken"],
             _preload_content=False,
@@ -193,7 +194,7 @@ class Api:
 
 
 def _trust(configuration: Configuration) -> tuple[bytes, ...]:
-    """The certificates that connections are made with."""
+    """Return the content of the files of authority, certificate and key; empty for a file that is not set."""
     files = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
     try:
         return tuple(Path(file).read_bytes() if file else b"" for file in files)

@@ -1,4 +1,4 @@
-"""ApiError: why a call to the API server gave no answer."""
+"""ApiError: why a call to the API server got no answer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ CONNECT_SECONDS: Final = 10.0
 
 
 class ApiError(Exception):
-    """The API server could not be reached, or its answer broke off. `silent`: nothing came for too long."""
+    """No answer: the API server could not be reached, or its answer broke off. `silent`: no byte came in time."""
 
     def __init__(self, sentence: str, *, silent: bool = False) -> None:
         super().__init__(sentence)
         self.silent = silent
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
+    """Return why a request failed, in words without anything secret."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"
     return api_client.sentence(error)

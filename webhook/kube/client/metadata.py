@@ -6,13 +6,13 @@ from msgspec import Struct, field
 
 
 class Annotations(Struct, gc=False):
-    """The one annotation that a list by watch ends with."""
+    """The annotation that marks the end of a streaming list."""
 
     initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
 class WireMeta(Struct, rename="camel", gc=False):
-    """metav1.ObjectMeta as it is on the wire, as far as it is read."""
+    """metav1.ObjectMeta, as far as it is decoded."""
 
     name: str = ""
     namespace: str = ""
@@ -23,7 +23,7 @@ class WireMeta(Struct, rename="camel", gc=False):
 
 
 class BareMeta(Struct, rename="camel", gc=False):
-    """WireMeta of kinds whose labels nobody reads."""
+    """metav1.ObjectMeta of kinds whose labels core does not read."""
 
     name: str = ""
     namespace: str = ""

@@ -15,8 +15,8 @@ from kubernetes_asyncio.client.configuration import Configuration
 from webhook import __version__
 from webhook.component_base import api_client
 
-_PIECE_BYTES: Final = 64 * 1024  # of a stream, between two looks at what else there is to do
-_KEEPALIVE: Final = (  # a peer that is gone without a word is noticed after 10 s + 3 x 5 s
+_PIECE_BYTES: Final = 64 * 1024  # of a stream, between which admissions run
+_KEEPALIVE: Final = (  # a dead peer is noticed after 10 s + 3 x 5 s
     ("SO_KEEPALIVE", socket.SOL_SOCKET, 1),
     ("TCP_KEEPIDLE", socket.IPPROTO_TCP, 10),
     ("TCP_KEEPINTVL", socket.IPPROTO_TCP, 5),
@@ -26,7 +26,7 @@ _KEEPALIVE: Final = (  # a peer that is gone without a word is noticed after 10 
 
 
 class Stream:
-    """An answer that is being read."""
+    """An answer that is read piece by piece. `status` is the HTTP status, `retry_after` the header Retry-After."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self.status = response.status
@@ -34,15 +34,20 @@ class Stream:
         self._response = response
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes, in pieces small enough to be worked on at once."""
+        """Yield the body in pieces of at most 64 KiB, which take less than a millisecond each to work on."""
         while piece := await self._response.content.read(_PIECE_BYTES):
             yield piece
-            await asyncio.sleep(0)  # what is there already is read without a wait, and calls want an answer meanwhile
+            await asyncio.sleep(0)  # `read` does not wait for buffered bytes: let admissions run
 
 
-def _client(configuration: Configuration) -> ApiClient:
+def open_client(configuration: Configuration) -> ApiClient:
+    """Return a client for the API server; it sends nothing yet.
+
+    Raises:
+        BadKubeconfig: the certificates can't be read.
+    """
     client = api_client.open_client(configuration, f"kubevirt-coschedule/{__version__}")
-    # Its session reads up to 4 MiB ahead on each connection, all in one go: 10 ms in which nothing else is done.
+    # The library's session reads up to 4 MiB at once from a connection: for 10 ms no admission would run.
     session = client.rest_client.pool_manager
     client.rest_client.pool_manager = aiohttp.ClientSession(
         connector=session.connector, trust_env=session.trust_env, read_bufsize=_PIECE_BYTES
@@ -51,12 +56,13 @@ def _client(configuration: Configuration) -> ApiClient:
     return client
 
 
-def _keep_alive(response: aiohttp.ClientResponse) -> None:
+def set_keepalive(response: aiohttp.ClientResponse) -> None:
+    """Set TCP keepalive on the connection of a response: a dead peer is noticed after 25 s."""
     transport = response.connection.transport if response.connection else None
     live = transport.get_extra_info("socket") if transport else None
     if live is None:
         return
-    with socket.socket(fileno=os.dup(live.fileno())) as same:  # uvloop's own socket object has no setsockopt
+    with socket.socket(fileno=os.dup(live.fileno())) as same:  # uvloop's socket object has no setsockopt
         for name, level, value in _KEEPALIVE:
             if hasattr(socket, name):
                 same.setsockopt(level, getattr(socket, name), value)

@@ -1,6 +1,6 @@
-"""What an API server sends, decoded: pages of a list, events of a watch, and its Status when it refuses.
+"""Decoders of an API server's answers: objects, pages of a list, events of a watch, and the Status of an error.
 
-Invariant: nothing here raises on what a server sends. One object that can't be read spoils itself, not its page.
+Invariant: no answer makes a decoder raise. An object that can't be decoded is left out of its page; the rest is used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ W = TypeVar("W")
 _SENTENCE_CHARS: Final = 300
 _NOT_FOUND: Final = 404
 _NO_SUCH_KIND: Final = b"404 page not found"  # the API server's words for a path that it does not serve
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises on bytes
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # all that msgspec raises
 
 
 class Failure(Struct, frozen=True, kw_only=True):
     """Why the server refused.
 
-    `absent`: it says that there is no such object, or no such kind; a 404 of anybody else on the way says nothing.
-    `too_new`: it has not come to the resourceVersion that we know of yet.
+    Attributes:
+        code: the HTTP status, or the code of the Status in an ERROR event.
+        sentence: code, reason and message on one line.
+        absent: the API server has no such object, or no such kind. A 404 of a proxy on the way is not `absent`.
+        too_new: the API server has not reached the resourceVersion of the request yet.
     """
 
     code: int
@@ -34,13 +37,13 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class NotJSON(Struct, frozen=True):
-    """Bytes that no API server sends."""
+    """Bytes that are not an answer of an API server. `why` is the decoder's message."""
 
     why: str
 
 
-class Event(Struct, frozen=True):
-    """One event of a watch; `object` is None where its fields can't be read."""
+class WatchEvent(Struct, frozen=True):
+    """One event of a watch (metav1.WatchEvent). `object` is None if its fields can't be decoded."""
 
     type: str
     meta: Any
@@ -48,7 +51,7 @@ class Event(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A page of a list; `continue_token` is empty on the last one. `unreadable` objects are left out."""
+    """A page of a list. `continue_token` is empty on the last page. `unreadable` objects are left out and counted."""
 
     items: list[Any]
     resource_version: str
@@ -102,7 +105,7 @@ class _List(Struct, Generic[W]):
 
 
 class Decoders:
-    """The decoders for one wire type."""
+    """The decoders for one wire type. Each returns a NotJSON for bytes that are not an answer of an API server."""
 
     def __init__(self, wire: type[Any]) -> None:
         self._object = msgspec.json.Decoder(wire)
@@ -115,13 +118,13 @@ class Decoders:
         self._status = msgspec.json.Decoder(_Status)
 
     def object(self, body: bytes) -> Any | NotJSON:
-        """One object."""
+        """Decode one object."""
         try:
             return self._object.decode(body)
         except _UNREADABLE as error:
             return NotJSON(str(error))
 
-    def event(self, line: bytes) -> Event | Failure | NotJSON:
+    def event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
         """One line of a watch."""
         try:
             event: _Event[Any] = self._event.decode(line)
@@ -133,8 +136,8 @@ class Decoders:
             return self._odd_event(line)
         return _of(event.type, event.object.metadata, event.object)
 
-    def _odd_event(self, line: bytes) -> Event | Failure | NotJSON:
-        """A Status, or an object with a field that has not the type its kind gives it."""
+    def _odd_event(self, line: bytes) -> WatchEvent | Failure | NotJSON:
+        """Decode an ERROR event, or an event whose object has a field of a wrong type."""
         try:
             if self._type.decode(line).type == "ERROR":
                 return _failure(self._error_event.decode(line).object, 0)
@@ -144,7 +147,7 @@ class Decoders:
         return _of(event.type, event.object.metadata, None)
 
     def page(self, body: bytes) -> Page | NotJSON:
-        """One answer to a list."""
+        """Decode one page of a list."""
         try:
             found = self._list.decode(body)
         except msgspec.ValidationError:
@@ -163,21 +166,26 @@ class Decoders:
         return _page(found.metadata, items, unreadable=len(read) - len(items))
 
     def failure(self, body: bytes, http_status: int) -> Failure:
-        """The body of an HTTP error; what is no Status is shown as it is."""
+        """Decode the body of an HTTP error. A body that is not a Status becomes part of the sentence."""
         try:
             return _failure(self._status.decode(body), http_status)
         except _UNREADABLE:
-            shown = _shown(body.decode("latin-1"))
+            shown = _printable(body.decode("latin-1"))
             absent = http_status == _NOT_FOUND and body.strip() == _NO_SUCH_KIND
             return Failure(code=http_status, sentence=f"{http_status}: {shown}", absent=absent)
 
 
-def _of(type_: str, meta: Any, found: Any) -> Event | NotJSON:
-    return Event(type_, meta, found) if meta.resource_version else NotJSON("an event without a resourceVersion")
+def retry_after_seconds(header: str | None) -> float:
+    """Return the seconds of a Retry-After header; 0 if there is none, or if it is a date."""
+    return float(header) if header and header.isdecimal() else 0.0
+
+
+def _of(type_: str, meta: Any, found: Any) -> WatchEvent | NotJSON:
+    return WatchEvent(type_, meta, found) if meta.resource_version else NotJSON("an event without a resourceVersion")
 
 
 def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page | NotJSON:
-    if not meta.resource_version:  # some other JSON, of a proxy perhaps: taken for a list it would be an empty one
+    if not meta.resource_version:  # other JSON, of a proxy perhaps: as a list it would be empty
         return NotJSON("a list without a resourceVersion")
     return Page(
         items=items, resource_version=meta.resource_version, continue_token=meta.continue_, unreadable=unreadable
@@ -185,17 +193,17 @@ def _page(meta: _ListMeta, items: list[Any], unreadable: int = 0) -> Page | NotJ
 
 
 def _failure(status: _Status, http_status: int) -> Failure:
-    # An HTTP status is the API server's own; a `code` in a body may be of anybody who stands before it.
+    # The HTTP status counts first: the `code` in a body may be that of a proxy before the API server.
     code, details = http_status or status.code, status.details or _Details()
     return Failure(
         code=code,
-        sentence=_shown(f"{code} {status.reason}: {status.message}"),
+        sentence=_printable(f"{code} {status.reason}: {status.message}"),
         retry_after_seconds=details.retry_after_seconds,
         absent=code == _NOT_FOUND and status.reason == "NotFound",
         too_new=any(cause.reason == "ResourceVersionTooLarge" for cause in details.causes or ()),
     )
 
 
-def _shown(text: str) -> str:
-    """A server's words, fit for a sentence of ours: one line, short, printable."""
+def _printable(text: str) -> str:
+    """Return a server's words as one line of printable ASCII, 300 characters at most."""
     return ascii(" ".join(text.split())[:_SENTENCE_CHARS])[1:-1]

@@ -1,8 +1,8 @@
-"""Events: writes what admissions were decided as onto the VirtualMachineInstances, for `kubectl describe vmi`.
+"""EventRecorder: writes the decisions of admissions as Events on the VirtualMachineInstances (`kubectl describe vmi`).
 
-An admission is heard without a wait and without a call: it is put on a queue, and left out where that is full. One task
-takes from it, as fast as the API server may be asked. What can't be written in time is dropped: it is counted, and all
-of it is in the log anyway. Invariant: nothing that an API server does slows an admission down.
+`record` puts an answer on a queue, without a wait and without a request. If the queue is full, it drops the answer. One
+task takes answers from the queue and writes their Events, within a rate limit. Events that the API server does not take
+are dropped and counted; the log has every decision. Invariant: no API server can slow an admission down.
 """
 
 from __future__ import annotations
@@ -26,60 +26,60 @@ from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
 from webhook.kube.client.api import Reply
 from webhook.kube.client.errors import ApiError
-from webhook.kube.client.wire import Decoders
+from webhook.kube.client.wire import Decoders, retry_after_seconds
 from webhook.kube.events.rate_limit import RateLimiter, TTLCache
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
 
 COMPONENT: Final = "kubevirt-coschedule"
 STOP_SECONDS: Final = 2.0  # of the 5 s that Kubernetes leaves after --drain-seconds and the calls in flight
-_INSTANCE_CHARS: Final = 128  # kubernetes pkg/apis/core/validation/events.go, ReportingInstanceLengthLimit
-_NAME_CHARS: Final = 232  # 253 less a dot and 20 digits
-_CONFLICT: Final = 409  # the Event is there: an answer was lost
+_REPORTER_CHARS: Final = 128  # kubernetes pkg/apis/core/validation/events.go: ReportingInstanceLengthLimit
+_NAME_CHARS: Final = 232  # 253 minus a dot and 20 digits
+_CONFLICT: Final = 409  # the Event exists: the answer to an earlier POST was lost
 _BUSY: Final = 429
 _SERVER_ERROR: Final = 500
 _CREATED: Final = range(200, 300)
 _decoders: Final = Decoders(msgspec.Raw)
 
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """What Events may take of memory, of time, and of the API server."""
+class EventLimits(Struct, frozen=True, kw_only=True):
+    """The limits of memory, time and requests for Events."""
 
-    queued: int = 512  # 10 KB each at most: a storm of starts, and 5 MB
+    queued: int = 512  # answers of at most 10 KB: 5 MB when 512 VMs start at the same time
     per_second: float = 10.0
     burst: int = 50
     write_seconds: float = 5.0
     tries: int = 3
-    repeat_seconds: float = 600.0  # a CREATE that is refused later on is tried again by KubeVirt for as long
+    repeat_seconds: float = 600.0  # KubeVirt repeats a CREATE that a later webhook refuses for this time
     remembered: int = 4096
-    warn_seconds: float = 60.0  # between two lines of the log that say the same
+    warn_seconds: float = 60.0  # between two log lines with the same message
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_EVENT_LIMITS: Final = EventLimits()
 
 
 class Writer(Protocol):
-    """The way to the API server (client.Api)."""
+    """The part of client.Api that writes."""
 
     async def post(self, path: str, new: Mapping[str, Any], *, seconds: float) -> Reply:
-        """POST a new object; raises Trouble."""
+        """POST a new object. Raises ApiError if there is no answer."""
         ...
 
 
-class _Heard(NamedTuple):
+class _Queued(NamedTuple):
     answer: Answer
     entry: Entry
     at: float
 
 
 class EventRecorder:
-    """The Events of one replica. `counts` is what became of them."""
+    """The Events of one replica. `counts` has the number of Events by outcome."""
 
     def __init__(
         self,
         api: Writer,
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: EventLimits = DEFAULT_EVENT_LIMITS,
         chance: Callable[[], float] = random.random,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -88,38 +88,38 @@ class EventRecorder:
         self._limits = limits
         self._wall = wall
         self._now = asyncio.get_running_loop().time
-        self._queue: asyncio.Queue[_Heard] = asyncio.Queue(limits.queued)
-        self._pace = RateLimiter(limits.per_second, limits.burst, random=chance)
+        self._queue: asyncio.Queue[_Queued] = asyncio.Queue(limits.queued)
+        self._rate_limiter = RateLimiter(limits.per_second, limits.burst, random=chance)
         self._written = TTLCache(limits.repeat_seconds, limits.remembered)
         self._waiting = 0
         self._warned_at: float | None = None
         self._lost_before = 0
 
-    def hear(self, answer: Answer, entry: Entry) -> None:
-        """An admission was answered. Nothing is waited for, and nothing goes wrong here."""
+    def record(self, answer: Answer, entry: Entry) -> None:
+        """Queue the Events of an answered admission. This neither waits nor raises."""
         if not events.may_have_events(answer):
             return
         if self._queue.full():
             self.counts[Outcome.OVERFLOWED] += 1
             return
-        self._queue.put_nowait(_Heard(answer, entry, self._wall()))
+        self._queue.put_nowait(_Queued(answer, entry, self._wall()))
         self._waiting += 1
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write Events until cancelled."""
         while True:
-            heard = await self._queue.get()
+            queued = await self._queue.get()
             try:
-                await self._tell(heard)
-            except Exception as error:  # noqa: BLE001 - the task supervisor: one that can't be told must not end all others
-                LOGGER.error("event not told", extra={"fields": {"uid": heard.answer.request.uid, **failure(error)}})
+                await self._write_all(queued)
+            except Exception as error:  # noqa: BLE001 - the task supervisor: an answer without Events must not end the task
+                LOGGER.error("event not told", extra={"fields": {"uid": queued.answer.request.uid, **failure(error)}})
             finally:
                 self._queue.task_done()
                 self._waiting -= 1
-            await asyncio.sleep(0)  # a queue that is full is taken from without a wait, and calls want an answer
+            await asyncio.sleep(0)  # `get` does not wait if the queue is not empty: let admissions run
 
     async def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Let what is heard already be written, for so long; the rest is dropped."""
+        """Wait until the queued Events are written, for `seconds` at most. Drop the rest."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._queue.join()
@@ -127,33 +127,33 @@ class EventRecorder:
             self.counts[Outcome.STOPPED] += left
             LOGGER.warning("events dropped", extra={"fields": {"because": "shutting down", "dropped": left}})
 
-    async def _tell(self, heard: _Heard) -> None:
-        for notice in events.events_for(heard.answer, heard.entry):
-            outcome = await self._told(notice, heard.at)
+    async def _write_all(self, queued: _Queued) -> None:
+        for event in events.events_for(queued.answer, queued.entry):
+            outcome = await self._write(event, queued.at)
             self.counts[outcome] += 1
-            told = {"uid": heard.answer.request.uid, "outcome": outcome.value, "reason": notice.reason}
-            LOGGER.debug("event", extra={"fields": {**told, "namespace": notice.namespace, "vmi": notice.name}})
+            fields = {"uid": queued.answer.request.uid, "outcome": outcome.value, "reason": event.reason}
+            LOGGER.debug("event", extra={"fields": {**fields, "namespace": event.namespace, "vmi": event.name}})
 
-    async def _told(self, notice: Event, at: float) -> Outcome:
-        key = (notice.uid, notice.reason, notice.message)
+    async def _write(self, event: Event, at: float) -> Outcome:
+        key = (event.uid, event.reason, event.message)
         if self._written.has(key, self._now()):
             return Outcome.REPEATED
-        outcome = await self._write(event(notice, at))
+        outcome = await self._post(v1_event(event, at))
         if outcome is Outcome.WRITTEN:
             self._written.add(key, self._now())
         return outcome
 
-    async def _write(self, new: Mapping[str, Any]) -> Outcome:
+    async def _post(self, new: Mapping[str, Any]) -> Outcome:
         path = f"/api/v1/namespaces/{new['metadata']['namespace']}/events"
         for _ in range(self._limits.tries):
-            await asyncio.sleep(self._pace.wait(self._now()))
+            await asyncio.sleep(self._rate_limiter.wait(self._now()))
             try:
                 reply = await self._api.post(path, new, seconds=self._limits.write_seconds)
             except ApiError as problem:
                 self._failed(str(problem))
                 continue
             if reply.status in _CREATED or reply.status == _CONFLICT:
-                self._went_well()
+                self._succeeded()
                 return Outcome.WRITTEN
             self._failed(_decoders.failure(reply.body, reply.status).sentence, reply.retry_after)
             if reply.status != _BUSY and reply.status < _SERVER_ERROR:
@@ -162,50 +162,51 @@ class EventRecorder:
 
     def _failed(self, because: str, retry_after: str | None = None) -> None:
         now = self._now()
-        self._pace.failed(now, float(retry_after) if retry_after and retry_after.isdecimal() else 0.0)
+        self._rate_limiter.failed(now, retry_after_seconds(retry_after))
         if self._warned_at is None or now >= self._warned_at + self._limits.warn_seconds:
             self._warned_at = now
             LOGGER.warning("events not written", extra={"fields": {"because": because, "lost": self._lost()}})
 
-    def _went_well(self) -> None:
-        self._pace.went_well()
+    def _succeeded(self) -> None:
+        self._rate_limiter.succeeded()
         if self._warned_at is not None and self._now() >= self._warned_at + self._limits.warn_seconds:
             self._warned_at = None
             LOGGER.info("events written again", extra={"fields": {"lost": self._lost()}})
 
     def _lost(self) -> int:
-        """How many were dropped since this was told last."""
+        """Return the number of Events that were dropped since the last call."""
         dropped = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED)
         lost = sum(self.counts[each] for each in dropped)
         before, self._lost_before = self._lost_before, lost
         return lost - before
 
 
-def event(notice: Event, at: float) -> dict[str, Any]:
-    """The v1 Event, with a name of its own: one that is sent twice is there once.
+def v1_event(event: Event, at: float) -> dict[str, Any]:
+    """Return the v1 Event of an event at the time `at` (seconds since 1970), as JSON.
 
-    Names are in the order of time: kubectl sorts Events by the second, and those of one second stay as they are listed.
+    Its name is unique, so that an Event that is sent twice exists once. Names are in the order of time: kubectl sorts
+    Events by the second, and shows the Events of one second in the order of the list.
     """
     when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    name = f"{notice.name[:_NAME_CHARS].rstrip('-.')}.{int(at * 1e9):016x}{secrets.token_hex(2)}"
+    name = f"{event.name[:_NAME_CHARS].rstrip('-.')}.{int(at * 1e9):016x}{secrets.token_hex(2)}"
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": name, "namespace": notice.namespace},
+        "metadata": {"name": name, "namespace": event.namespace},
         "involvedObject": {
             "apiVersion": "kubevirt.io/v1",
             "kind": "VirtualMachineInstance",
-            "namespace": notice.namespace,
-            "name": notice.name,
-            "uid": notice.uid,
+            "namespace": event.namespace,
+            "name": event.name,
+            "uid": event.uid,
         },
-        "type": "Warning" if notice.warning else "Normal",
-        "reason": notice.reason,
-        "message": notice.message,
+        "type": "Warning" if event.warning else "Normal",
+        "reason": event.reason,
+        "message": event.message,
         "source": {"component": COMPONENT},
         "firstTimestamp": when,
         "lastTimestamp": when,
         "count": 1,
         "reportingComponent": COMPONENT,
-        "reportingInstance": socket.gethostname()[:_INSTANCE_CHARS],
+        "reportingInstance": socket.gethostname()[:_REPORTER_CHARS],
     }

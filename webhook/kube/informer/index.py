@@ -1,95 +1,97 @@
-"""Ways into a cache other than by an object's key. Each follows its cache, one object at a time.
+"""Indexes: ways to find objects in a cache other than by their key. Each follows its cache, one object at a time.
 
-Invariant: after any run of `put` and `drop` an index says what it would say had it been made from the objects that are
-left.
+Invariant: after any series of `put` and `drop` an index equals one that was made from the objects that are left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
+
+IndexFunc = Callable[[str, Any], Iterable[str]]
+"""Cache key and record -> the values that an Indexer finds the record by (client-go's IndexFunc)."""
 
 
 class Index(Protocol):
-    """What a cache tells of its objects, and hands records to. None stands for the record of a key that had none."""
+    """An index over the records of a cache. It also decides which record the cache stores.
+
+    `old` is the stored record of a key, and None if the cache has no such key.
+    """
 
     def same(self, old: Any, new: Any) -> bool:
-        """Whether a record says what the kept one says."""
+        """Return whether a transformed object equals the stored record."""
         ...
 
     def put(self, key: str, old: Any, new: Any) -> Any:
-        """The record of this key is `new`, and was `old`. Returns what the cache keeps; `old` where it is the same."""
+        """Take in a transformed object. Return the record to store: `old` itself if both are the same."""
         ...
 
     def drop(self, key: str, old: Any) -> None:
-        """The key is gone; its record was `old`."""
+        """Remove a key."""
         ...
 
 
-class _Plain:
-    """What is kept is the record itself."""
+class _RecordIndex:
+    """An index that stores the transformed objects as they are."""
 
     def same(self, old: Any, new: Any) -> bool:
-        """Whether they are equal."""
+        """Return whether the records are equal."""
         return bool(old == new)
 
 
-class Names(_Plain):
-    """The keys of a cache as a sequence: any of them in one step, wherever it stands."""
+class KeyList(_RecordIndex):
+    """The keys of a cache as a sequence in `keys`, so that any position can be read in one step."""
 
     def __init__(self) -> None:
-        self.all: list[str] = []
-        self._places: dict[str, int] = {}
+        self.keys: list[str] = []
+        self._positions: dict[str, int] = {}
 
     def put(self, key: str, old: Any, new: Any) -> Any:
-        """A key that is there stays where it is."""
-        if key not in self._places:
-            self._places[key] = len(self.all)
-            self.all.append(key)
+        """Append a new key. A known key stays at its position."""
+        if key not in self._positions:
+            self._positions[key] = len(self.keys)
+            self.keys.append(key)
         return old if old == new else new
 
-    def drop(self, key: str, old: Any) -> None:  # noqa: ARG002 - an Index
-        """The last one takes its place."""
-        place, last = self._places.pop(key), self.all.pop()
+    def drop(self, key: str, old: Any) -> None:  # noqa: ARG002 - of the protocol
+        """Remove a key. The last key takes its position."""
+        position, last = self._positions.pop(key), self.keys.pop()
         if last != key:
-            self.all[place] = last
-            self._places[last] = place
+            self.keys[position] = last
+            self._positions[last] = position
 
 
-class Indexer(_Plain):
-    """Keys by what their records are about. `of` is empty for what no record is about."""
+class Indexer(_RecordIndex):
+    """The keys of a cache by the values of an index function, as client-go's Indexer with one index."""
 
-    def __init__(self) -> None:
-        self._keys: dict[str, tuple[str, ...]] = {}  # almost always of one: a set would cost four times as much
+    def __init__(self, index_func: IndexFunc) -> None:
+        self._index_func = index_func
+        self._keys: dict[str, tuple[str, ...]] = {}  # nearly always of one key: a set would cost four times as much
 
-    def of(self, about: str) -> Sequence[str]:
-        """The keys of the records that are about this."""
-        return self._keys.get(about, ())
-
-    def _about(self, key: str, record: Any) -> Iterable[str]:
-        """What a record is about; each once."""
-        raise NotImplementedError
+    def index_keys(self, value: str) -> Sequence[str]:
+        """Return the keys of the records that have this value; empty if there are none."""
+        return self._keys.get(value, ())
 
     def put(self, key: str, old: Any, new: Any) -> Any:
-        """Only what differs is touched."""
+        """Bring the key from the values of `old` to those of `new`. Return the record to store."""
         if new == old:
             return old
-        before = set() if old is None else set(self._about(key, old))
-        after = set(self._about(key, new))
-        for about in before - after:
-            self._leave(about, key)
-        for about in after - before:
-            self._keys[about] = (*self._keys.get(about, ()), key)
+        before = set() if old is None else set(self._index_func(key, old))
+        after = set(self._index_func(key, new))
+        for value in before - after:
+            self._remove(value, key)
+        for value in after - before:
+            self._keys[value] = (*self._keys.get(value, ()), key)
         return new
 
     def drop(self, key: str, old: Any) -> None:
-        """Out of every group."""
-        for about in set(self._about(key, old)):
-            self._leave(about, key)
+        """Remove the key from each value of its record."""
+        for value in set(self._index_func(key, old)):
+            self._remove(value, key)
 
-    def _leave(self, about: str, key: str) -> None:
-        left = tuple(each for each in self._keys[about] if each != key)
+    def _remove(self, value: str, key: str) -> None:
+        left = tuple(each for each in self._keys[value] if each != key)
         if left:
-            self._keys[about] = left
+            self._keys[value] = left
         else:
-            del self._keys[about]
+            del self._keys[value]

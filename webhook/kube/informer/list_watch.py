@@ -1,16 +1,9 @@
-"""ListWatch: list and watch of one collection as a state machine, without I/O, clock or chance of its own.
+"""ListWatch: a cache of one collection that follows the API server, as a state machine without I/O, clock or chance.
 
-The driver asks `next` what to do, does it, and tells what came: `opened`, `feed` for each piece of the body, `ended`.
-The machine keeps `objects`. Contract, as client-go's Reflector has it:
+The driver (webhook.kube.informer.reflector) asks `next` for the next step, sends the request, and reports the answer:
+`opened`, `feed` for each piece of the body, `ended`. webhook.kube.informer says what the cache promises its readers.
 
-- `objects` is either empty, with `synced` False, or the whole collection as it was at one moment; it follows the
-  server's events in their order and never goes back. A list in progress is never visible.
-- It may lag. While the watch is up that is the way of an event; after the watch is lost, `age` says how old it may be,
-  and `fresh` holds for a while (freshness.STALE_AFTER_SECONDS). A connection that died without a word is noticed by
-  its silence, and so is a driver that no longer drives: what was not heard for that long is not fresh.
-- An object that was deleted while the watch was away disappears with the next list or event.
-
-Fed byte by byte or whole, it comes to the same objects. Nothing here raises on what a server sends.
+Invariant: fed byte by byte or whole, an answer leads to the same objects. Nothing here raises on what a server sends.
 """
 
 from __future__ import annotations
@@ -20,329 +13,236 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from webhook.kube.client.wire import Decoders, Failure, NotJSON
-from webhook.kube.informer.backoff import (
-    _BACKOFF_MAX_SECONDS,
-    _BACKOFF_SECONDS,
-    _CAUSES,
-    _FAILURES_MAX,
-    _KEEPS_VERSION,
-    _PAGE_OBJECTS_MAX,
-    _RETRY_AFTER_MAX_SECONDS,
-    Cause,
-)
+from webhook.kube.client.wire import Decoders, Failure, NotJSON, retry_after_seconds
+from webhook.kube.informer import requests
+from webhook.kube.informer.backoff import Backoff, Cause, Fault, cause_of, needs_list
+from webhook.kube.informer.framing import Framing
 from webhook.kube.informer.freshness import Freshness
-from webhook.kube.informer.index import Index
-from webhook.kube.informer.requests import _WATCH_SECONDS, Request, Wait, _Doing
+from webhook.kube.informer.requests import Mode, Request, Wait
 from webhook.kube.informer.resource import Resource
+from webhook.kube.informer.store import Store
 
-_HEALTHY_SECONDS: Final = 2.0  # a watch that was up for so long ends a run of failures
-_BODY_MAX_BYTES: Final = 256 * 1024 * 1024
-_FRAME_MAX_BYTES: Final = 16 * 1024 * 1024  # ten times the largest object that etcd takes
-_ERROR_MAX_BYTES: Final = 64 * 1024
+HEALTHY_SECONDS: Final = 2.0  # a watch that was up for this time ends a run of failures
+_PAGE_OBJECTS_MAX: Final = 8_000
+_OK: Final = 200
+_NO_STREAMING: Final = Fault(Cause.UNSUPPORTED, "no streaming list: listing by pages")
 
 
-class ListWatch:
-    """One collection. `objects`: cache key -> record; `index`: what the resource's index says of them.
+class ListWatch(Store):
+    """The cache of one collection, and the state of its list or watch. All times are seconds of the driver's clock.
 
-    `causes`: how often each made it begin anew.
+    Attributes:
+        problem: why the cache is not up to date, as a sentence; empty if it is.
+        causes: how many lists and watches ended too early, by cause.
+        unreadable: how many objects were left out so far because they could not be decoded.
     """
 
     def __init__(self, resource: Resource, *, random: Callable[[], float], streams: bool = True) -> None:
-        """Args: streams: False where it should be listed by pages, without the streaming list."""
-        self.resource = resource
-        self.objects: dict[str, Any] = {}
-        self.index = resource.index() if resource.index else None
-        self.synced = False
+        """Take `random` for jitter: numbers from 0 to 1. Without `streams` the collection is listed by pages."""
+        super().__init__(resource)
         self.problem = "not listed yet"
         self.causes: Counter[Cause] = Counter()
         self.unreadable = 0
         self._random = random
+        self._backoff = Backoff(random)
         self._decoders = Decoders(resource.wire)
-        self._streams = streams
-        self._version = ""  # up to which `objects` is whole; empty: list first
-        self._building: dict[str, Any] | None = None
-        self._changed: list[str] = []  # of those in the list under way that are not as they are shown
-        self._continue = ""
-        self._page_objects = resource.page_objects
-        self._failures = 0
-        self._not_before = -inf
-        self._doing = _Doing.NOTHING
-        self._refused = 0
-        self._opened_at = 0.0
-        self._buffer = bytearray()
-        self._fault: tuple[Cause, str] | None = None
-        self._retry_after = 0.0
         self._freshness = Freshness()
-        self._asked_at = 0.0
+        self._framing = Framing()
+        self._streams = streams
+        self._version = ""  # the resourceVersion of `objects`; empty: list first
+        self._page_objects = resource.page_objects
+        self._continue_token = ""
+        self._listed_from = 0.0  # when the list in progress was asked for
+        self._mode = Mode.NOTHING  # this and what follows: of the request that is under way
+        self._opened_at = 0.0
+        self._refused = 0  # the HTTP status of an error
+        self._retry_after = 0.0
+        self._fault: Fault | None = None
 
-    # What a reader asks.
+    # For the readers.
 
     def age(self, now: float) -> float:
-        """For how many seconds nobody has said that `objects` is as the server has it; 0 while the watch is up."""
+        """Return the seconds since `objects` was last confirmed to be what the API server has; 0 if the watch is up."""
         return self._freshness.age(now)
 
     def fresh(self, now: float) -> bool:
-        """Whether `objects` may be taken for what the server has."""
+        """Return whether `objects` may be taken for what the API server has."""
         return self.synced and self._freshness.fresh(now)
 
     def heard(self, now: float) -> float:
-        """Seconds since the server was heard: an event, a bookmark, a list, or that a watch begins."""
+        """Return the seconds since the API server last sent an event, a bookmark or a list, or began a watch."""
         return now - self._freshness.heard_at
 
-    # What the driver does.
+    # For the driver.
 
     def next(self, now: float) -> Request | Wait:
-        """What to do at this time."""
-        if now < self._not_before:
-            return Wait(self._not_before - now)
+        """Return the next step: a request to send, or a time to wait."""
+        seconds = self._backoff.wait(now)
+        if seconds > 0:
+            return Wait(seconds)
         self._refused, self._fault, self._retry_after = 0, None, 0.0
-        self._opened_at = inf  # until it is: a server that can't be reached is no healthy one
-        self._buffer.clear()
+        self._opened_at = inf  # until the server answers: a server that can't be reached is not healthy
+        self._framing.clear()
         if self._version:
-            self._doing = _Doing.WATCH
-            return self._watch_request(("resourceVersion", self._version))
+            self._mode = Mode.WATCH
+            return requests.watch(self.resource, self._random, self._version)
         if self._streams:
-            # Without a resourceVersion the list is the most recent one: a restart of ours never shows an older past.
-            self._doing = _Doing.STREAM
-            self._build(now)
-            return self._watch_request(("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
-        self._doing = _Doing.PAGE
-        if self._building is None:
-            self._build(now)
-        query = [("limit", str(self._page_objects))]
-        if self._continue:
-            query.append(("continue", self._continue))
-        return Request((*query, *self._selector()))
+            self._mode = Mode.STREAM
+            self._begin_list(now)
+            return requests.streaming_list(self.resource, self._random)
+        self._mode = Mode.PAGE
+        if self.listing is None:
+            self._begin_list(now)
+        return requests.page(self.resource, self._page_objects, self._continue_token)
 
     def opened(self, status: int, retry_after: str | None, now: float) -> None:
-        """The server has answered with this HTTP status; `retry_after` is that header."""
+        """Take in the HTTP status of the answer, and its header Retry-After."""
         self._opened_at = now
-        if status != 200:  # noqa: PLR2004 - HTTP's own number
+        if status != _OK:
             self._refused = status
-            self._retry_after = float(retry_after) if retry_after and retry_after.isdecimal() else 0.0
-        elif self._doing is _Doing.WATCH:
+            self._retry_after = retry_after_seconds(retry_after)
+        elif self._mode is Mode.WATCH:
             self._freshness.watch_up(now)
 
     def settle(self, now: float) -> None:
-        """To be called SETTLE_SECONDS after `opened`: a watch that is still up by then has left its problem behind."""
+        """Clear `problem` if the watch is still up. To be called SETTLE_SECONDS after `opened`."""
         if self._freshness.is_watched(now):
             self.problem = ""
 
     def feed(self, chunk: bytes, now: float) -> bool:
-        """A piece of the body. False says that no more of it is wanted."""
+        """Take in a piece of the body. Return False if no more of the answer is wanted."""
         if self._refused:
-            self._buffer += chunk[: _ERROR_MAX_BYTES - len(self._buffer)]
-        elif self._doing is _Doing.PAGE:
-            self._buffer += chunk
-            if len(self._buffer) > _BODY_MAX_BYTES:
-                self._fault = (Cause.GARBAGE, f"a list of more than {_BODY_MAX_BYTES} bytes")
-        else:
-            self._frames(chunk, now)
+            self._framing.add_error(chunk)
+        elif self._mode is Mode.PAGE:
+            if too_long := self._framing.add_page(chunk):
+                self._fault = Fault(Cause.GARBAGE, too_long)
+        elif self._fault is None:
+            self._fault = self._feed_watch(chunk, now)
         return self._fault is None
 
     def ended(self, now: float, error: str = "", *, silent: bool = False) -> None:
-        """The answer is over: in order, or with `error` on the way; `silent`: because nothing came any more."""
-        doing, self._doing = self._doing, _Doing.NOTHING
-        # A connection that broke may have been dead since the last event, and a watch that the server gave up may have
-        # missed some since; an orderly end was live.
+        """Take in the end of the answer: in order, or with `error`; `silent` if no byte came for too long."""
+        mode, self._mode = self._mode, Mode.NOTHING
+        # A connection that broke may have been dead since the last event. A watch that ended with an ERROR event may
+        # have missed some since. A watch that ended in order was alive until now.
         self._freshness.watch_down(self._freshness.heard_at if error or self._fault else now)
-        watched = doing is not _Doing.PAGE and self._building is None and not self._refused
-        if watched and now - self._opened_at >= _HEALTHY_SECONDS:
-            self._failures = 0
+        was_up = now - self._opened_at >= HEALTHY_SECONDS
+        if was_up and mode is not Mode.PAGE and self.listing is None and not self._refused:
+            self._backoff.succeeded()
         if self._fault:
             self._fail(*self._fault, now)
         elif self._refused:
-            self._refuse(doing, now)
+            self._refuse(mode, now)
         elif error:
             self._fail(Cause.SILENT if silent else Cause.CUT, error, now)
-        elif doing is _Doing.PAGE:
-            self._page(now)
-        elif self._buffer or (doing is _Doing.STREAM and self._building is not None):
+        elif mode is Mode.PAGE:
+            self._end_page(now)
+        elif self._framing.body or (mode is Mode.STREAM and self.listing is not None):
             self._fail(Cause.CUT, "the answer ended before its end", now)
-        elif now - self._opened_at < _HEALTHY_SECONDS:
+        elif not was_up:
             self._fail(Cause.CUT, "the watch ended as soon as it had begun", now)
-        if doing is _Doing.STREAM:
-            self._building = None
+        if mode is Mode.STREAM:
+            self.listing = None
 
-    # Requests.
+    # Answers.
 
-    def _watch_request(self, *more: tuple[str, str]) -> Request:
-        seconds = str(int(_WATCH_SECONDS * (1 + self._random())))
-        return Request(
-            (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", seconds), *more, *self._selector())
-        )
+    def _feed_watch(self, chunk: bytes, now: float) -> Fault | None:
+        for line in self._framing.add_lines(chunk):
+            too_long = self._framing.excess(line)
+            fault = Fault(Cause.GARBAGE, too_long) if too_long else self._apply(line, now)
+            if fault:
+                return fault
+        too_long = self._framing.excess()
+        return Fault(Cause.GARBAGE, too_long) if too_long else None
 
-    def _selector(self) -> tuple[tuple[str, str], ...]:
-        labels = (("labelSelector", self.resource.selector),) if self.resource.selector else ()
-        fields = (("fieldSelector", self.resource.fields),) if self.resource.fields else ()
-        return labels + fields
-
-    # What comes in.
-
-    def _frames(self, chunk: bytes, now: float) -> None:
-        """Take in every whole line; the rest waits for its end."""
-        if b"\n" not in chunk:
-            self._buffer += chunk
-            self._limit(self._buffer)
-            return
-        lines = (bytes(self._buffer) + chunk).split(b"\n")
-        self._buffer[:] = lines.pop()
-        for line in filter(None, lines):
-            self._limit(line)
-            if not self._fault:
-                self._event(line, now)
-            if self._fault:
-                return
-        self._limit(self._buffer)
-
-    def _limit(self, frame: bytes | bytearray) -> None:
-        if len(frame) > _FRAME_MAX_BYTES:
-            self._fault = (Cause.GARBAGE, f"an event of more than {_FRAME_MAX_BYTES} bytes")
-
-    def _event(self, line: bytes, now: float) -> None:
-        """One event of the watch, applied."""
+    def _apply(self, line: bytes, now: float) -> Fault | None:
+        """Apply one event of a watch. Return why the watch must end; None if it goes on."""
         event = self._decoders.event(line)
         if isinstance(event, NotJSON):
-            self._fault = (Cause.GARBAGE, f"an event that can't be read: {event.why}")
-            return
+            return Fault(Cause.GARBAGE, f"an event that can't be read: {event.why}")
         if isinstance(event, Failure):
-            self._failed_by(event)
-            return
-        meta = event.meta
-        if self._building is None and _is_before(meta.resource_version, self._version):
-            self._fault = (
-                Cause.WENT_BACK,
-                f"resourceVersion {meta.resource_version} after {self._version}: was the cluster restored?",
-            )
-            self._version = ""
-            return
+            return self._error_event(event)
+        version = event.meta.resource_version
+        if self.listing is None and _is_before(version, self._version):
+            before, self._version = self._version, ""
+            return Fault(Cause.WENT_BACK, f"resourceVersion {version} after {before}: was the cluster restored?")
         self._freshness.heard(now)
         if event.type == "BOOKMARK":
-            self._bookmark(meta, now)
-            return
-        key = self.resource.key_of(meta)
+            return self._bookmark(event.meta, now)
+        key = self.resource.key_of(event.meta)
         if event.type == "DELETED" or event.object is None:
-            self._drop(key)  # an unreadable object is forgotten: whoever asks for it reads it live, and is told
+            self.drop(key)  # of an unreadable object, too: a call that needs it reads it live, and reports the problem
             self.unreadable += event.type != "DELETED"
         else:
-            self._put(key, event.object)
-        if self._building is None:
-            self._version = meta.resource_version
+            self.put(key, event.object)
+        if self.listing is None:
+            self._version = version
+        return None
 
-    def _bookmark(self, meta: Any, now: float) -> None:
-        if self._building is None:
+    def _bookmark(self, meta: Any, now: float) -> Fault | None:
+        if self.listing is None:
             self._version = meta.resource_version
         elif meta.annotations and meta.annotations.initial_events_end == "true":
-            self._complete(meta.resource_version, now)
+            self._end_list(meta.resource_version, now)
             self._freshness.watch_up(now, from_list=True)  # the same stream is the watch
-        else:  # a server that ignores sendInitialEvents sends the collection, and never says that this was all
-            self._fault = self._no_streaming()
+        else:  # an API server that ignores sendInitialEvents sends all objects, and never the end of the list
+            self._streams = False
+            return _NO_STREAMING
+        return None
 
-    def _failed_by(self, failure: Failure) -> None:
-        """An ERROR event: the server ends the watch with a Status."""
-        self._fault = (_CAUSES.get(failure.code, Cause.ERROR), failure.sentence)
+    def _error_event(self, failure: Failure) -> Fault:
+        """Take in an ERROR event: the server ends the watch with a Status."""
         self._retry_after = failure.retry_after_seconds
-        if self._is_final(failure):
+        if needs_list(failure):
             self._version = ""
+        return Fault(cause_of(failure), failure.sentence)
 
-    def _page(self, now: float) -> None:
-        """A page of a list is whole."""
-        page = self._decoders.page(bytes(self._buffer))
+    def _end_page(self, now: float) -> None:
+        page = self._decoders.page(self._framing.body)
         if isinstance(page, NotJSON):
             self._fail(Cause.GARBAGE, f"a list that can't be read: {page.why}", now)
             return
         for item in page.items:
-            self._put(self.resource.key_of(item.metadata), item)
+            self.put(self.resource.key_of(item.metadata), item)
         self.unreadable += page.unreadable
-        self._continue = page.continue_token
-        if not self._continue:
-            self._complete(page.resource_version, self._asked_at)
+        self._continue_token = page.continue_token
+        if not page.continue_token:
+            self._end_list(page.resource_version, self._listed_from)
 
-    def _build(self, now: float) -> None:
-        """Begin a list. The first one is taken into the index as it comes; a later one when it is whole."""
-        self._building, self._changed, self._continue, self._asked_at = {}, [], "", now
-        if not self.synced and self.resource.index:
-            self.index = self.resource.index()
+    def _begin_list(self, now: float) -> None:
+        self.begin_list()
+        self._continue_token, self._listed_from = "", now
 
-    def _put(self, key: str, wire: Any) -> None:
-        """Keep an object: the record that is shown where it says the same, so that a list makes no second."""
-        record = self.resource.keep(wire)
-        if self._building is None or not self.synced:
-            objects = self.objects if self._building is None else self._building
-            objects[key] = self.index.put(key, objects.get(key), record) if self.index else record
-            return
-        shown = self.objects.get(key)
-        if (shown is not None and self.index.same(shown, record)) if self.index else shown == record:
-            record = shown
-        else:
-            self._changed.append(key)
-        self._building[key] = record
-
-    def _drop(self, key: str) -> None:
-        objects = self.objects if self._building is None else self._building
-        if key in objects:
-            old = objects.pop(key)
-            if self.index and (self._building is None or not self.synced):
-                self.index.drop(key, old)
-
-    def _complete(self, version: str, at: float) -> None:
-        """Show the list, which was whole at this time."""
-        assert self._building is not None  # noqa: S101 - for the type checker: only a list is completed
-        if self.index and self.synced:
-            self._follow(self.index, self._building)
-        self.objects, self._building, self._version = self._building, None, version
-        self._changed = []
-        self.synced, self.problem, self._page_objects = True, "", self.resource.page_objects
+    def _end_list(self, version: str, at: float) -> None:
+        """Show the list, which was whole at time `at`."""
+        self.complete_list()
+        self._version, self.problem, self._page_objects = version, "", self.resource.page_objects
         self._freshness.listed(at)
 
-    def _follow(self, index: Index, building: dict[str, Any]) -> None:
-        """Take what a list has changed into the index, and leave what it has not: that is nearly all of it."""
-        gone = self.objects.keys() - building.keys()
-        for key in gone:
-            index.drop(key, self.objects[key])
-        for key in dict.fromkeys(self._changed):
-            if key in building and building[key] is not self.objects.get(key):
-                building[key] = index.put(key, self.objects.get(key), building[key])
+    # Failures.
 
-    # What goes wrong.
-
-    def _no_streaming(self) -> tuple[Cause, str]:
-        self._streams = False
-        return Cause.UNSUPPORTED, "no streaming list: listing by pages"
-
-    def _refuse(self, doing: _Doing, now: float) -> None:
-        """The answer was an HTTP error, with a Status as its body."""
-        failure = self._decoders.failure(bytes(self._buffer), self._refused)
-        cause = _CAUSES.get(failure.code, Cause.ERROR)
-        if doing is _Doing.STREAM and failure.code in (400, 422):
-            cause = self._no_streaming()[0]
+    def _refuse(self, mode: Mode, now: float) -> None:
+        """Take in an HTTP error, with a Status as its body."""
+        failure = self._decoders.failure(self._framing.body, self._refused)
+        cause = cause_of(failure)
+        if mode is Mode.STREAM and failure.code in (400, 422):
+            self._streams, cause = False, Cause.UNSUPPORTED
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
-            self._build(now)
-            self._complete("", now)
-        elif self._is_final(failure):
-            self._version, self._building = "", None
-            if cause is Cause.EXPIRED and doing is _Doing.PAGE:
-                # The list took longer than the server remembers: fewer, larger pages.
+            self._begin_list(now)
+            self._end_list("", now)
+        elif needs_list(failure):
+            self._version, self.listing = "", None
+            if cause is Cause.EXPIRED and mode is Mode.PAGE:
+                # The list took longer than the server keeps its resourceVersion: ask for fewer, larger pages.
                 self._page_objects = min(2 * self._page_objects, _PAGE_OBJECTS_MAX)
         self._retry_after = max(self._retry_after, failure.retry_after_seconds)
         self._fail(cause, failure.sentence, now)
 
-    def _is_final(self, failure: Failure) -> bool:
-        """Whether asking the same again will get the same answer, so that a new list is due."""
-        if _CAUSES.get(failure.code) in _KEEPS_VERSION:
-            return False
-        return failure.too_new or 400 <= failure.code < 500  # noqa: PLR2004 - HTTP's own numbers
-
     def _fail(self, cause: Cause, sentence: str, now: float) -> None:
         self.causes[cause] += 1
         self.problem = f"{cause.value}: {sentence}"
-        if cause is Cause.UNSUPPORTED:
-            return
-        backoff = min(_BACKOFF_SECONDS * 2.0**self._failures, _BACKOFF_MAX_SECONDS) * (1 + self._random()) / 2
-        asked = min(self._retry_after, _RETRY_AFTER_MAX_SECONDS) * (1 + self._random() / 4)
-        self._not_before = now + max(backoff, asked)
-        self._failures = min(self._failures + 1, _FAILURES_MAX)
+        if cause is not Cause.UNSUPPORTED:
+            self._backoff.failed(now, self._retry_after)
 
 
 def _is_before(version: str, than: str) -> bool:

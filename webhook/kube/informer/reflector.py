@@ -1,4 +1,4 @@
-"""Reflector: carries out what a ListWatch asks for, for as long as it is left to run."""
+"""Reflector: sends the requests of a ListWatch to the API server, until cancelled."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ _AFTER_A_BUG_SECONDS: Final = 5.0
 
 
 class Reflector:
-    """Keeps one ListWatch at the API server."""
+    """The driver of one ListWatch."""
 
     def __init__(self, api: Api, machine: ListWatch) -> None:
         self._api = api
         self._machine = machine
         self._path = machine.resource.collection
-        self._told = machine.problem
+        self._logged_problem = machine.problem
 
     async def run(self) -> None:
-        """List and watch until cancelled. Nothing else ends it: a fault of our own is logged, and slept off."""
+        """List and watch until cancelled. After a fault of the program it logs the fault, and goes on after 5 s."""
         try:
             while True:
                 await self._guarded_step()
         finally:
-            self._machine.ended(_now(), "nobody follows it any more")  # what was up is not, whoever ended this
+            self._machine.ended(_now(), "no task updates it any more")
 
     async def _guarded_step(self) -> None:
         try:
             await self._step()
-        except Exception:  # noqa: BLE001 - the task supervisor: a cache that stops would lie
+        except Exception:  # noqa: BLE001 - the task supervisor: a cache that no task updates would be wrong
             LOGGER.exception("a cache failed", extra={"fields": {"cache": self._machine.resource.title}})
-            self._machine.ended(_now(), "a fault of our own; please report this")
+            self._machine.ended(_now(), "a fault of the webhook; please report this")
             await asyncio.sleep(_AFTER_A_BUG_SECONDS)
 
     async def _step(self) -> None:
@@ -52,7 +52,7 @@ class Reflector:
         except ApiError as problem:
             error, silent = str(problem), problem.silent
         self._machine.ended(_now(), error, silent=silent)
-        self._tell()
+        self._log_change()
 
     async def _exchange(self, request: Request) -> None:
         machine = self._machine
@@ -64,7 +64,7 @@ class Reflector:
             try:
                 async for piece in stream.pieces():
                     wanted = machine.feed(piece, _now())
-                    self._tell()
+                    self._log_change()
                     if not wanted:
                         return
             finally:
@@ -72,14 +72,14 @@ class Reflector:
 
     def _settle(self) -> None:
         self._machine.settle(_now())
-        self._tell()
+        self._log_change()
 
-    def _tell(self) -> None:
-        """One log line for each change: what went wrong, and when it is right again."""
+    def _log_change(self) -> None:
+        """Log each change of the problem once: a new problem, and its end."""
         machine, fields = self._machine, {"cache": self._machine.resource.title}
-        if machine.problem == self._told:
+        if machine.problem == self._logged_problem:
             return
-        self._told = machine.problem
+        self._logged_problem = machine.problem
         if machine.problem:
             LOGGER.warning("cache not up to date", extra={"fields": {**fields, "problem": machine.problem}})
         else:

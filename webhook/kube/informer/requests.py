@@ -1,32 +1,75 @@
-"""What a list-watch asks for next."""
+"""The requests of a list and watch, as client-go's Reflector sends them.
+
+The upstream source is client-go tools/cache/reflector.go: `watchList` (streaming list), `list` (pages) and `watch`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.kube.informer.freshness import SILENCE_SECONDS
+from webhook.kube.informer.resource import Resource
 
-_WATCH_SECONDS: Final = 300  # the server ends a watch after this to twice this, so that clients spread over servers
+_WATCH_SECONDS: Final = 300  # the server ends a watch after 300 to 600 s, so that clients spread over its replicas
+_STREAMING_LIST: Final = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
 
 
 class Request(Struct, frozen=True):
-    """GET the collection with this query; give up when nothing came for `silence_seconds`."""
+    """GET the collection with this query. Give up if no byte came for `silence_seconds`."""
 
     query: tuple[tuple[str, str], ...]
     silence_seconds: float = SILENCE_SECONDS
 
 
 class Wait(Struct, frozen=True):
-    """Ask again in so many seconds."""
+    """Ask for the next step again after `seconds`."""
 
     seconds: float
 
 
-class _Doing(Enum):
+class Mode(Enum):
+    """What the request that is under way asks for."""
+
     NOTHING = "nothing"
     STREAM = "streaming list"
     PAGE = "paged list"
     WATCH = "watch"
+
+
+def streaming_list(resource: Resource, random: Callable[[], float]) -> Request:
+    """Return the request for all objects, most recent state, as events of the watch that follows them (KEP-3157).
+
+    The request names no resourceVersion, so the API server reads the latest one from etcd. After a restart the webhook
+    therefore never shows an older state than before.
+    """
+    return _watch(resource, random, *_STREAMING_LIST)
+
+
+def watch(resource: Resource, random: Callable[[], float], version: str) -> Request:
+    """Return the request for all events since the resourceVersion `version`."""
+    return _watch(resource, random, ("resourceVersion", version))
+
+
+def page(resource: Resource, objects: int, continue_token: str) -> Request:
+    """Return the request for the next page of `objects` objects; an empty `continue_token` asks for the first page."""
+    query = [("limit", str(objects))]
+    if continue_token:
+        query.append(("continue", continue_token))
+    return Request((*query, *_selectors(resource)))
+
+
+def _watch(resource: Resource, random: Callable[[], float], *more: tuple[str, str]) -> Request:
+    seconds = str(int(_WATCH_SECONDS * (1 + random())))
+    return Request(
+        (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", seconds), *more, *_selectors(resource))
+    )
+
+
+def _selectors(resource: Resource) -> tuple[tuple[str, str], ...]:
+    labels = (("labelSelector", resource.selector),) if resource.selector else ()
+    fields = (("fieldSelector", resource.fields),) if resource.fields else ()
+    return labels + fields

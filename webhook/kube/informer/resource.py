@@ -1,4 +1,4 @@
-"""Resource: where the API server has a kind, and what becomes of its JSON."""
+"""Resource: where the API server has the objects of a kind, and which records a cache makes of them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Resource(Struct, frozen=True, kw_only=True):
         title: resource and group, as kubectl names them.
         prefix: path of the API group and version.
         plural: the resource's name in paths.
-        namespace: the only namespace it is read from; empty for all namespaces, or a kind that has none.
-        namespaced: it is read from all namespaces, so that its key has the namespace.
-        name_key: the key of an object in the cache by its name, where no namespace is in the key.
+        namespace: the only namespace that is read; empty for all namespaces, and for cluster-scoped kinds.
+        namespaced: whether all namespaces are read, so that the cache key has the namespace.
+        name_key: object name -> cache key, for kinds whose cache key has no namespace.
         selector: label selector of list and watch; `fields`: their field selector.
-        wire: what one object decodes to.
-        keep: wire object -> record.
-        build: cache key, record -> core's object.
-        index: makes what the cache also keeps of its objects; None for nothing.
-        watched: False for what is never cached, but read anew each time.
-        page_objects: how many a page of a list has; decoding it takes a few ms, in which nothing else is done.
+        wire: the type that one object is decoded to.
+        transform: wire object -> record.
+        to_object: cache key and record -> core's object.
+        index: makes the index over the records; None for no index.
+        watched: False for a kind that is never cached, but read each time.
+        page_objects: how many objects a page of a list has. Decoding a page takes a few ms, which delays admissions.
     """
 
     kind: Kind
@@ -42,41 +42,42 @@ class Resource(Struct, frozen=True, kw_only=True):
     prefix: str
     plural: str
     wire: type[Any]
-    keep: Callable[[Any], Any]
-    build: Callable[[Any, Any], Any]
+    transform: Callable[[Any], Any]
+    to_object: Callable[[Any, Any], Any]
     namespace: str = ""
     namespaced: bool = False
     name_key: Callable[[str], str] = _name
     selector: str = ""
     fields: str = ""
-    page_objects: int = 500  # client-go's
+    page_objects: int = 500  # as client-go
     index: Callable[[], Index] | None = None
     watched: bool = True
 
     @property
     def collection(self) -> str:
-        """Path of list and watch."""
+        """The path of list and watch."""
         return "/".join(filter(None, (self.prefix, _within(self.namespace), self.plural)))
 
     def item(self, key: NamespacedName) -> str:
-        """Path of one object."""
+        """Return the path of one object."""
         within = _within(self.namespace or key.namespace)
         return "/".join(filter(None, (self.prefix, within, self.plural, quote(key.name, safe=""))))
 
     def key(self, key: NamespacedName) -> str:
-        """What it is kept under: its name; NAMESPACE/NAME where it is in any; a share-manager's pod by its volume."""
+        """Return the cache key of an object: NAMESPACE/NAME, or what `name_key` makes of the name."""
         return namespaced_key(*key) if self.namespaced else self.name_key(key.name)
 
     def key_of(self, meta: Any) -> str:
-        """`key` of the object that has this metadata: one string for all that have the same, as a volume's have."""
+        """Return the cache key of the object with this metadata. Equal keys of several kinds are one string."""
         if self.namespaced:
             key = namespaced_key(meta.namespace, meta.name)
-            return intern(key) if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else key  # nothing else is called as a pod
+            # A claim's key is also in the records of pods and volumes. Nothing else refers to a pod by its key.
+            return intern(key) if self.kind is Kind.PERSISTENT_VOLUME_CLAIM else key
         return intern(self.name_key(meta.name))
 
 
 def namespaced_key(namespace: str, name: str) -> str:
-    """The key of an object of this namespace and name, in the cache of a kind that is read from all namespaces."""
+    """Return NAMESPACE/NAME, the cache key in the caches of kinds that are read from all namespaces."""
     return f"{namespace}/{name}"
 
 

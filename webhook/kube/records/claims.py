@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: what is kept of one."""
+"""PersistentVolumeClaims: the record of one."""
 
 from __future__ import annotations
 
@@ -17,38 +17,41 @@ from webhook.kube.records.shared import share
 
 
 class WireClaim(Struct, gc=False):
-    """A PersistentVolumeClaim."""
+    """A PersistentVolumeClaim, as far as it is decoded."""
 
     metadata: BareMeta
     spec: PersistentVolumeClaimSpec | None = None
     status: PersistentVolumeClaimStatus | None = None
 
 
-class _ClaimRest(Struct, frozen=True, gc=False):
+class _ClaimCommon(Struct, frozen=True, gc=False):
     access_modes: list[str] | None
     volume_mode: str | None
     status: PersistentVolumeClaimStatus | None
 
 
-class _Claim(Struct, frozen=True, gc=False):
+class ClaimRecord(Struct, frozen=True, gc=False):
+    """32 bytes a claim, and the name of its volume. Nearly all claims share a few `common` parts."""
+
     volume_name: str | None
-    rest: _ClaimRest
+    common: _ClaimCommon
 
 
-def keep_claim(wire: WireClaim) -> _Claim:
-    """Record."""
+def transform(wire: WireClaim) -> ClaimRecord:
+    """Return the record of a claim: its volume, access modes, volume mode and status."""
     spec = wire.spec or PersistentVolumeClaimSpec()
     name = spec.volume_name and intern(spec.volume_name)
-    return _Claim(name, share(_ClaimRest(spec.access_modes, spec.volume_mode, wire.status)))
+    return ClaimRecord(name, share(_ClaimCommon(spec.access_modes, spec.volume_mode, wire.status)))
 
 
-def build_claim(key: str, claim: _Claim) -> PersistentVolumeClaim:
-    """Object."""
+def to_object(key: str, record: ClaimRecord) -> PersistentVolumeClaim:
+    """Return the claim of this cache key (NAMESPACE/NAME) and record."""
     namespace, _, name = key.partition("/")
+    common = record.common
     return PersistentVolumeClaim(
         metadata=ObjectMeta(namespace=namespace, name=name),
         spec=PersistentVolumeClaimSpec(
-            access_modes=claim.rest.access_modes, volume_name=claim.volume_name, volume_mode=claim.rest.volume_mode
+            access_modes=common.access_modes, volume_name=record.volume_name, volume_mode=common.volume_mode
         ),
-        status=claim.rest.status,
+        status=common.status,
     )

@@ -1,4 +1,4 @@
-"""What is kept of a pod's status, and the status that is made from it again."""
+"""The part of a pod's status that is in records, and the status that is made of it again."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from webhook.core.api.container import PodCondition
 from webhook.core.api.pod import POD_SCHEDULED, UNSCHEDULABLE, PodStatus
 
 
-def placed_at(status: PodStatus | None) -> str | None:
-    """Since when a pod has its node, or waits for one."""
+def scheduled_at(status: PodStatus | None) -> str | None:
+    """Return the time (RFC 3339) since when a pod has its node or waits for one; None if the status has none."""
     condition = status.scheduled if status else None
     return condition.last_transition_time if condition else None
 
 
 def refusal(status: PodStatus | None) -> str | None:
-    """Why kube-scheduler finds no node for a pod, in its words; None where it does not say so."""
+    """Return kube-scheduler's message why it finds no node for a pod; None if it reports no such thing."""
     condition = status.scheduled if status else None
     return (condition.message or "") if condition and condition.reason == UNSCHEDULABLE else None
 
 
-def build_status(phase: str | None, placed_at: str | None, refusal: str | None = None) -> PodStatus:
-    """Object, as far as it is kept."""
-    if placed_at is None and refusal is None:
+def pod_status(phase: str | None, scheduled_at: str | None, refusal: str | None = None) -> PodStatus:
+    """Return the status with this phase and, if there is a time or a refusal, the condition PodScheduled."""
+    if scheduled_at is None and refusal is None:
         return PodStatus(phase=phase)
     condition = PodCondition(
         type=POD_SCHEDULED,
         reason=None if refusal is None else UNSCHEDULABLE,
         message=refusal,
-        last_transition_time=placed_at,
+        last_transition_time=scheduled_at,
     )
     return PodStatus(phase=phase, conditions=[condition])

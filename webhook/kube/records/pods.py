@@ -1,4 +1,4 @@
-"""Pods of any kind: what is kept of one."""
+"""Pods of any kind: the record of one, as kube-scheduler counts it on a node."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from webhook.core.scheduler.state.pod_nodes import places
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
-from webhook.kube.records.virt_launchers import Launcher
+from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-"""Of our own pods: what the Service of manifests/base selects, and so whom an API server may ask."""
+"""The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
 _REPLICA: Final = REPLICA_LABELS.items()
 
 
 class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     node_name: str | None = None
-    affinity: virt_launchers.WireAffinity | None = None
+    affinity: WireAffinity | None = None
     scheduling_gates: list[PodSchedulingGate] | None = None
     volumes: list[Volume] | None = None
 
@@ -35,45 +35,52 @@ class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class WirePod(Struct, gc=False):
-    """Any pod."""
+    """A pod, as far as it is decoded."""
 
-    metadata: virt_launchers.WireMeta
+    metadata: WirePodMeta
     spec: _WireSpec = field(default_factory=_WireSpec)
     status: PodStatus | None = None
 
 
-class Seen(Struct, frozen=True, gc=False):
-    """A pod as it was just read: where it counts, if anywhere, and the VM in it. `digest` tells it from what it was.
+class DecodedPod(Struct, frozen=True, gc=False):
+    """A pod before the scheduler cache counts it.
 
-    `replica`: it has the labels of our own pods.
+    Attributes:
+        pod_infos: the pod as each node counts it; empty if no node does.
+        virt_launcher: the record of a virt-launcher pod; None for any other pod.
+        digest: equal for two states of a pod that count alike.
+        replica: whether the pod has the labels of the webhook's own pods.
     """
 
-    counts: tuple[PodInfo, ...]
-    launcher: Launcher | None
+    pod_infos: tuple[PodInfo, ...]
+    virt_launcher: VirtLauncher | None
     namespace: str
     digest: int
     replica: bool
 
 
-class Record(Struct, frozen=True, gc=False):
-    """A pod as it is counted: once for almost all, so that these need no tuple."""
+class PodRecord(Struct, frozen=True, gc=False):
+    """40 bytes a pod, a digest of 36 bytes, and its handles in the scheduler cache: nearly always one, without a tuple.
 
-    counted: PodHandle | tuple[PodHandle, ...]
-    launcher: Launcher | None
+    The scheduler cache has the rest. With it a pod of no VM costs about 480 bytes (tests/bench/README.md).
+    """
+
+    handles: PodHandle | tuple[PodHandle, ...]
+    virt_launcher: VirtLauncher | None
     digest: int
 
 
-def keep(wire: WirePod) -> Seen:
-    """A pod from its JSON."""
+def transform(wire: WirePod) -> DecodedPod:
+    """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores."""
     meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
-    launcher = virt_launchers.keep(wire) if labels.get(LABEL_APP) == VIRT_LAUNCHER else None
-    where = places(spec, wire.status, leaves=bool(meta.deletion_timestamp), is_vm=launcher is not None)
-    if not where:
-        return Seen((), launcher, meta.namespace, 0, replica=False)
+    virt_launcher = virt_launchers.transform(wire) if labels.get(LABEL_APP) == VIRT_LAUNCHER else None
+    nodes = places(spec, wire.status, leaves=bool(meta.deletion_timestamp), is_vm=virt_launcher is not None)
+    if not nodes:
+        return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
     repels = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
-    digest = hash((*where, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
-    counts = tuple(
+    digest = hash((*nodes, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
+    pod_infos = tuple(
         PodInfo(
             namespace=meta.namespace,
             usage=taken,
@@ -86,11 +93,11 @@ def keep(wire: WirePod) -> Seen:
             listed=place.listed,
             vm=place.vm,
         )
-        for place in where
+        for place in nodes
     )
-    return Seen(counts, launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
+    return DecodedPod(pod_infos, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
 
 
-def build(key: str, record: Record | Seen) -> Any:
-    """Core's object, for a virt-launcher pod; None for any other: nobody asks for those one by one."""
-    return None if record.launcher is None else virt_launchers.build(key, record.launcher)
+def to_object(key: str, record: PodRecord | DecodedPod) -> Any:
+    """Return core's Pod of a virt-launcher pod; None for any other pod, because core reads no other pod by its key."""
+    return None if record.virt_launcher is None else virt_launchers.to_object(key, record.virt_launcher)

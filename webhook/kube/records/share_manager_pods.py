@@ -1,68 +1,70 @@
-"""Share-manager pods: what is kept of one."""
+"""Share-manager pods: the record of one, by the volume that it serves."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from webhook.core.api.longhorn import (
-    LABEL_LONGHORN_COMPONENT,
-    SHARE_MANAGER_POD_PREFIX,
-)
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod, PodSpec, PodStatus
 from webhook.kube.client.metadata import WireMeta
-from webhook.kube.records.pod_status import build_status, placed_at
+from webhook.kube.records.pod_status import pod_status, scheduled_at
 from webhook.kube.records.shared import share
 
 
-class _WirePodSpec(Struct, rename="camel", gc=False):
+class _WireSpec(Struct, rename="camel", gc=False):
     node_name: str | None = None
 
 
 class WireShareManagerPod(Struct, gc=False):
-    """A share-manager pod."""
+    """A share-manager pod, as far as it is decoded."""
 
     metadata: WireMeta
-    spec: _WirePodSpec | None = None
+    spec: _WireSpec | None = None
     status: PodStatus | None = None
 
 
-class _PodRest(Struct, frozen=True, gc=False):
+class _PodCommon(Struct, frozen=True, gc=False):
     labels: dict[str, str] | None
     deletion_timestamp: str | None
     node_name: str | None
     phase: str | None
 
 
-class _Pod(Struct, frozen=True, gc=False):
-    placed_at: str | None
-    rest: _PodRest
+class ShareManagerPodRecord(Struct, frozen=True, gc=False):
+    """32 bytes a pod, and a time. The pods of one node and phase share the `common` part."""
+
+    scheduled_at: str | None
+    common: _PodCommon
 
 
-def keep_pod(wire: WireShareManagerPod) -> _Pod:
-    """Record."""
+def transform(wire: WireShareManagerPod) -> ShareManagerPodRecord:
+    """Return the record of a share-manager pod: node, phase, deletion, and since when it has its node."""
     meta, labels = wire.metadata, wire.metadata.labels or {}
     component = labels.get(LABEL_LONGHORN_COMPONENT)
-    rest = _PodRest(
+    common = _PodCommon(
         None if component is None else {LABEL_LONGHORN_COMPONENT: component},
         meta.deletion_timestamp,
         wire.spec.node_name if wire.spec else None,
         wire.status.phase if wire.status else None,
     )
-    return _Pod(placed_at(wire.status), share(rest))
+    return ShareManagerPodRecord(scheduled_at(wire.status), share(common))
 
 
 def pod_key(name: str) -> str:
-    """The volume of a pod that is called share-manager-VOLUME; /NAME, which is no volume's name, of any other pod."""
+    """Return the cache key of a pod: its volume if the name is share-manager-VOLUME, otherwise /NAME.
+
+    No volume's name begins with a slash.
+    """
     volume = name.removeprefix(SHARE_MANAGER_POD_PREFIX)
     return f"/{name}" if volume == name else volume
 
 
-def build_pod(key: str, pod: _Pod) -> Pod:
-    """Object."""
-    name, rest = key[1:] if key.startswith("/") else SHARE_MANAGER_POD_PREFIX + key, pod.rest
+def to_object(key: str, record: ShareManagerPodRecord) -> Pod:
+    """Return the pod of this cache key (`pod_key`) and record."""
+    name, common = key[1:] if key.startswith("/") else SHARE_MANAGER_POD_PREFIX + key, record.common
     return Pod(
-        metadata=ObjectMeta(name=name, labels=rest.labels, deletion_timestamp=rest.deletion_timestamp),
-        spec=PodSpec(node_name=rest.node_name),
-        status=build_status(rest.phase, pod.placed_at),
+        metadata=ObjectMeta(name=name, labels=common.labels, deletion_timestamp=common.deletion_timestamp),
+        spec=PodSpec(node_name=common.node_name),
+        status=pod_status(common.phase, record.scheduled_at),
     )

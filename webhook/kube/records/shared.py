@@ -1,4 +1,4 @@
-"""Equal parts of objects are kept once."""
+"""Parts of records that many objects have in common are stored once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 T = TypeVar("T")
-_SHARED_MAX: Final = 20_000  # distinct parts; then it starts anew, so that odd clusters cost memory and no more
+_SHARED_MAX: Final = 20_000  # distinct parts; then the table starts again, so that its memory is bounded
 _shared: dict[bytes, Any] = {}
 
 
 def share(part: T) -> T:
-    """The one value that stands for all equal ones. Nobody may change it."""
+    """Return the one value that stands for all values equal to `part`. Callers must not change it."""
     if len(_shared) > _SHARED_MAX:
         _shared.clear()
     shared: T = _shared.setdefault(type(part).__name__.encode() + msgspec.json.encode(part), part)

@@ -1,11 +1,11 @@
-"""What is remembered of a virt-launcher pod: whose it is, where it runs, and which claims it uses.
+"""Virt-launcher pods: the record of one, and the index function over their claims.
 
-As webhook.kube.records.pod_status; a share-manager pod is steered to where these are.
+Core finds by them the VMs that use a share-manager's volume, and steers the share-manager pod to their node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from sys import intern
 from typing import Any, Final
 
@@ -17,24 +17,23 @@ from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
-from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records.pod_status import build_status, placed_at, refusal
+from webhook.kube.records.pod_status import pod_status, refusal, scheduled_at
 from webhook.kube.records.shared import share
 
-_WORD_CHARS: Final = 16  # required, preferred, unchanged: and no more of what anybody may have written there
+_WORD_CHARS: Final = 16  # of the annotation's first word: required, preferred or unchanged; users may write more
 
 
 class _Annotations(Struct, gc=False):
-    """Ours, and the one that a list by watch ends with."""
+    """The annotations of the webhook, and the one that marks the end of a streaming list."""
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
     initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
-class WireMeta(Struct, rename="camel", gc=False):
-    """metav1.ObjectMeta of a pod, as far as it is read."""
+class WirePodMeta(Struct, rename="camel", gc=False):
+    """metav1.ObjectMeta of a pod, as far as it is decoded."""
 
     name: str = ""
     namespace: str = ""
@@ -47,7 +46,7 @@ class WireMeta(Struct, rename="camel", gc=False):
 
 
 class WireAffinity(Struct, rename="camel", gc=False):
-    """v1.Affinity of a pod, as far as it is read."""
+    """v1.Affinity of a pod, as far as it is decoded."""
 
     node_affinity: NodeAffinity | None = None
     pod_anti_affinity: InterPodTerms | None = None
@@ -63,18 +62,21 @@ class _WireSpec(Struct, rename="camel", gc=False):
     volumes: list[_WireVolume] | None = None
 
 
-class WireLauncher(Struct, gc=False):
-    """A virt-launcher pod, for whoever lists no other pods."""
+class WireVirtLauncher(Struct, gc=False):
+    """A virt-launcher pod, as far as a process decodes it that lists no other pods."""
 
-    metadata: WireMeta
+    metadata: WirePodMeta
     spec: _WireSpec = field(default_factory=_WireSpec)
     status: PodStatus | None = None
 
 
-class _State(Struct, frozen=True, gc=False):
-    """What many pods have alike. `named`: the nodes that a pod may run on by their names, while it is on none.
+class _VirtLauncherCommon(Struct, frozen=True, gc=False):
+    """The part that many pods have in common.
 
-    `decided`: the first word of our annotation. `migrated`: whether the pod is a live migration's target.
+    Attributes:
+        decided: the first word of the annotation with the webhook's decision.
+        named: the names of the nodes that a pod without a node may run on; empty if it has a node or names none.
+        migrated: whether the pod is the target of a live migration.
     """
 
     co_schedule: str | None
@@ -85,77 +87,81 @@ class _State(Struct, frozen=True, gc=False):
     migrated: bool
 
 
-class Launcher(Struct, frozen=True, gc=False):
-    """A record. `claims`: the cache keys of the claims that the pod uses. `placed_at`, `refusal`: see records."""
+class VirtLauncher(Struct, frozen=True, gc=False):
+    """80 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
+
+    `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`.
+    """
 
     claims: tuple[str, ...]
-    instance: str | None
+    vmi: str | None
     uid: str | None
     created: str | None
     deleted: str | None
-    placed_at: str | None
+    scheduled_at: str | None
     refusal: str | None
-    state: _State
+    common: _VirtLauncherCommon
 
 
-def keep(wire: Any) -> Launcher:
-    """Record, from a WireLauncher or a webhook.kube.records.pods.WirePod."""
+def transform(wire: Any) -> VirtLauncher:
+    """Return the record of a virt-launcher pod, from a WireVirtLauncher or a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
     names = dict.fromkeys(source.claim_name for source in sources if source and source.claim_name)
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     named = named_nodes(node_affinity.required) if node_affinity and not spec.node_name else ()
     owner = next((each for each in meta.owner_references or () if each.kind == VMI_KIND), OwnerReference())
-    asked = meta.annotations.co_schedule if meta.annotations else None
-    told = meta.annotations.decision if meta.annotations else None
-    decided = told.partition(" ")[0][:_WORD_CHARS] if told else None
+    co_schedule = meta.annotations.co_schedule if meta.annotations else None
+    decision = meta.annotations.decision if meta.annotations else None
+    decided = decision.partition(" ")[0][:_WORD_CHARS] if decision else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
-    return Launcher(
+    return VirtLauncher(
         tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
         owner.name,
         owner.uid,
         meta.creation_timestamp,
         meta.deletion_timestamp,
-        placed_at(wire.status),
+        scheduled_at(wire.status),
         refusal(wire.status),
-        share(_State(asked, decided, spec.node_name, tuple(sorted(named)), phase, migrated)),
+        share(_VirtLauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated)),
     )
 
 
-def build(key: str, launcher: Launcher) -> Pod:
-    """Object."""
+def to_object(key: str, record: VirtLauncher) -> Pod:
+    """Return the pod of this cache key (NAMESPACE/NAME) and record."""
     namespace, _, name = key.partition("/")
-    state, instance = launcher.state, launcher.instance
+    common, vmi = record.common, record.vmi
     return Pod(
         metadata=ObjectMeta(
             namespace=namespace,
             name=name,
-            labels={LABEL_MIGRATION_JOB_UID: ""} if state.migrated else None,
-            annotations=_annotations(state),
-            owner_references=None if instance is None else [_owner(instance, launcher.uid)],
-            creation_timestamp=launcher.created,
-            deletion_timestamp=launcher.deleted,
+            labels={LABEL_MIGRATION_JOB_UID: ""} if common.migrated else None,
+            annotations=_annotations(common),
+            owner_references=None if vmi is None else [OwnerReference(kind=VMI_KIND, name=vmi, uid=record.uid)],
+            creation_timestamp=record.created,
+            deletion_timestamp=record.deleted,
         ),
         spec=PodSpec(
-            node_name=state.node,
-            affinity=_pinned(state.named) if state.named else None,
-            volumes=[_volume(claim) for claim in launcher.claims],
+            node_name=common.node,
+            affinity=_required(common.named) if common.named else None,
+            volumes=[_volume(claim) for claim in record.claims],
         ),
-        status=build_status(state.phase, launcher.placed_at, launcher.refusal),
+        status=pod_status(common.phase, record.scheduled_at, record.refusal),
     )
 
 
-def _annotations(state: _State) -> dict[str, str]:
-    told = {ANNOTATION_CO_SCHEDULE: state.co_schedule, ANNOTATION_DECISION: state.decided}
-    return {key: value for key, value in told.items() if value is not None}
+def by_claim(_: str, record: VirtLauncher) -> tuple[str, ...]:
+    """Index a pod by the cache keys of the claims that it uses."""
+    return record.claims
 
 
-def _owner(instance: str, uid: str | None) -> OwnerReference:
-    return OwnerReference(kind=VMI_KIND, name=instance, uid=uid)
+def _annotations(common: _VirtLauncherCommon) -> dict[str, str]:
+    annotations = {ANNOTATION_CO_SCHEDULE: common.co_schedule, ANNOTATION_DECISION: common.decided}
+    return {key: value for key, value in annotations.items() if value is not None}
 
 
-def _pinned(nodes: Sequence[str]) -> Affinity:
+def _required(nodes: Sequence[str]) -> Affinity:
     terms = [NodeSelectorTerm(match_fields=[pin(node)]) for node in nodes]
     return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=terms)))
 
@@ -163,11 +169,3 @@ def _pinned(nodes: Sequence[str]) -> Affinity:
 def _volume(claim: str) -> Volume:
     source = PersistentVolumeClaimVolumeSource(claim_name=claim.partition("/")[2])
     return Volume(persistent_volume_claim=source)
-
-
-class ByClaim(Indexer):
-    """Pods by the claims that they use."""
-
-    def _about(self, key: str, record: Any) -> Iterable[str]:  # noqa: ARG002 - of the protocol
-        claims: tuple[str, ...] = record.claims
-        return claims

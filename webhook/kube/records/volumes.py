@@ -1,16 +1,12 @@
-"""PersistentVolumes: what is kept of one."""
+"""PersistentVolumes: the record of one, and the index function over their CSI volume handles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from sys import intern
-from typing import Any
 
 from msgspec import Struct
 
-from webhook.core.api.longhorn import (
-    LONGHORN_CSI_DRIVER,
-)
+from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
 from webhook.core.api.meta import ObjectMeta, ObjectReference
 from webhook.core.api.storage import (
     CSIPersistentVolumeSource,
@@ -20,36 +16,32 @@ from webhook.core.api.storage import (
 )
 from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 from webhook.kube.client.metadata import WireMeta
-from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.shared import share
 
 
-class ByHandle(Indexer):
-    """PersistentVolumes by their CSI volume handle, those left out that are called as it is: most are."""
-
-    def _about(self, key: str, record: Any) -> Iterable[str]:
-        return (record.handle,) if record.handle and record.handle != key and record.claim else ()
-
-
-class _Attributes(Struct, rename="camel", gc=False):
+class _WireAttributes(Struct, rename="camel", gc=False):
     migratable: str | None = None
     data_locality: str | None = None
     data_engine: str | None = None
 
-    def kept(self) -> dict[str, str] | None:
-        """As a PersistentVolume has them."""
-        told = {"migratable": self.migratable, "dataLocality": self.data_locality, "dataEngine": self.data_engine}
-        return {name: value for name, value in told.items() if value is not None} or None
+    def as_dict(self) -> dict[str, str] | None:
+        """Return the attributes that are set, with their names in a PersistentVolume; None if there are none."""
+        attributes = {
+            "migratable": self.migratable,
+            "dataLocality": self.data_locality,
+            "dataEngine": self.data_engine,
+        }
+        return {name: value for name, value in attributes.items() if value is not None} or None
 
 
 class _WireCSI(Struct, rename="camel", gc=False):
     driver: str | None = None
     volume_handle: str | None = None
-    volume_attributes: _Attributes | None = None
+    volume_attributes: _WireAttributes | None = None
 
 
-class _WireVolumeSpec(Struct, rename="camel", gc=False):
+class _WireSpec(Struct, rename="camel", gc=False):
     csi: _WireCSI | None = None
     claim_ref: ObjectReference | None = None
     volume_mode: str | None = None
@@ -57,14 +49,14 @@ class _WireVolumeSpec(Struct, rename="camel", gc=False):
 
 
 class WireVolume(Struct, gc=False):
-    """A PersistentVolume."""
+    """A PersistentVolume, as far as it is decoded."""
 
     metadata: WireMeta
-    spec: _WireVolumeSpec | None = None
+    spec: _WireSpec | None = None
 
 
-class _VolumeRest(Struct, frozen=True, gc=False):
-    """A PersistentVolume less its names; `driver` is None for one that is not CSI's."""
+class _VolumeCommon(Struct, frozen=True, gc=False):
+    """A PersistentVolume without its names. `driver` is None if no CSI driver provides the volume."""
 
     labels: dict[str, str] | None
     driver: str | None
@@ -73,43 +65,56 @@ class _VolumeRest(Struct, frozen=True, gc=False):
     node_affinity: VolumeNodeAffinity | None
 
 
-class _Volume(Struct, frozen=True, gc=False):
-    """`claim` is NAMESPACE/NAME, and None for any volume that is not Longhorn's: nobody asks for those by handle."""
+class VolumeRecord(Struct, frozen=True, gc=False):
+    """40 bytes a volume, its handle, and the key of its claim. Nearly all volumes share a few `common` parts.
+
+    `claim` is NAMESPACE/NAME. It is None for volumes of other drivers than Longhorn's: core never asks for those.
+    """
 
     handle: str | None
     claim: str | None
-    rest: _VolumeRest
+    common: _VolumeCommon
 
 
-def keep_volume(wire: WireVolume) -> _Volume:
-    """Record."""
-    spec = wire.spec or _WireVolumeSpec()
+def transform(wire: WireVolume) -> VolumeRecord:
+    """Return the record of a PersistentVolume: its handle, claim, topology labels, attributes and node affinity."""
+    spec = wire.spec or _WireSpec()
     csi = spec.csi or _WireCSI()
-    rest = _VolumeRest(
+    common = _VolumeCommon(
         {key: value for key, value in (wire.metadata.labels or {}).items() if key in TOPOLOGY_LABELS} or None,
         None if spec.csi is None else csi.driver or "",
-        csi.volume_attributes.kept() if csi.volume_attributes else None,
+        csi.volume_attributes.as_dict() if csi.volume_attributes else None,
         spec.volume_mode,
         spec.node_affinity,
     )
     bound = spec.claim_ref if csi.driver == LONGHORN_CSI_DRIVER else None
     claim = intern(namespaced_key(bound.namespace or "", bound.name)) if bound and bound.name else None
-    return _Volume(csi.volume_handle and intern(csi.volume_handle), claim, share(rest))
+    return VolumeRecord(csi.volume_handle and intern(csi.volume_handle), claim, share(common))
 
 
-def build_volume(name: str, volume: _Volume) -> PersistentVolume:
-    """Object."""
-    rest = volume.rest
-    csi = CSIPersistentVolumeSource(driver=rest.driver, volume_handle=volume.handle, volume_attributes=rest.attributes)
+def to_object(key: str, record: VolumeRecord) -> PersistentVolume:
+    """Return the PersistentVolume of this name and record."""
+    common = record.common
+    csi = CSIPersistentVolumeSource(
+        driver=common.driver, volume_handle=record.handle, volume_attributes=common.attributes
+    )
     return PersistentVolume(
-        metadata=ObjectMeta(name=name, labels=rest.labels),
+        metadata=ObjectMeta(name=key, labels=common.labels),
         spec=PersistentVolumeSpec(
-            csi=None if rest.driver is None else csi,
-            claim_ref=None if volume.claim is None else _reference(volume.claim),
-            volume_mode=rest.volume_mode,
-            node_affinity=rest.node_affinity,
+            csi=None if common.driver is None else csi,
+            claim_ref=None if record.claim is None else _reference(record.claim),
+            volume_mode=common.volume_mode,
+            node_affinity=common.node_affinity,
         ),
     )
+
+
+def by_handle(key: str, record: VolumeRecord) -> tuple[str, ...]:
+    """Index a volume by its CSI volume handle.
+
+    Most volumes have their handle as name: the cache key already leads to those, so the index leaves them out.
+    """
+    return (record.handle,) if record.handle and record.handle != key and record.claim else ()
 
 
 def _reference(key: str) -> ObjectReference:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
-from webhook.kube.records.pods import Record, Seen
-from webhook.kube.records.virt_launchers import ByClaim, Launcher
+from webhook.kube.informer.index import Indexer
+from webhook.kube.records.pods import DecodedPod, PodRecord
+from webhook.kube.records.virt_launchers import VirtLauncher, by_claim
 
 
 class Pods:
@@ -32,40 +33,40 @@ class Pods:
     def __init__(self, namespace: str = "") -> None:
         """Our own pods are in `namespace`."""
         self.scheduler_cache = SchedulerCache()
-        self.launchers: dict[str, Launcher] = {}
-        self.by_claim = ByClaim()
+        self.virt_launchers: dict[str, VirtLauncher] = {}
+        self.by_claim = Indexer(by_claim)
         self.replicas: set[str] = set()
         self._namespace = namespace
         self._assumed: dict[Hashable, tuple[PodHandle, ...]] = {}
 
-    def same(self, old: Record, new: Seen) -> bool:
+    def same(self, old: PodRecord, new: DecodedPod) -> bool:
         """Whether the pod is as it was."""
-        return old.digest == new.digest and old.launcher == new.launcher
+        return old.digest == new.digest and old.virt_launcher == new.virt_launcher
 
-    def put(self, key: str, old: Record | None, new: Seen) -> Record:
+    def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
         """Count a pod as it is now, and no more as it was."""
         if old is not None:
             if self.same(old, new):
                 return old
             self.drop(key, old)
-        if new.launcher is not None:
-            self.by_claim.put(key, None, new.launcher)
-            self.launchers[key] = new.launcher
-            for assumed in self._assumed.pop((new.namespace, new.launcher.uid), ()):
+        if new.virt_launcher is not None:
+            self.by_claim.put(key, None, new.virt_launcher)
+            self.virt_launchers[key] = new.virt_launcher
+            for assumed in self._assumed.pop((new.namespace, new.virt_launcher.uid), ()):
                 self.scheduler_cache.confirm(assumed)
         if new.replica and new.namespace == self._namespace:
             self.replicas.add(key)
-        counted = tuple(map(self.scheduler_cache.add, new.counts))
-        return Record(counted[0] if len(counted) == 1 else counted, new.launcher, new.digest)
+        handles = tuple(map(self.scheduler_cache.add, new.pod_infos))
+        return PodRecord(handles[0] if len(handles) == 1 else handles, new.virt_launcher, new.digest)
 
-    def drop(self, key: str, old: Record) -> None:
+    def drop(self, key: str, old: PodRecord) -> None:
         """Count a pod no more."""
         self.replicas.discard(key)
-        if old.launcher is not None:
-            self.by_claim.drop(key, old.launcher)
-            del self.launchers[key]
-        for counted in old.counted if isinstance(old.counted, tuple) else (old.counted,):
-            self.scheduler_cache.remove(counted)
+        if old.virt_launcher is not None:
+            self.by_claim.drop(key, old.virt_launcher)
+            del self.virt_launchers[key]
+        for handles in old.handles if isinstance(old.handles, tuple) else (old.handles,):
+            self.scheduler_cache.remove(handles)
 
     def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
         """Count a pod that is being created, on each node that it is drawn to. An owner has one: the last."""
@@ -78,5 +79,5 @@ class Pods:
         assumed = self._assumed.get(owner)
         if assumed is not None and (only is None or only is assumed):
             del self._assumed[owner]
-            for counted in assumed:
-                self.scheduler_cache.remove(counted)
+            for handles in assumed:
+                self.scheduler_cache.remove(handles)

@@ -22,7 +22,7 @@ from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.topology.node_labels import NodeLabels
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.records.nodes import Nodes
+from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.pods import REPLICA_LABELS
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
@@ -59,7 +59,7 @@ class CachedSnapshot:
     def node_labels(self) -> NodeLabels:
         """Labels of these nodes."""
         nodes = self._caches[Kind.NODE].index
-        assert isinstance(nodes, Nodes)  # noqa: S101 - for the type checker: that is what kinds gives this cache
+        assert isinstance(nodes, NodeIndex)  # noqa: S101 - for the type checker: that is what kinds gives this cache
         return nodes.labels
 
     @property
@@ -75,7 +75,7 @@ class CachedSnapshot:
     def room(self, node: str) -> NodeInfo:
         """What is there on a node."""
         nodes = self._caches[Kind.NODE].index
-        has = nodes.has.get(node, {}) if isinstance(nodes, Nodes) else {}
+        has = nodes.allocatable.get(node, {}) if isinstance(nodes, NodeIndex) else {}
         limits = self._caches[Kind.CSI_NODE].objects.get(node, {})
         return self._pods.scheduler_cache.room(node, has, limits)
 

@@ -1,4 +1,4 @@
-"""How often the store looks for an object, and where: counted once each, whoever asks, and whatever comes of it."""
+"""The counts of lookups: each lookup counts once, by its place and its result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 from support.drivers import serving
-from support.fakes.api_server import ApiServer, Asked, Cluster, Line, refusing, until
+from support.fakes.api_server import ApiServer, Cluster, refusing, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import answered, cluster_of, now, ref, running
 from support.objects import builders
 
@@ -34,7 +35,7 @@ def counted(store: ClusterCache, kind: Kind) -> dict[str, int]:
 
 
 async def test_what_a_fresh_cache_has_is_a_hit(store: ClusterCache) -> None:
-    """And what it has not is a miss, which one request settles."""
+    """An object in a fresh cache is a hit. Another object is a miss, which one request settles."""
     async with running(store):
         store.view().persistent_volume_claim(CLAIM.key)
         assert counted(store, CLAIM.kind) == {"hit": 1}
@@ -44,8 +45,8 @@ async def test_what_a_fresh_cache_has_is_a_hit(store: ClusterCache) -> None:
         assert counted(store, Kind.NODE) == {"miss": 1, "absent": 1}
 
 
-async def test_an_admission_out_of_the_caches_asks_nobody(store: ClusterCache) -> None:
-    """Hits only, of each kind on its way."""
+async def test_an_admission_from_caches_sends_no_request(store: ClusterCache) -> None:
+    """An admission from fresh caches counts hits only, of each kind that it reads."""
     async with running(store):
         await answered(store, POD)
         outcomes = {outcome for kind in Kind for outcome in counted(store, kind)}
@@ -54,19 +55,19 @@ async def test_an_admission_out_of_the_caches_asks_nobody(store: ClusterCache) -
 
 
 async def test_a_cache_that_is_not_filled_is_stale(store: ClusterCache) -> None:
-    """Each object is read then."""
+    """Each object is then read from the API server."""
     await answered(store, POD)
     assert counted(store, CLAIM.kind) == {"stale": 1, "found": 1}
 
 
-async def test_calls_that_share_a_request_are_one(store: ClusterCache) -> None:
-    """What is counted is what the API server is asked for."""
+async def test_calls_that_share_a_request_count_once(store: ClusterCache) -> None:
+    """The counts are those of the requests to the API server."""
     await asyncio.gather(*(store.read(store.view(), [NODE], now() + SOON) for _ in range(5)))
     assert counted(store, NODE.kind) == {"found": 1}
 
 
 async def test_a_request_that_is_refused_has_failed(store: ClusterCache, cluster: Cluster) -> None:
-    """So has one that gets something else than an object."""
+    """A request whose answer is not an object has failed, too."""
     with cluster.fault(refusing(403, "Forbidden", "no")):
         await store.read(store.view(), [NODE], now() + SOON)
     assert counted(store, NODE.kind) == {"failed": 1}
@@ -75,7 +76,7 @@ async def test_a_request_that_is_refused_has_failed(store: ClusterCache, cluster
 async def test_an_answer_after_the_deadline_is_late_for_that_call(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """The request goes on for the others, and is counted by what it comes to."""
+    """The request goes on for other calls, and counts by its result."""
     gate = asyncio.Event()
 
     async def waiting(asked: Asked, line: Line) -> None:
@@ -86,11 +87,11 @@ async def test_an_answer_after_the_deadline_is_late_for_that_call(
     await store.read(store.view(), [NODE, CLAIM], now() + 0.01)
     assert (counted(store, NODE.kind), counted(store, CLAIM.kind)) == ({"late": 1}, {"late": 1})
     gate.set()
-    await until(lambda: not store._reading)
+    await until(lambda: not store.live_reads.under_way)
     assert counted(store, NODE.kind) == {"late": 1, "found": 1}
 
 
 async def test_a_name_that_no_object_can_have_is_not_counted(store: ClusterCache) -> None:
-    """Nobody was asked."""
+    """The webhook sends no request for it."""
     await store.read(store.view(), [ref(Kind.NODE, "no/node")], now() + SOON)
     assert counted(store, Kind.NODE) == {}

@@ -1,4 +1,4 @@
-"""The way to the API server: what is sent, and every way that is none, in words."""
+"""Calls to the API server: what a request has, and the words of each failure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, Line, saying
+from support.fakes.api_server import ApiServer, Cluster, saying
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
 from support.fakes.watching import manager
 from support.waits import MAX_WAIT_SECONDS
@@ -27,7 +28,7 @@ def cluster() -> Cluster:
 
 
 async def test_what_is_sent(server: ApiServer, tmp_path: Path) -> None:
-    """JSON, uncompressed, with our name and version, and the token."""
+    """A request asks for JSON without compression, and has the program's name and version and the token."""
     async with connected(server, tmp_path, token="abc") as api:  # noqa: S106 - a test's
         await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
     headers = server.asked[0].headers
@@ -38,8 +39,8 @@ async def test_what_is_sent(server: ApiServer, tmp_path: Path) -> None:
     assert api.namespace == "vms"
 
 
-async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
-    """Somebody else listens on the port, and does not understand."""
+async def test_a_server_without_tls_is_a_problem_in_words(tmp_path: Path) -> None:
+    """Another program listens on the port, and does not speak TLS."""
 
     async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\n")
@@ -59,8 +60,8 @@ async def test_a_server_without_tls_is_told(tmp_path: Path) -> None:
             await api.close()
 
 
-async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
-    """In the resolver's words."""
+async def test_a_server_name_that_does_not_resolve_is_a_problem_in_words(tmp_path: Path) -> None:
+    """The problem has the resolver's words."""
     file = write_kubeconfig(tmp_path / "kubeconfig", "http://no-such-host.invalid:6443")
     api = await Api.connect(Kubeconfig(file=file))
     try:
@@ -71,7 +72,7 @@ async def test_a_server_name_that_no_one_knows_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_redirect_does_not_take_the_token_elsewhere(server: ApiServer, tmp_path: Path) -> None:
-    """An API server sends none; whoever does gets nothing of ours."""
+    """No API server sends a redirect. A server that sends one gets no token."""
     async with ApiServer(saying(200, b"<html>")) as elsewhere:
         server.handler = saying(302, b"", location=f"http://127.0.0.2:{elsewhere.port}/")
         async with connected(server, tmp_path, token="secret") as api:  # noqa: S106 - a test's
@@ -80,8 +81,8 @@ async def test_a_redirect_does_not_take_the_token_elsewhere(server: ApiServer, t
         assert all("authorization" not in asked.headers for asked in elsewhere.asked)
 
 
-async def test_silence_is_told_apart(server: ApiServer, tmp_path: Path) -> None:
-    """A server that took the request and says nothing is silent; one that is not there is not."""
+async def test_silence_is_a_problem_of_its_own(server: ApiServer, tmp_path: Path) -> None:
+    """A server that accepts the request and never answers is silent. A server that can't be reached is not."""
 
     async def silent(_: Asked, line: Line) -> None:
         await line.silence()
@@ -113,7 +114,7 @@ async def test_silence_is_told_apart(server: ApiServer, tmp_path: Path) -> None:
     ids=["missing", "empty", "a list", "no YAML", "no contexts"],
 )
 async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, words: str, tmp_path: Path) -> None:
-    """One sentence with the file and what is wrong with it."""
+    """The problem is one sentence with the file and what is wrong with it."""
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
@@ -124,14 +125,14 @@ async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, w
 
 
 async def test_a_context_that_is_not_there_is_named(server: ApiServer, tmp_path: Path) -> None:
-    """With its name."""
+    """The problem has the name of the context."""
     file = write_kubeconfig(tmp_path / "kubeconfig", server.url)
     with pytest.raises(BadKubeconfig, match="nowhere"):
         await Api.connect(Kubeconfig(file=file, context="nowhere"))
 
 
-async def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> None:
-    """The file, and what is expected in it."""
+async def test_an_authority_that_is_not_a_certificate_is_named(tmp_path: Path) -> None:
+    """The problem has the file, and what it must contain."""
     bundle = tmp_path / "ca.crt"
     bundle.write_text("no")
     file = write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:6443", authority=bundle)

@@ -1,4 +1,4 @@
-"""The faults of list and watch over real connections: after each of them the cache is right again by itself."""
+"""The faults of list and watch over real connections: after each fault the cache is correct again by itself."""
 
 from __future__ import annotations
 
@@ -7,29 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
-from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting
+from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
+from support.fakes.http_line import Asked, Line
+from support.fakes.live import SHARE_MANAGERS, Impatient, cluster_of, connected, owners, reflecting, share_manager_on
 from support.fakes.watching import manager
 from support.models.model_api import event, status
 
 from webhook.kube.client.api import Api
-from webhook.kube.informer import freshness, reflector
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Wait
-
-KIND = {"apiVersion": "longhorn.io/v1beta2", "kind": "ShareManager"}
-
-
-def at(name: str, node: str) -> dict[str, object]:
-    """A ShareManager on a node."""
-    return {**KIND, **manager(name, 0, node)}
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """Two ShareManagers."""
-    return cluster_of(at("a", "n1"), at("b", "n2"))
 
 
 def half(what: bytes) -> bytes:
@@ -38,7 +25,7 @@ def half(what: bytes) -> bytes:
 
 
 async def reset(_: Asked, line: Line) -> None:
-    """Break the connection before a word."""
+    """Break the connection before the first byte."""
     line.reset()
 
 
@@ -55,7 +42,7 @@ async def end_in_line(_: Asked, line: Line) -> None:
 
 
 async def bad_chunk(_: Asked, line: Line) -> None:
-    """A chunk whose length is no number."""
+    """Send a chunk whose length is not a number."""
     await line.head()
     await line.say(b"zzz\r\n{}\r\n")
 
@@ -71,7 +58,7 @@ async def huge_header(_: Asked, line: Line) -> None:
 
 
 async def silent(_: Asked, line: Line) -> None:
-    """Nothing at all."""
+    """Never answer."""
     await line.silence()
 
 
@@ -118,13 +105,13 @@ OF_A_PAGE: dict[str, tuple[Handler, Cause]] = {
 
 
 def machine_for(cause: Cause) -> type[ListWatch]:
-    """Silence is noticed soon where the row is about it."""
+    """A machine that notices silence early if the row is about silence."""
     return Impatient if cause is Cause.SILENT else ListWatch
 
 
 @pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
 async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: ApiServer, cluster: Cluster) -> None:
-    """What is known stays in sight all the while, and what happened meanwhile is in at the end."""
+    """The cache shows what it has during the fault, and afterwards also what happened meanwhile."""
     managers = cluster.collections[SHARE_MANAGERS]
     async with reflecting(api, machine=machine_for(cause)) as cache:
         await until(lambda: owners(cache) == {"a": "n1", "b": "n2"})
@@ -134,19 +121,19 @@ async def test_a_watch_survives(fault: Handler, cause: Cause, api: Api, server: 
             await until(lambda: cache.causes[cause] > before)
             assert owners(cache) == {"a": "n1", "b": "n2"}
             managers.remove("b", "longhorn-system")
-        managers.put(at("c", "n3"))
+        managers.put(share_manager_on("c", "n3"))
         await until(lambda: owners(cache) == {"a": "n1", "c": "n3"})
 
 
 @pytest.mark.parametrize(("fault", "cause"), OF_A_STREAM.values(), ids=OF_A_STREAM)
 async def test_a_first_list_by_watch_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
-    """Nothing is shown, and nothing is said to be synced, before a list was whole."""
+    """The cache shows nothing and is not synced before a list was whole."""
     await survives_first(fault, cause, api, cluster)
 
 
 @pytest.mark.parametrize(("fault", "cause"), OF_A_PAGE.values(), ids=OF_A_PAGE)
 async def test_a_first_list_by_pages_survives(fault: Handler, cause: Cause, api: Api, cluster: Cluster) -> None:
-    """As by watch; the second page is what goes wrong."""
+    """As for a streaming list; the fault comes with the second page."""
     managers = cluster.collections[SHARE_MANAGERS]
     managers.streaming, managers.page_objects = "refused", 1
     await survives_first(fault, cause, api, cluster, when=lambda asked: "continue" in asked.query)
@@ -155,7 +142,7 @@ async def test_a_first_list_by_pages_survives(fault: Handler, cause: Cause, api:
 async def survives_first(
     fault: Handler, cause: Cause, api: Api, cluster: Cluster, when: Callable[[Asked], bool] = lambda _: True
 ) -> None:
-    """A first list meets the fault for a while."""
+    """A first list meets the fault for some time."""
     async with reflecting(api, machine=machine_for(cause)) as cache:
         with cluster.fault(fault, when=when):
             await until(lambda: cache.causes[cause] > 1)
@@ -166,28 +153,28 @@ async def survives_first(
 
 
 async def test_a_server_that_is_down_is_asked_again(api: Api, server: ApiServer, cluster: Cluster) -> None:
-    """Connection refused, for a while: the cache keeps what it has, and goes on from there."""
+    """While the connection is refused, the cache keeps its objects. Then the watch goes on from its resourceVersion."""
     async with reflecting(api) as cache:
         await until(lambda: cache.synced)
         await server.stop()
         await until(lambda: cache.causes[Cause.CUT] > 2)
         assert cache.problem == f"cut: can't connect to 127.0.0.1:{server.port}: Connection refused"
         assert owners(cache) == {"a": "n1", "b": "n2"}
-        cluster.collections[SHARE_MANAGERS].put(at("c", "n3"))
+        cluster.collections[SHARE_MANAGERS].put(share_manager_on("c", "n3"))
         asked = len(server.asked)
         await server.start()
         await until(lambda: "c" in cache.objects)
         assert "resourceVersion" in server.asked[asked].query
 
 
-async def test_a_server_that_comes_back_from_a_backup_is_listed_anew(
+async def test_a_server_that_comes_back_from_a_backup_is_listed_again(
     api: Api, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Its resourceVersions are older than ours: what we know of is no longer so."""
+    """Its resourceVersions are lower than the cache's, so a new list replaces the objects."""
     managers = cluster.collections[SHARE_MANAGERS]
     async with reflecting(api) as cache:
         await until(lambda: cache.synced)
-        managers.put(at("c", "n3"))
+        managers.put(share_manager_on("c", "n3"))
         await until(lambda: "c" in cache.objects)
         await server.stop()
         managers.restore(managers.revision - 1)
@@ -203,7 +190,7 @@ async def test_a_kind_that_is_installed_later_is_found(tmp_path: Path) -> None:
         await until(lambda: cache.causes[Cause.NOT_INSTALLED] > 1)
         assert (cache.objects, cache.synced) == ({}, True)
         assert cache.problem == "not installed: 404: 404 page not found"
-        cluster.collections = cluster_of(at("a", "n1")).collections
+        cluster.collections = cluster_of(share_manager_on("a", "n1")).collections
         await until(lambda: owners(cache) == {"a": "n1"})
 
 
@@ -220,53 +207,9 @@ async def test_retry_after_of_the_header_is_obeyed(api: Api, cluster: Cluster) -
 
 async def test_a_large_collection_comes_by_pages_and_by_watch(tmp_path: Path) -> None:
     """A thousand objects, over both ways, are the same objects."""
-    many = [at(f"volume-{i:04}", f"n{i % 7}") for i in range(1_100)]
+    many = [share_manager_on(f"volume-{i:04}", f"n{i % 7}") for i in range(1_100)]
     for streaming in ("served", "refused"):
         cluster = cluster_of(*many, streaming=streaming)
         async with ApiServer(cluster) as server, connected(server, tmp_path) as api, reflecting(api) as cache:
             await until(lambda: cache.synced)
             assert owners(cache) == {each["metadata"]["name"]: each["status"]["ownerID"] for each in many}
-
-
-async def test_one_log_line_for_each_change(
-    api: Api, server: ApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a cache is synced, when it has lost the server, and when it has it again; not once for each attempt."""
-    for module in (reflector, freshness):
-        monkeypatch.setattr(module, "SETTLE_SECONDS", 0.01)
-    caplog.set_level("INFO", "webhook")
-    async with reflecting(api) as cache:
-        await until(lambda: cache.synced)
-        await server.stop()
-        await until(lambda: cache.causes[Cause.CUT] > 3)
-        await server.start()
-        await until(lambda: cache.problem == "")
-        told = [(record.getMessage(), record.fields) for record in caplog.records]
-    cut = f"cut: can't connect to 127.0.0.1:{server.port}: Connection refused"
-    name = "sharemanagers.longhorn.io"
-    assert told[0] == ("cache synced", {"cache": name, "objects": 2})
-    assert told[-2:] == [
-        ("cache not up to date", {"cache": name, "problem": cut}),
-        ("cache synced", {"cache": name, "objects": 2}),
-    ]
-    assert len(told) <= 4, "the connection's own end may be told apart from the refusals that follow it"
-
-
-class Faulty(ListWatch):
-    """A ListWatch with a bug."""
-
-    def opened(self, *_: object) -> None:
-        """Fail."""
-        raise ZeroDivisionError
-
-
-async def test_a_bug_of_ours_is_logged_and_ends_nothing(
-    api: Api, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cache that stopped would lie: it goes on, and says that it is not right."""
-    monkeypatch.setattr(reflector, "_AFTER_A_BUG_SECONDS", 0.01)
-    async with reflecting(api, machine=Faulty) as cache:
-        await until(lambda: cache.causes[Cause.CUT] > 1)
-        assert cache.problem == "cut: a fault of our own; please report this"
-        assert not cache.fresh(asyncio.get_running_loop().time())
-    assert {record.getMessage() for record in caplog.records} >= {"a cache failed"}

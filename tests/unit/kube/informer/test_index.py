@@ -1,4 +1,4 @@
-"""An index says what it would say had it been made from what the cache holds: however that came to be."""
+"""An index always equals one that was made from the objects of its cache."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from support.objects import builders
 from webhook.core.scheduler.budget import Budget
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
-from webhook.kube.informer.index import Index, Indexer, Names
-from webhook.kube.records.nodes import Nodes
-from webhook.kube.records.virt_launchers import ByClaim
-from webhook.kube.records.volumes import ByHandle
+from webhook.kube.informer.index import Index, Indexer, KeyList
+from webhook.kube.records.nodes import NodeIndex
+from webhook.kube.records.virt_launchers import by_claim
+from webhook.kube.records.volumes import by_handle
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 KEYS: Final = ("a", "b", "c", "d")
@@ -48,9 +48,9 @@ def node(name: str, variant: int) -> dict[str, Any]:
 
 Describe = Callable[[str, int], dict[str, Any]]
 DESCRIBED: Final[dict[str, tuple[Kind, type[Index], Describe]]] = {
-    "volumes by handle": (Kind.PERSISTENT_VOLUME, ByHandle, volume),
+    "volumes by handle": (Kind.PERSISTENT_VOLUME, Indexer, volume),
     "pods": (Kind.VIRT_LAUNCHER_POD, Pods, launcher),
-    "nodes": (Kind.NODE, Nodes, node),
+    "nodes": (Kind.NODE, NodeIndex, node),
 }
 each_index: Final = pytest.mark.parametrize(("kind", "index", "describe"), DESCRIBED.values(), ids=DESCRIBED)
 STEPS: Final = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.integers(0, 9)), max_size=20)
@@ -61,26 +61,34 @@ def says(index: Any) -> Any:
     """All that an index says; fails where it contradicts itself."""
     if isinstance(index, Pods):
         return says(index.by_claim)
-    if isinstance(index, Nodes):
+    if isinstance(index, NodeIndex):
         return _names(index), [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
     assert isinstance(index, Indexer)
-    assert index.of(NOBODY) == ()
-    assert all(sorted(set(keys)) == sorted(index.of(about)) for about, keys in index._keys.items())
+    assert index.index_keys(NOBODY) == ()
+    assert all(sorted(set(keys)) == sorted(index.index_keys(about)) for about, keys in index._keys.items())
     assert all(index._keys.values()), "an empty group is kept"
     return {about: sorted(keys) for about, keys in index._keys.items()}
 
 
-def _names(index: Names) -> list[str]:
-    assert len(set(index.all)) == len(index.all)
-    assert {name: index.all[place] for name, place in index._places.items()} == {name: name for name in index.all}
-    return sorted(index.all)
+def _names(index: KeyList) -> list[str]:
+    assert len(set(index.keys)) == len(index.keys)
+    assert {name: index.keys[place] for name, place in index._positions.items()} == {name: name for name in index.keys}
+    return sorted(index.keys)
 
 
-def of(index: Index, objects: Mapping[str, Any]) -> Any:
-    """What an index says that is made from these objects alone."""
-    made = ByClaim() if isinstance(index, Pods) else type(index)()
+def new_index(kind: Kind) -> Any:
+    """An empty index of this kind's cache."""
+    make = RESOURCES[kind].index
+    assert make is not None
+    return make()
+
+
+def of(kind: Kind, objects: Mapping[str, Any]) -> Any:
+    """What an index says that is made from these records alone."""
+    pods = kind is Kind.VIRT_LAUNCHER_POD
+    made = Indexer(by_claim) if pods else new_index(kind)
     for key, record in objects.items():
-        made.put(key, None, record.launcher if isinstance(index, Pods) else record)
+        made.put(key, None, record.virt_launcher if pods else record)
     return says(made)
 
 
@@ -88,35 +96,36 @@ def kept(kind: Kind, described: dict[str, Any]) -> tuple[str, Any]:
     """The cache's key and its record of an object."""
     resource = RESOURCES[kind]
     wire: Any = Decoders(resource.wire).object(json.dumps(described).encode())
-    return resource.key_of(wire.metadata), resource.keep(wire)
+    return resource.key_of(wire.metadata), resource.transform(wire)
 
 
 @each_index
 @given(steps=STEPS)
-def test_after_any_changes_it_says_what_a_new_one_would(
+def test_after_any_changes_an_index_equals_a_new_one(
     kind: Kind, index: type[Index], describe: Describe, steps: list[tuple[str, int | None]]
 ) -> None:
-    """Objects that come, change in what they are about, stay as they are, and go."""
-    made, objects = index(), dict[str, Any]()
+    """Objects are added, change their values, stay as they are, and are deleted."""
+    made, objects = new_index(kind), dict[str, Any]()
     for name, variant in steps:
         key, record = kept(kind, describe(name, variant or 0))
         if variant is not None:
             objects[key] = made.put(key, objects.get(key), record)
         elif key in objects:
             made.drop(key, objects.pop(key))
-        assert says(made) == of(made, objects)
+        assert says(made) == of(kind, objects)
+    assert isinstance(made, index)
 
 
-def test_a_volume_that_is_called_as_its_handle_needs_no_way_in() -> None:
-    """That is most of them, a hundred thousand at times: the cache's own key leads to it."""
-    made = ByHandle()
+def test_a_volume_whose_name_is_its_handle_is_not_indexed() -> None:
+    """Most volumes are so, up to 100,000: the cache key leads to them."""
+    made = Indexer(by_handle)
     for name, variant in (("a", 0), ("b", 1), ("c", 1), ("d", 6), ("e", 4)):
         made.put(name, None, kept(Kind.PERSISTENT_VOLUME, volume(name, variant))[1])
     assert says(made) == {"h1": ["b", "c"]}
 
 
 def test_a_pod_is_found_by_each_of_its_claims() -> None:
-    """By namespace and name; once, though two of its disks are the same claim."""
+    """The value has namespace and name. A claim that two disks use counts once."""
     made = Pods()
     for name, variant in (("a", 0), ("b", 3), ("c", 4)):
         key, record = kept(Kind.VIRT_LAUNCHER_POD, launcher(name, variant))
@@ -128,11 +137,11 @@ def test_a_pod_is_found_by_each_of_its_claims() -> None:
 
 
 class Unshown(Driver):
-    """A Driver of a cache of any kind, whose objects nobody looks at on the way."""
+    """A Driver of a cache of any kind, without the check of what it shows."""
 
     @property
     def shown(self) -> Shown:
-        """Nothing."""
+        """The check is off: an empty state."""
         return {}
 
 
@@ -145,7 +154,7 @@ def versioned(describe: Describe, name: str, variant: int, version: int = 5) -> 
 def told(machine: Any) -> Any:
     """What the cache's index says; fails where that is not what its objects say."""
     found = says(machine.index)
-    assert found == of(machine.index, machine.objects)
+    assert found == of(machine.resource.kind, machine.objects)
     return found
 
 
@@ -160,8 +169,8 @@ LISTS: Final[dict[str, Callable[..., Sequence[Says]]]] = {
 
 @pytest.mark.parametrize("how", LISTS)
 @each_index
-def test_it_follows_its_cache(kind: Kind, index: type[Index], describe: Describe, how: str) -> None:
-    """Through a list, changes, a 410 and a list anew: of what was there before nothing is left."""
+def test_an_index_follows_its_cache(kind: Kind, index: type[Index], describe: Describe, how: str) -> None:
+    """The cache gets a list, changes, a 410 and a second list. Nothing of the first list is left."""
     driver = Unshown(resource=RESOURCES[kind])
     if how == "by pages":
         driver.play(refuses(refusal(400, "BadRequest")))
@@ -189,8 +198,8 @@ def test_it_follows_its_cache(kind: Kind, index: type[Index], describe: Describe
 
 
 @each_index
-def test_a_list_that_breaks_off_leaves_it_as_it_was(kind: Kind, index: type[Index], describe: Describe) -> None:
-    """What is shown is one whole list, and so is what leads into it."""
+def test_a_list_that_breaks_off_leaves_the_index_as_it_was(kind: Kind, index: type[Index], describe: Describe) -> None:
+    """The cache shows one whole list, and the index agrees with it."""
     driver = Unshown(resource=RESOURCES[kind])
     driver.play(lists(versioned(describe, "a", 1), versioned(describe, "b", 1), version=10))
     before = told(driver.machine)
@@ -201,8 +210,8 @@ def test_a_list_that_breaks_off_leaves_it_as_it_was(kind: Kind, index: type[Inde
 
 
 @each_index
-def test_a_change_that_is_none_is_no_second_record(kind: Kind, index: type[Index], describe: Describe) -> None:
-    """The record that is shown stays, in the cache and in what leads to it."""
+def test_an_event_without_a_change_makes_no_second_record(kind: Kind, index: type[Index], describe: Describe) -> None:
+    """The stored record stays, in the cache and in the index."""
     driver = Unshown(resource=RESOURCES[kind])
     driver.play(lists(versioned(describe, "a", 3), version=10, seconds=1))
     [(key, record)] = driver.machine.objects.items()

@@ -1,4 +1,4 @@
-"""What a ListWatch asks for, and how much it hears."""
+"""The requests of a ListWatch, and the limits of what it reads."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from support.fakes.watching import RESOURCES, Driver, Says, lists, manager, page
 from support.models.model_api import bookmark, event, refusal
 
 from webhook.core.view import Kind
-from webhook.kube.informer import freshness, list_watch
+from webhook.kube.informer import framing, freshness
 from webhook.kube.informer.backoff import Cause
 
 MIB = 1024 * 1024
 DOWN = Says(error="can't connect", reached=False, seconds=0)
 
 
-def test_a_list_by_watch_asks_for_all_that_it_needs() -> None:
-    """Without a resourceVersion the list is the most recent one; bookmarks tell a quiet watch from a dead one."""
+def test_a_streaming_list_asks_for_the_latest_state_and_bookmarks() -> None:
+    """Without a resourceVersion the list is the latest one. Bookmarks tell a quiet watch from a dead one."""
     request = Driver().ask()
     assert dict(request.query) == {
         "watch": "true",
@@ -31,7 +31,7 @@ def test_a_list_by_watch_asks_for_all_that_it_needs() -> None:
 
 
 def test_a_watch_asks_from_where_it_was() -> None:
-    """A watch goes on from the version of the list."""
+    """A watch goes on from the resourceVersion of the list."""
     driver = Driver()
     driver.play(*WATCHING)
     assert dict(driver.ask().query) == {
@@ -66,12 +66,12 @@ def test_the_selector_is_in_every_request(before: tuple[Says, ...]) -> None:
 
 @pytest.mark.parametrize(("chance", "seconds"), [(0.0, "300"), (0.999, "599")])
 def test_watches_end_at_different_times(chance: float, seconds: str) -> None:
-    """Five to ten minutes, by chance: clients that all began at once don't all come back at once."""
+    """A watch ends after 5 to 10 minutes, by chance, so that clients that began together do not come back together."""
     assert dict(Driver(random=lambda: chance).ask().query)["timeoutSeconds"] == seconds
 
 
 def test_a_refused_list_by_watch_is_not_asked_for_again() -> None:
-    """A server that has none of it is listed by pages for good, and at once."""
+    """A server without streaming lists is listed by pages from then on, and at once."""
     driver = Driver()
     driver.play(*NO_STREAMS, pages(A), refuses(refusal(410, "Expired")), pages(B))
     assert driver.asked == ["list", "page", "watch 10", "page"]
@@ -80,7 +80,7 @@ def test_a_refused_list_by_watch_is_not_asked_for_again() -> None:
 
 
 def test_a_list_that_expires_asks_for_larger_pages_until_it_is_whole() -> None:
-    """Fewer pages take less time: each expired token doubles them up to a bound, and success sets them back."""
+    """Fewer pages take less time. Each expired token doubles the page size up to a limit; a whole list resets it."""
     driver = Driver()
     driver.play(*NO_STREAMS)
     sizes = []
@@ -101,8 +101,8 @@ def in_pieces(driver: Driver, body: bytes, size: int = 64 * 1024) -> bool:
 @pytest.mark.parametrize("size", [64 * 1024, 64 * MIB], ids=["in pieces", "whole"])
 @pytest.mark.parametrize("tail", [b"", b"\n"], ids=["without an end", "with its end"])
 @pytest.mark.parametrize(("length", "taken"), [(16 * MIB - 1, True), (16 * MIB + 1, False)], ids=["just", "too long"])
-def test_a_line_is_not_kept_for_ever(size: int, tail: bytes, length: int, taken: bool) -> None:  # noqa: FBT001 - a row's
-    """An event of more than 16 MiB is none: it is given up, however it comes."""
+def test_a_line_over_16_mib_is_given_up(size: int, tail: bytes, length: int, taken: bool) -> None:  # noqa: FBT001 - a row's
+    """A watch with an event of more than 16 MiB ends, in pieces of any size."""
     driver = Driver()
     driver.play(*WATCHING)
     driver.ask()
@@ -114,9 +114,9 @@ def test_a_line_is_not_kept_for_ever(size: int, tail: bytes, length: int, taken:
     assert driver.shown == BOTH
 
 
-def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list that does not end is given up."""
-    monkeypatch.setattr(list_watch, "_BODY_MAX_BYTES", 1000)
+def test_a_page_over_the_limit_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list without an end fails at the limit."""
+    monkeypatch.setattr(framing, "_PAGE_MAX_BYTES", 1000)
     driver = Driver()
     driver.play(*NO_STREAMS)
     driver.ask()
@@ -129,17 +129,17 @@ def test_a_page_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert driver.asked[-1] == "page"
 
 
-def test_an_error_is_not_kept_for_ever() -> None:
-    """Of a refusal that does not end its beginning is kept, and it is heard to its end."""
+def test_only_the_start_of_an_error_is_stored() -> None:
+    """The machine reads an error without an end, and stores its first 64 KiB."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(502, None, driver.now)
     assert in_pieces(driver, b"<html>" + b"x" * MIB)
-    assert len(driver.machine._buffer) == 64 * 1024
+    assert len(driver.machine._framing.body) == 64 * 1024
 
 
 def test_versions_are_asked_for_in_their_order() -> None:
-    """Over a life of lists, events, faults and lists anew no request is for an older version than the one before."""
+    """Through lists, events, faults and new lists no request is for an older resourceVersion than the one before."""
     driver = Driver()
     driver.play(*AGAIN, lists(B, version=20), Says(event("MODIFIED", manager("a", 21, "n1")), error="reset"), DOWN)
     driver.play(Says(bookmark(30)), Says(event("DELETED", manager("a", 31, "n1")), seconds=300))
@@ -150,7 +150,7 @@ def test_versions_are_asked_for_in_their_order() -> None:
 
 
 def test_an_object_that_moved_is_seen_at_once() -> None:
-    """An event is shown as soon as its last byte is there, and not before."""
+    """An event is visible as soon as its last byte came, and not before."""
     driver = Driver()
     driver.play(*WATCHING)
     driver.ask()

@@ -1,4 +1,4 @@
-"""Each way a list can go, as a row; each fed whole and byte by byte, with the same outcome."""
+"""Each way a list can end, as a row. Each row is fed whole and byte by byte, with the same result."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ROWS = (
         shows=BOTH,
     ),
     Row(
-        name="a continue token that has expired: the list begins anew",
+        name="a continue token that has expired: the list begins again",
         before=(*NO_STREAMS, pages(A, continue_="t2")),
         says=(refuses(refusal(410, "Expired")),),
         then="page",
@@ -64,7 +64,7 @@ ROWS = (
         problem="expired: 410 Expired",
     ),
     Row(
-        name="a list begun anew has nothing of the first one",
+        name="a second list has nothing of the first one",
         before=(*NO_STREAMS, pages(A, continue_="t2"), refuses(refusal(410, "Expired"))),
         says=(pages(B),),
         then="watch 10",
@@ -95,16 +95,16 @@ ROWS = (
         then="watch 20",
         shows={},
     ),
-    Row(name="a list by watch anew", before=AGAIN, says=(lists(A, version=20),), then="watch 20", shows={"a": "n1"}),
+    Row(name="a second streaming list", before=AGAIN, says=(lists(A, version=20),), then="watch 20", shows={"a": "n1"}),
     Row(
-        name="pages anew",
+        name="a second list by pages",
         before=AGAIN_BY_PAGES,
         says=(pages(A, version=20, continue_="t2"), pages(version=20)),
         then="watch 20",
         shows={"a": "n1"},
     ),
     Row(
-        name="a list by watch anew that is cut short",
+        name="a second streaming list that is cut short",
         before=AGAIN,
         says=(Says(event("ADDED", A), error="reset"),),
         then="list",
@@ -113,7 +113,7 @@ ROWS = (
         problem="cut: reset",
     ),
     Row(
-        name="a list by watch anew that ends in order, but too early",
+        name="a second streaming list that ends in order, but too early",
         before=AGAIN,
         says=(Says(event("ADDED", A), seconds=10),),
         then="list",
@@ -122,7 +122,7 @@ ROWS = (
         problem="cut: the answer ended before its end",
     ),
     Row(
-        name="a list by watch anew that falls silent",
+        name="a second streaming list that falls silent",
         before=AGAIN,
         says=(Says(event("ADDED", A), error="nothing came for 90 s", silent=True, seconds=90),),
         then="list",
@@ -131,7 +131,7 @@ ROWS = (
         problem="silent: nothing came",
     ),
     Row(
-        name="a page anew that is HTML",
+        name="a page of a second list that is HTML",
         before=AGAIN_BY_PAGES,
         says=(Says(HTML),),
         then="page",
@@ -140,7 +140,7 @@ ROWS = (
         problem="garbage: a list",
     ),
     Row(
-        name="a page anew that is empty",
+        name="a page of a second list that is empty",
         before=AGAIN_BY_PAGES,
         says=(Says(b""),),
         then="page",
@@ -149,7 +149,7 @@ ROWS = (
         problem="garbage: a list",
     ),
     Row(
-        name="a page anew that is JSON of somebody else",
+        name="a page of a second list that is JSON of another program",
         before=AGAIN_BY_PAGES,
         says=(Says(b'{"metadata":{},"status":"Success"}'),),
         then="page",
@@ -158,7 +158,7 @@ ROWS = (
         problem="garbage: a list that can't be read: a list without a resourceVersion",
     ),
     Row(
-        name="a list by watch anew that is JSON of somebody else",
+        name="a second streaming list that is JSON of another program",
         before=AGAIN,
         says=(
             Says(b'{"type":"BOOKMARK","object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}\n'),

@@ -1,8 +1,7 @@
 """The cache against a model of the API server: any changes, any faults, in any order.
 
-Two machines hear the same bytes, one whole and one byte by byte, and must agree after every step. What they show is at
-each moment a state that the server really had, in the order in which it had them; and once the faults stop, it is the
-server's own.
+Two machines get the same bytes, one whole and one byte by byte, and must agree after every step. They show only states
+that the server had, in the order in which it had them. After the faults stop, they show the server's own state.
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ class World:
     # What must hold.
 
     def check(self) -> None:
-        """Both agree, and have shown nothing but what the server had, in its order."""
+        """Both agree, and have shown only states that the server had, in its order."""
         one, other = self.drivers
         assert one.shown == other.shown
         assert one.machine.problem == other.machine.problem
@@ -170,7 +169,7 @@ class World:
             self.check()
             if self.watch and self.drivers[0].machine.synced and not self.watch.said():
                 break
-        self.bookmark()  # the server's heartbeat: without it a watch is not fresh for ever
+        self.bookmark()  # without bookmarks a watch does not stay fresh
         self.hear(1.0)
         self.wait(SETTLE_SECONDS)
         for driver in self.drivers:

@@ -1,4 +1,4 @@
-"""A hard pin is never wrong: not with caches that are out of date, not with reads that fail, not with both."""
+"""A hard pin is never wrong, even if caches are out of date and reads fail."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ UNREAD_MANAGERS = [share_manager(f"h{index}") for index in range(4)]
 
 class Reads:
     """Stands in for client.Api: GETs of the objects of a cluster, of which some fail."""
+
+    in_pod = False
 
     def __init__(self, objects: Sequence[Object], failing: set[int]) -> None:
         self.asked = 0
@@ -99,7 +101,7 @@ def required(found: Answer) -> set[str]:
 def test_a_hard_pin_is_never_wrong(
     scenario: Scenario, before: Scenario, caches: dict[Kind, str], failing: set[int]
 ) -> None:
-    """Whatever is out of date or out of reach, a pod is bound only where the cluster, as it is, has its disk."""
+    """With stale caches and failed reads, a pod is pinned only to a node that serves its disk in the real cluster."""
     found, _ = asyncio.run(answer(scenario, before.objects, caches, failing))
     bound = required(found)
     note("bound" if bound else "not bound")
@@ -113,7 +115,7 @@ def test_a_hard_pin_is_never_wrong(
 def test_where_reads_succeed_the_answer_is_that_of_the_cluster(
     scenario: Scenario, before: Scenario, caches: dict[Kind, str]
 ) -> None:
-    """However old the caches are: what they can't vouch for is read, and the answer is that of the cluster as it is."""
+    """If all reads succeed, the age of the caches does not matter: stale objects are read again."""
     expected = admit(review_of(scenario.pod), cluster(*scenario.objects), scenario.policy)
     found, _ = asyncio.run(answer(scenario, before.objects, _longhorn_nodes_as_now(caches), set()))
     assert isinstance(expected, Answer)
@@ -129,7 +131,7 @@ def _longhorn_nodes_as_now(caches: dict[Kind, str]) -> dict[Kind, Any]:
 
 @HALF
 @given(scenarios())
-def test_fresh_caches_ask_only_for_what_they_have_not(scenario: Scenario) -> None:
-    """A GET is for an object that may have been made a moment ago; what is there is never read again."""
+def test_fresh_caches_ask_only_for_objects_that_they_lack(scenario: Scenario) -> None:
+    """The webhook GETs an object that may be too new for the cache, and never one that the cache has."""
     _, reads = asyncio.run(answer(scenario, (), dict.fromkeys(CACHED, "fresh"), set()))
     assert not reads.asked_for & reads.there

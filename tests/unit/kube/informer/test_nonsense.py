@@ -1,4 +1,4 @@
-"""Bytes that no API server sends, and objects that can't be read, as rows; each fed whole and byte by byte."""
+"""Bytes that no API server sends, and objects that can't be decoded, as rows, fed whole and byte by byte."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = (
         problem="garbage: an event that can't be read: JSON is malformed",
     ),
     Row(
-        name="JSON that is no event",
+        name="JSON that is not an event",
         says=(Says(b"[]\n"),),
         then="watch 10",
         shows=BOTH,
@@ -46,7 +46,7 @@ ROWS = (
         problem="garbage: an event that can't be read",
     ),
     Row(
-        name="an ERROR event that is no Status",
+        name="an ERROR event that is not a Status",
         says=(Says(b'{"type":"ERROR","object":{"metadata":{},"code":"410"}}\n'),),
         then="watch 10",
         shows=BOTH,
@@ -131,7 +131,7 @@ def test_nonsense(row: Row, cut: Cut) -> None:
     ids=["in a page", "in the second page", "in a list by watch", "in an event"],
 )
 def test_an_unreadable_object_is_counted(says: tuple[Says, ...]) -> None:
-    """So that somebody may be told."""
+    """The metric of unreadable objects needs the count."""
     driver = Driver()
     driver.play(*says)
     assert driver.machine.unreadable == 1

@@ -1,4 +1,4 @@
-"""Each way an API server, or somebody before it, can refuse, as a row; each fed whole and byte by byte."""
+"""Each way an API server, or a proxy before it, can refuse, as a row. Each is fed whole and byte by byte."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_refusal(row: Row, cut: Cut) -> None:
 
 
 def test_a_404_of_a_kind_that_every_cluster_has_empties_nothing() -> None:
-    """Claims can't be not installed: somebody before the API server has no way to it, and what is known stays."""
+    """PersistentVolumeClaims are always installed. The 404 is that of a proxy, so the objects stay."""
     driver = Driver(resource=replace(RESOURCE, prefix="/api/v1"))
     driver.play(*WATCHING, Says(b"404 page not found\n", 404))
     assert driver.shown == BOTH

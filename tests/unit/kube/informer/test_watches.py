@@ -1,4 +1,4 @@
-"""Each way a watch can go once it is open, as a row; each fed whole and byte by byte, with the same outcome."""
+"""Each way an open watch can end, as a row. Each row is fed whole and byte by byte, with the same result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record keeps of an object: all that core reads, whatever shape the object has."""
+"""A record has all that core reads of its object, whatever fields the object has."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders, NotJSON
-from webhook.kube.records import shared
-from webhook.kube.records.shared import _shared
 
 Object = dict[str, Any]
 ATTRIBUTES = ("migratable", "dataLocality", "dataEngine")  # of a volume, those that core reads
@@ -192,7 +190,7 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
     for path, value in data.draw(st.lists(st.tuples(st.sampled_from(paths), VALUES), max_size=3)):
         try:
             bend(bent, path, value)
-        except (AttributeError, TypeError):  # a parent that is no object any more
+        except (AttributeError, TypeError):  # the parent is no longer an object
             continue
     body, resource = json.dumps(bent).encode(), RESOURCES[kind]
     wire = Decoders(resource.wire).object(body)
@@ -203,55 +201,32 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_object(data: st.Dat
     assert not isinstance(wire, NotJSON)
     key = resource.key_of(wire.metadata)
     assert key == resource.key(NamespacedName(bent["metadata"].get("namespace", ""), bent["metadata"]["name"]))
-    assert reads(resource.build(key, resource.keep(wire))) == reads(expected)
+    assert reads(resource.to_object(key, resource.transform(wire))) == reads(expected)
 
 
-def test_a_volume_keeps_its_place_of_all_its_labels() -> None:
-    """Zone and region, by their old names and their new ones: the scheduler reads them, and so do we."""
+def test_a_volume_record_has_the_topology_labels_only() -> None:
+    """kube-scheduler and core read zone and region, by their old and their new labels."""
     resource = RESOURCES[Kind.PERSISTENT_VOLUME]
     labels = {**dict.fromkeys(TOPOLOGY_LABELS, "a__b"), "team": "x"}
     body = json.dumps({"metadata": {"name": "pv0", "labels": labels}}).encode()
-    built = resource.build("pv0", resource.keep(Decoders(resource.wire).object(body)))
+    built = resource.to_object("pv0", resource.transform(Decoders(resource.wire).object(body)))
     assert built.metadata.labels == dict.fromkeys(TOPOLOGY_LABELS, "a__b")
 
 
 _PARTS_IN_COMMON = {
-    Kind.PERSISTENT_VOLUME_CLAIM: "rest",
-    Kind.PERSISTENT_VOLUME: "rest",
+    Kind.PERSISTENT_VOLUME_CLAIM: "common",
+    Kind.PERSISTENT_VOLUME: "common",
     Kind.NODE: "status",
-    Kind.SHARE_MANAGER_POD: "rest",
+    Kind.SHARE_MANAGER_POD: "common",
 }
 
 
 @pytest.mark.parametrize("kind", sorted(SAMPLES))
 def test_equal_parts_are_one(kind: Kind) -> None:
-    """Two objects that differ in their names alone are remembered as one record, or as one but for the names."""
+    """Two objects that differ in name only share one record, or the common part of their records."""
     resource, sample = RESOURCES[kind], SAMPLES[kind][2]
     decode = Decoders(resource.wire).object
-    one, other = (resource.keep(decode(json.dumps(sample).encode())) for _ in range(2))
+    one, other = (resource.transform(decode(json.dumps(sample).encode())) for _ in range(2))
     assert one == other
     rest = _PARTS_IN_COMMON.get(kind)
     assert (getattr(one, rest) is getattr(other, rest)) if rest else (one is other)
-
-
-def test_parts_of_different_kinds_are_not_confused() -> None:
-    """Even where their fields look the same on the wire."""
-    claim = json.dumps({"metadata": {"name": "a"}, "status": {"phase": "Running"}}).encode()
-    kept = [
-        RESOURCES[kind].keep(Decoders(RESOURCES[kind].wire).object(claim))
-        for kind in (Kind.PERSISTENT_VOLUME_CLAIM, Kind.SHARE_MANAGER_POD, Kind.LONGHORN_NODE, Kind.SHARE_MANAGER)
-    ]
-    assert len({type(each) for each in kept}) == 4
-
-
-def test_odd_clusters_cost_memory_only_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When every object is different the shared parts are let go, and records stay right."""
-    monkeypatch.setattr(shared, "_SHARED_MAX", 10)
-    resource = RESOURCES[Kind.SHARE_MANAGER]
-    decode = Decoders(resource.wire).object
-    kept = [
-        resource.keep(decode(json.dumps({"metadata": {"name": "a"}, "status": {"ownerID": f"n{i}"}}).encode()))
-        for i in range(50)
-    ]
-    assert [status.owner_id for status in kept] == [f"n{i}" for i in range(50)]
-    assert len(_shared) <= 12

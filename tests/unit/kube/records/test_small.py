@@ -1,4 +1,4 @@
-"""How little a cache holds: strings and records that are there once, however often they are spoken of."""
+"""The memory of a cache: equal strings and records are stored once."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from webhook.kube.client.metadata import WireMeta
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request
-from webhook.kube.records.share_manager_pods import WireShareManagerPod, build_pod, keep_pod
+from webhook.kube.records.share_manager_pods import WireShareManagerPod, to_object, transform
 
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 
 
 @pytest.mark.parametrize("name", ["share-manager-pvc-1", "pvc-1", "share-manager", "share-manager-share-manager-x"])
 def test_a_pod_is_found_by_its_own_name_alone(name: str) -> None:
-    """Its volume stands for its name; a pod with the label and another name is no volume's pod."""
+    """Its volume stands for its name. A pod with the label and another name has no volume as key."""
     resource = RESOURCES[Kind.SHARE_MANAGER_POD]
     wire: Any = Decoders(resource.wire).object(json.dumps({"metadata": {"name": name}}).encode())
-    objects = {resource.key_of(wire.metadata): resource.keep(wire)}
+    objects = {resource.key_of(wire.metadata): resource.transform(wire)}
     for asked in ("share-manager-pvc-1", "pvc-1", "/pvc-1", "share-manager", "share-manager-share-manager-x"):
         key = resource.key(NamespacedName("", asked))
         assert (key in objects) == (asked == name)
         if key in objects:
-            assert resource.build(key, objects[key]).metadata.name == name
+            assert resource.to_object(key, objects[key]).metadata.name == name
 
 
 def test_a_volume_has_one_name() -> None:
-    """The ShareManager and its pod are kept under the same string, not under two equal ones."""
+    """ShareManager and pod have the same string as cache key, and not two equal ones."""
 
     def kept(kind: Kind, described: dict[str, Any]) -> str:
         wire: Any = Decoders(RESOURCES[kind].wire).object(json.dumps(described).encode())
@@ -42,12 +42,12 @@ def test_a_volume_has_one_name() -> None:
 
     volume = kept(Kind.SHARE_MANAGER, share_manager("pvc-of-one-name"))
     assert kept(Kind.SHARE_MANAGER_POD, share_manager_pod("pvc-of-one-name")) is volume
-    built = build_pod(volume, keep_pod(WireShareManagerPod(WireMeta())))
+    built = to_object(volume, transform(WireShareManagerPod(WireMeta())))
     assert built.metadata.name == "share-manager-pvc-of-one-name"
 
 
-def test_a_list_anew_makes_no_second_record() -> None:
-    """What has not changed since is the very record that was shown; what has is another."""
+def test_a_second_list_makes_no_second_record() -> None:
+    """An object that did not change keeps its record. An object that changed gets a new one."""
     machine = ListWatch(RESOURCES[Kind.NODE], random=lambda: 0.5)
     same, changed = node("node-a"), node("node-b")
     same["metadata"]["resourceVersion"] = changed["metadata"]["resourceVersion"] = "5"

@@ -21,7 +21,7 @@ from webhook.core.scheduler.state.pod_index import Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
-from webhook.kube.records.pods import Record, Seen, build
+from webhook.kube.records.pods import DecodedPod, PodRecord, to_object
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 Object = dict[str, Any]
@@ -53,10 +53,10 @@ def vm(name: str, **described: Any) -> Object:
     return found
 
 
-def seen(described: Object) -> Seen:
+def seen(described: Object) -> DecodedPod:
     """The pod as the cache reads it."""
     wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
-    read: Seen = RESOURCE.keep(wire)
+    read: DecodedPod = RESOURCE.transform(wire)
     return read
 
 
@@ -153,7 +153,7 @@ class Cache:
 
     def __init__(self) -> None:
         self.index = Pods()
-        self.records: dict[str, Record] = {}
+        self.records: dict[str, PodRecord] = {}
         self.pods: dict[str, Object] = {}
         self.assumed: dict[Any, PodInfo] = {}
 
@@ -165,7 +165,7 @@ class Cache:
         self.records[key] = self.index.put(key, old, new)
         assert changed or self.records[key] is old, "what is the same is not counted anew"
         self.pods[key] = described
-        if changed and new.launcher:
+        if changed and new.virt_launcher:
             self.assumed.pop(owner_of(described), None)
 
     def drop(self, key: str, _: None) -> None:
@@ -220,8 +220,8 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
     counted += Counter(each.node for each in cache.assumed.values())
     scheduler_cache = cache.index.scheduler_cache
     assert {node: on(scheduler_cache, node)[0] for node in NODES} == {node: counted[node] for node in NODES}
-    launchers = {key for key, each in cache.pods.items() if "kubevirt.io" in each["metadata"]["labels"]}
-    assert cache.index.launchers.keys() == launchers
+    virt_launchers = {key for key, each in cache.pods.items() if "kubevirt.io" in each["metadata"]["labels"]}
+    assert cache.index.virt_launchers.keys() == virt_launchers
 
 
 def _places(described: Object) -> list[str]:
@@ -310,13 +310,13 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
 
 def test_how_a_terminating_pod_counts_among_others() -> None:
     """It is told apart, for topology spread does not count it."""
-    (counts,) = seen(pod("a", node="n1", deleting=True)).counts
+    (counts,) = seen(pod("a", node="n1", deleting=True)).pod_infos
     assert counts.presence is Presence.TERMINATING
 
 
 def test_what_repels_is_kept() -> None:
     """The required anti-affinity of any pod on a node."""
-    (counts,) = seen(pod("a", node="n1", affinity=APART)).counts
+    (counts,) = seen(pod("a", node="n1", affinity=APART)).pod_infos
     term = PodAffinityTerm(
         label_selector=LabelSelector(match_labels={"app": "db"}), topology_key="kubernetes.io/hostname"
     )
@@ -411,6 +411,6 @@ def test_our_own_pods_are_known(described: Object, counted: int) -> None:
 def test_only_vms_are_built() -> None:
     """Nobody asks for any other pod one by one."""
     index = Pods()
-    assert build("vms/a", index.put("vms/a", None, seen(pod("a", node="n1")))) is None
-    found = build("vms/b", index.put("vms/b", None, seen(vm("b", node="n1"))))
+    assert to_object("vms/a", index.put("vms/a", None, seen(pod("a", node="n1")))) is None
+    found = to_object("vms/b", index.put("vms/b", None, seen(vm("b", node="n1"))))
     assert (found.metadata.name, found.spec.node_name) == ("b", "n1")

@@ -1,4 +1,4 @@
-"""What the store makes of objects that can't be read, and of caches that may be out of date."""
+"""Live reads that fail, and caches that may be out of date."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from support.drivers import serving
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, path_of, ref
 from support.objects import builders
 
@@ -30,7 +31,7 @@ def cluster() -> Cluster:
 
 
 async def reset(_: Asked, line: Line) -> None:
-    """Break the connection."""
+    """Break the connection before the first byte."""
     line.reset()
 
 
@@ -47,7 +48,7 @@ async def endless(_: Asked, line: Line) -> None:
 
 
 async def silent(_: Asked, line: Line) -> None:
-    """Nothing."""
+    """The server never answers."""
     await line.silence()
 
 
@@ -78,11 +79,11 @@ TROUBLES: dict[str, tuple[Handler, str]] = {
 }
 
 
-@pytest.mark.parametrize(("handler", "trouble"), TROUBLES.values(), ids=TROUBLES)
+@pytest.mark.parametrize(("handler", "problem"), TROUBLES.values(), ids=TROUBLES)
 async def test_what_can_not_be_read_is_unavailable_in_words(
     handler: Handler, problem: str, store: ClusterCache, server: ApiServer
 ) -> None:
-    """The trouble says what the server said, on one line; nothing is raised."""
+    """The problem has the server's message on one line, and nothing is raised."""
     server.handler = handler
     view = await store.read(store.view(), [CLAIM], now() + (0.1 if handler is silent else SOON))
     assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
@@ -92,11 +93,11 @@ async def test_what_can_not_be_read_is_unavailable_in_words(
     assert told.isprintable()
     server.handler = saying(500)
     server.reset()
-    await until(lambda: not store._reading)
+    await until(lambda: not store.live_reads.under_way)
 
 
-async def test_a_server_that_is_down_is_told(store: ClusterCache, server: ApiServer) -> None:
-    """With its address."""
+async def test_a_server_that_is_down_is_a_problem_with_its_address(store: ClusterCache, server: ApiServer) -> None:
+    """The problem has the server's address."""
     await server.stop()
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     assert view.read_error(CLAIM) == f"can't connect to 127.0.0.1:{server.port}: Connection refused"
@@ -106,7 +107,7 @@ async def test_a_server_that_is_down_is_told(store: ClusterCache, server: ApiSer
 
 
 def disk_claim() -> dict[str, Any]:
-    """Claim `disk`, as a cache once heard of it: bound to another volume."""
+    """Claim `disk` as a cache once received it: bound to another volume."""
     return builders.persistent_volume_claim("disk", volume_name="pv-old")
 
 
@@ -119,19 +120,19 @@ def volume_of(view: CallView) -> str | None:
 
 
 @pytest.mark.parametrize(("age", "believed"), [(9.0, True), (11.0, False)], ids=["ten seconds", "longer"])
-async def test_what_a_cache_without_its_watch_says_is_believed_for(
+async def test_a_cache_without_its_watch_is_fresh_for_10_seconds(
     age: float,
     believed: bool,  # noqa: FBT001 - a row
     store: ClusterCache,
 ) -> None:
-    """After that everything it has is NOT_CACHED: a GET must confirm it."""
+    """After that time all its objects are NOT_CACHED: a GET must confirm each."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - age)
     found = store.view().persistent_volume_claim(CLAIM.key)
     assert (found is not NoObject.NOT_CACHED) is believed
 
 
 async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server: ApiServer) -> None:
-    """The answer is the server's, and nothing is in doubt."""
+    """The answer is the server's, and there is no staleness."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     assert volume_of(view) == "pv-disk"
@@ -139,8 +140,10 @@ async def test_a_stale_cache_is_confirmed_by_a_read(store: ClusterCache, server:
     assert gets(server) == [CLAIM_PATH]
 
 
-async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: ClusterCache, server: ApiServer) -> None:
-    """Good for a preference: the doubt says of what, how old it is, and why nobody could be asked."""
+async def test_a_read_that_fails_leaves_the_cached_object_and_a_staleness(
+    store: ClusterCache, server: ApiServer
+) -> None:
+    """The object is good for a preference. The staleness names the object, its age, and why the read failed."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
     server.handler = refusing(503, "ServiceUnavailable")
     view = await store.read(store.view(), [CLAIM, ref(Kind.NODE, "node-a")], now() + SOON)
@@ -148,13 +151,13 @@ async def test_a_read_that_fails_leaves_what_was_known_and_a_doubt(store: Cluste
     staleness = view.staleness()
     assert staleness
     assert re.sub(r"\d+ s", "60 s", staleness) == (
-        "PersistentVolumeClaim disk was as told 60 s ago (503 ServiceUnavailable: for a test)"
+        "PersistentVolumeClaim disk was last confirmed 60 s ago (503 ServiceUnavailable: for a test)"
     )
     assert view.node("node-a") is NoObject.UNAVAILABLE
 
 
-async def test_a_doubt_makes_a_requirement_a_preference(store: ClusterCache, server: ApiServer) -> None:
-    """The pod is drawn to where its disk was last known to be served, and not bound to it."""
+async def test_a_staleness_makes_a_requirement_a_preference(store: ClusterCache, server: ApiServer) -> None:
+    """The webhook prefers the node that last served the disk, and does not require it."""
     at = now() - 60
     parts: dict[str, list[dict[str, Any]]] = {path: [] for path in PATHS.values()}
     for each in serving.cluster():
@@ -170,8 +173,8 @@ async def test_a_doubt_makes_a_requirement_a_preference(store: ClusterCache, ser
     assert view.staleness() in str(answer.decision.why)
 
 
-async def test_what_is_too_much_to_be_read_is_in_doubt_where_it_is_known(store: ClusterCache) -> None:
-    """Beyond the bound a stale cache's word stays, as for any read that fails."""
+async def test_objects_over_the_limit_are_stale_if_a_cache_has_them(store: ClusterCache) -> None:
+    """Over the limit of reads the object of a stale cache counts with a staleness, as after any read that fails."""
     listed(store.caches[Kind.PERSISTENT_VOLUME_CLAIM], disk_claim(), at=now() - 60)
     refs: Sequence[Ref] = [*(ref(Kind.NODE, f"n{i}") for i in range(256)), CLAIM]
     view = await store.read(store.view(), refs, now() + SOON)

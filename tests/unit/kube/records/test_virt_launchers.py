@@ -1,4 +1,4 @@
-"""What is remembered of a virt-launcher pod is all that core reads of it, whatever shape it has."""
+"""The record of a virt-launcher pod has all that core reads of the pod, whatever fields it has."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def kept(described: Object) -> Pod | None:
     wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
     if isinstance(wire, NotJSON):
         return None
-    pod: Pod = RESOURCE.build(RESOURCE.key_of(wire.metadata), RESOURCE.keep(wire))
+    pod: Pod = RESOURCE.to_object(RESOURCE.key_of(wire.metadata), RESOURCE.transform(wire))
     return pod
 
 
@@ -74,7 +74,7 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
     for path, value in wrong:
         try:
             bend(described, path, value)
-        except (AttributeError, TypeError):  # a parent that is no object any more
+        except (AttributeError, TypeError):  # the parent is no longer an object
             continue
     expected, found = read(described), kept(described)
     if expected is not None:
@@ -82,8 +82,8 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
         assert reads(found) == reads(expected)
 
 
-def test_a_pod_that_is_its_vms_next_is_told_from_the_one_that_ends() -> None:
-    """By all that tells which of several pods goes on running a VM."""
+def test_the_record_shows_which_pod_runs_its_vm_next() -> None:
+    """The record has every field that decides which of several pods runs the VM."""
     pods = [
         builders.vm_pod("1", vm="db01", node="node-a", deleting=True, created="2026-01-01T00:00:00Z"),
         builders.vm_pod("2", vm="db01", node="node-a", created="2026-01-01T00:00:00Z"),
@@ -107,8 +107,8 @@ AFFINITIES: Final = {
 
 
 @pytest.mark.parametrize(("terms", "only"), AFFINITIES.values(), ids=AFFINITIES)
-def test_a_pod_that_may_only_run_on_one_node_is_kept_with_that(terms: list[Object] | None, only: str | None) -> None:
-    """Of its affinity nothing else is needed, and of that of a pod on a node nothing at all."""
+def test_the_record_has_the_nodes_that_a_pod_may_run_on(terms: list[Object] | None, only: str | None) -> None:
+    """Core reads no other part of the affinity, and no affinity of a pod that has a node."""
     affinity = builders.node_affinity(required=terms) if terms else None
     pod, there = kept(builders.vm_pod("1", affinity=affinity)), kept(builders.vm_pod("1", node="n", affinity=affinity))
     assert pod is not None
@@ -118,9 +118,9 @@ def test_a_pod_that_may_only_run_on_one_node_is_kept_with_that(terms: list[Objec
 
 
 def test_pods_of_a_kind_share_what_they_have_in_common() -> None:
-    """A thousand VMs on a node cost one record of what they have alike."""
+    """A thousand VMs on a node share one common part."""
     pods = [builders.vm_pod(name, node="node-a", claims=["disk"], created="2026-01-01T00:00:00Z") for name in "ab"]
     decode = Decoders(RESOURCE.wire).object
-    one, other = (RESOURCE.keep(decode(json.dumps(copy.deepcopy(pod)).encode())) for pod in pods)
-    assert one.launcher.state is other.launcher.state
-    assert one.launcher.claims[0] is other.launcher.claims[0]
+    one, other = (RESOURCE.transform(decode(json.dumps(copy.deepcopy(pod)).encode())) for pod in pods)
+    assert one.virt_launcher.common is other.virt_launcher.common
+    assert one.virt_launcher.claims[0] is other.virt_launcher.claims[0]

@@ -1,4 +1,4 @@
-"""What the caches may say is not there, without asking: a share-manager's pod, and Longhorn's nodes."""
+"""Which objects count as absent without a request: a share-manager's pod, and Longhorn's nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
+from support.fakes.http_line import Asked
 from support.fakes.live import PATHS, listed, now, ref, running
 from support.objects import builders
 
@@ -47,14 +48,14 @@ ABSENCE: dict[str, tuple[list[dict[str, Any]], tuple[float | None, float | None]
 
 
 @pytest.mark.parametrize(("managers", "ages", "absent"), ABSENCE.values(), ids=ABSENCE)
-async def test_a_pod_is_absent_where_its_manager_agrees(
+async def test_a_pod_is_absent_if_its_share_manager_agrees(
     managers: list[dict[str, Any]],
     ages: tuple[float | None, float | None],
     absent: bool,  # noqa: FBT001 - a row's
     store: ClusterCache,
     server: ApiServer,
 ) -> None:
-    """Every cold start is so, and costs no request; in any other case the pod may have been made a moment ago."""
+    """Every cold start is this case, and costs no request. In any other case the pod may be too new for the cache."""
     for kind, objects, age in zip((Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD), (managers, []), ages, strict=True):
         if age is not None:
             listed(store.caches[kind], *objects, at=now() - age)
@@ -62,8 +63,8 @@ async def test_a_pod_is_absent_where_its_manager_agrees(
     assert server.asked == []
 
 
-async def test_a_pod_that_is_there_is_shown_whatever_its_manager_says(store: ClusterCache) -> None:
-    """Its manager's state may lag behind."""
+async def test_an_existing_pod_is_shown_in_every_state_of_its_share_manager(store: ClusterCache) -> None:
+    """The state of the ShareManager may lag behind the pod."""
     listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
     listed(store.caches[Kind.SHARE_MANAGER_POD], builders.share_manager_pod("v", nodeName="n1"), at=now())
     found = store.view().share_manager_pod("v")
@@ -71,10 +72,10 @@ async def test_a_pod_that_is_there_is_shown_whatever_its_manager_says(store: Clu
     assert found.spec.node_name == "n1"
 
 
-async def test_a_pod_that_was_read_is_shown_though_its_manager_stopped_since(
+async def test_a_pod_that_was_read_is_shown_after_its_share_manager_stopped(
     store: ClusterCache, cluster: Cluster
 ) -> None:
-    """What was read for a view stays."""
+    """What was read for a view stays in that view."""
     cluster.collections[PATHS[Kind.SHARE_MANAGER_POD]].put(builders.share_manager_pod("v", nodeName="n1"))
     view = await store.read(store.view(), [ref(Kind.SHARE_MANAGER_POD, "share-manager-v")], now() + 5)
     listed(store.caches[Kind.SHARE_MANAGER], manager(state="stopped"), at=now())
@@ -86,7 +87,7 @@ async def test_a_pod_that_was_read_is_shown_though_its_manager_stopped_since(
 
 
 def not_installed(store: ClusterCache) -> None:
-    """The cache of Longhorn's nodes is told that there is no such kind."""
+    """The API server answers the cache of Longhorn's nodes that the kind does not exist."""
     cache = store.caches[Kind.LONGHORN_NODE]
     cache.next(now())
     cache.opened(404, None, now())
@@ -94,12 +95,15 @@ def not_installed(store: ClusterCache) -> None:
 
 
 async def test_before_any_list_there_may_be_some(store: ClusterCache) -> None:
-    """Nobody has said that there are none: they are asked for."""
+    """Before the first list the cluster may have Longhorn nodes, so the webhook asks for them."""
     assert store.view().has_longhorn_nodes()
 
 
 async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
-    """And it is so for good, though they may all be deleted later, or their kind."""
+    """After a list with Longhorn nodes the cluster counts as having them.
+
+    That stays so if they, or their kind, are deleted later.
+    """
     cache = store.caches[Kind.LONGHORN_NODE]
     listed(cache, builders.longhorn_node("n1"), at=now())
     assert store.view().has_longhorn_nodes()
@@ -111,7 +115,7 @@ async def test_a_list_of_some_says_so(store: ClusterCache) -> None:
 
 
 async def test_a_list_of_none_says_so(store: ClusterCache) -> None:
-    """A cluster whose Longhorn shows no nodes: they are not asked for."""
+    """A cluster whose Longhorn has no nodes: the webhook does not ask for them."""
     listed(store.caches[Kind.LONGHORN_NODE], at=now())
     assert not store.view().has_longhorn_nodes()
 
@@ -140,13 +144,13 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("there", "may_be"), LISTS.values(), ids=LISTS)
-async def test_one_that_is_missing_without_a_cache_leads_to_a_look_at_all(
+async def test_a_missing_longhorn_node_leads_to_a_list_if_no_cache_knows(
     there: Any,
     may_be: bool,  # noqa: FBT001 - a row's
     store: ClusterCache,
     cluster: Cluster,
 ) -> None:
-    """That this node has none is told from that this cluster has none by a list; where it fails, there may be some."""
+    """A list shows whether only this node is missing or all are. If the list fails, there may be some."""
     if isinstance(there, str):
         cluster.collections[NODES].put(builders.longhorn_node(there))
     missing = ref(Kind.LONGHORN_NODE, "nowhere")
@@ -160,10 +164,10 @@ async def test_one_that_is_missing_without_a_cache_leads_to_a_look_at_all(
     assert view.has_longhorn_nodes() is may_be
 
 
-async def test_one_that_is_missing_where_the_cache_knows_leads_to_no_look(
+async def test_a_missing_longhorn_node_leads_to_no_list_if_the_cache_knows(
     store: ClusterCache, server: ApiServer
 ) -> None:
-    """One GET, and no list."""
+    """The webhook sends one GET and no list."""
     listed(store.caches[Kind.LONGHORN_NODE], builders.longhorn_node("n1"), at=now())
     await store.read(store.view(), [ref(Kind.LONGHORN_NODE, "nowhere")], now() + 5)
     assert [asked.path for asked in server.asked] == [f"{NODES}/nowhere"]
@@ -172,8 +176,8 @@ async def test_one_that_is_missing_where_the_cache_knows_leads_to_no_look(
 # How the caches are.
 
 
-async def test_the_states_of_caches_that_are_kept(store: ClusterCache, cluster: Cluster) -> None:
-    """Each is named, fresh, and says how many objects it holds and when it was heard from."""
+async def test_the_states_of_fresh_caches(store: ClusterCache, cluster: Cluster) -> None:
+    """Each state has the title, is fresh, and has the number of objects and the age of the last event."""
     cluster.collections[NODES].put(builders.longhorn_node("n1"))
     async with running(store):
         states = {state.title: state for state in store.states()}
@@ -188,11 +192,11 @@ async def test_the_states_of_caches_that_are_kept(store: ClusterCache, cluster: 
         "csinodes",
     ]
     assert all(state.fresh for state in states.values())
-    assert states["nodes.longhorn.io"].detail == "1 objects, heard from 0 s ago"
+    assert states["nodes.longhorn.io"].detail == "1 objects, last event 0 s ago"
 
 
 async def test_the_state_of_a_cache_that_was_never_synced(store: ClusterCache, cluster: Cluster) -> None:
-    """It says what stands in its way."""
+    """The state has the problem."""
     state = next(state for state in store.states() if state.title == "nodes")
     assert (state.fresh, state.detail) == (False, "not synced: not listed yet")
     with cluster.fault(refusing(403, "Forbidden", "no")):
@@ -205,7 +209,7 @@ async def test_the_state_of_a_cache_that_was_never_synced(store: ClusterCache, c
 
 
 async def test_the_state_of_a_cache_that_has_lost_its_watch(store: ClusterCache) -> None:
-    """It says how old it is, and what stands in its way; odd objects are counted."""
+    """The state has the age and the problem, and counts objects that can't be decoded."""
     cache, at = store.caches[Kind.NODE], now() - 30
     listed(cache, builders.node("n1"), {**builders.node("n2"), "spec": {"unschedulable": "yes"}}, at=at)
     cache.next(at + 20)

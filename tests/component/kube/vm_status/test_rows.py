@@ -1,4 +1,4 @@
-"""The rows of all VMs, kept up with the caches of a live store: what is made anew, since when, and who waits for it."""
+"""The rows of the VMStatusTracker over the caches of a fake API server: their states, their times, and their number."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from support.fakes.api_server import ApiServer, Cluster, refusing, until
-from support.fakes.live import PATHS, cluster_of, running
+from support.fakes.live import PATHS, put, running
 from support.objects import builders
-from support.objects.fleets import LATER, LATEST, Clock, disk, served
+from support.objects.fleets import LATER, LATEST, Clock, served
 from support.objects.fleets import running_pod as launcher
 
 from webhook.core.api.meta import NamespacedName
@@ -27,31 +27,6 @@ DB, WEB = NamespacedName("vms", "db"), NamespacedName("vms", "web")
 Object = dict[str, Any]
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    """Two VMs: `db` is with its share-manager, `web` is not."""
-    return cluster_of(
-        *disk("root"),
-        *served("root", "node-a", LATER),
-        *disk("page"),
-        *served("page", "node-b", LATER),
-        launcher("db", "root"),
-        launcher("web", "page"),
-    )
-
-
-@pytest.fixture
-def clock() -> Clock:
-    """Noon."""
-    return Clock()
-
-
-@pytest.fixture
-def rows(store: ClusterCache, clock: Clock) -> VMStatusTracker:
-    """The rows of the store's caches."""
-    return VMStatusTracker(store, Policy(), wall=clock)
-
-
 def of(found: VMStatusTracker) -> dict[NamespacedName, VMStatus]:
     """VM -> row."""
     return {NamespacedName(row.namespace, row.name): row for row in found.snapshot.rows}
@@ -62,18 +37,10 @@ def states(found: VMStatusTracker) -> dict[str, State]:
     return {row.name: row.state for row in found.snapshot.rows}
 
 
-async def put(store: ClusterCache, cluster: Cluster, kind: Kind, *objects: Object) -> None:
-    """Have these objects, and the cache know of them."""
-    collection, cache = cluster.collections[PATHS[kind]], store.caches[kind]
-    for each in objects:
-        collection.put(each)
-    await until(lambda: cache._version == str(collection.revision))
-
-
 async def test_each_vm_has_a_row_and_nothing_is_asked_for(
     store: ClusterCache, server: ApiServer, rows: VMStatusTracker
 ) -> None:
-    """What the caches have is enough; states are counted, in all and by namespace."""
+    """A pass makes a row for each VM and sends no request."""
     async with running(store):
         asked = len(server.asked)
         found = await rows.refresh()
@@ -84,8 +51,10 @@ async def test_each_vm_has_a_row_and_nothing_is_asked_for(
         assert len(server.asked) == asked
 
 
-async def test_what_did_not_change_is_not_news(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """A pass without a change has the version of the one before; with one, only its row is told."""
+async def test_a_pass_without_changes_keeps_the_version(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """A pass without changes keeps the version. A reader gets only rows that changed."""
     async with running(store):
         await rows.refresh()
         assert (await rows.refresh()).version == 1
@@ -106,10 +75,10 @@ async def test_a_state_lasts_while_it_stays(store: ClusterCache, cluster: Cluste
         assert (of(rows)[WEB].nodes_apart, of(rows)[WEB].since) == (("node-c",), LATER)
 
 
-async def test_what_no_object_tells_is_known_from_when_it_was_seen(
+async def test_since_is_the_time_of_the_pass_if_no_object_has_it(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:
-    """A share-manager that is gone leaves no time behind; later passes keep it."""
+    """If no object has the time of a state, `since` is the time of the pass that first saw the state."""
     async with running(store):
         await rows.refresh()
         stopped = builders.share_manager("root", state="stopped")
@@ -124,10 +93,10 @@ async def test_what_no_object_tells_is_known_from_when_it_was_seen(
         assert (of(rows)[DB].state, of(rows)[DB].since) == (State.FREE, NOON)
 
 
-async def test_a_vm_that_started_anew_is_together_from_then_on(
+async def test_since_of_a_vm_that_started_again_is_its_new_start(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker, clock: Clock
 ) -> None:
-    """The same state of another pod began with that pod; one that tells no time, when it was seen."""
+    """A VM that starts again has a new pod, so `since` is the time of that start."""
     async with running(store):
         await rows.refresh()
         pods = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
@@ -143,7 +112,7 @@ async def test_a_vm_that_started_anew_is_together_from_then_on(
 
 
 async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """It is told as gone; nor has one that does not ask any more."""
+    """A reader gets it as gone. A VM without the annotation has no row, too."""
     async with running(store):
         await rows.refresh()
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-db-aaaaa", "vms")
@@ -156,63 +125,10 @@ async def test_a_vm_that_stopped_has_no_row(store: ClusterCache, cluster: Cluste
         assert not any((rows._rows, rows._by_namespace)), "something of them is kept"
 
 
-@pytest.mark.parametrize("version", [0, -1, 99], ids=["before the first", "none at all", "of another process"])
-async def test_whoever_knows_nothing_of_use_is_told_all(
-    store: ClusterCache, rows: VMStatusTracker, version: int
-) -> None:
-    """The rows are then all that there are. Version 0 had none, and its changes are all of them."""
-    async with running(store):
-        await rows.refresh()
-        told = rows.changes(version)
-        assert {row.name for row in told.rows} == {"db", "web"}
-        assert told.whole == (version != 0)
-
-
-async def test_what_was_forgotten_is_told_whole(
-    store: ClusterCache, cluster: Cluster, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The log of changes is bounded: whoever comes after too long gets everything."""
-    monkeypatch.setattr(vm_status, "_CHANGES_KEPT", 2)
-    rows = VMStatusTracker(store, Policy(), wall=clock)
-    async with running(store):
-        await rows.refresh()
-        for node in ("node-c", "node-d"):
-            await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", node)[1])
-            await rows.refresh()
-        assert rows.changes(0).whole
-        assert [row.name for row in rows.changes(1).rows] == ["web"]
-        assert not rows.changes(1).whole
-
-
-async def test_many_changes_at_once_are_told_whole(
-    store: ClusterCache, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A list anew after a long absence is no matter for a log."""
-    monkeypatch.setattr(vm_status, "_CHANGES_TOLD", 1)
-    rows = VMStatusTracker(store, Policy(), wall=clock)
-    async with running(store):
-        await rows.refresh()
-        assert (rows.changes(0).whole, rows.changes(1).whole) == (True, False)
-
-
-async def test_whoever_waits_is_woken_by_a_change(store: ClusterCache, cluster: Cluster, rows: VMStatusTracker) -> None:
-    """And by nothing else."""
-    async with running(store):
-        await rows.refresh()
-        waiting = asyncio.ensure_future(rows.after(1))
-        await rows.refresh()
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a")[1])
-        await rows.refresh()
-        assert (await waiting).version == 2
-        assert (await rows.after(1)).version == 2
-
-
 async def test_what_may_not_be_read_is_unknown_until_it_may(
     store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
 ) -> None:
-    """The row says which permission is missing; with it, the row is made anew."""
+    """The row shows the missing permission. After the permission is there, the next pass computes the row again."""
     path, volumes = PATHS[Kind.PERSISTENT_VOLUME], store.caches[Kind.PERSISTENT_VOLUME]
     others = [cache for cache in store.caches.values() if cache is not volumes]
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
@@ -227,8 +143,10 @@ async def test_what_may_not_be_read_is_unknown_until_it_may(
         assert states(rows) == {"db": State.TOGETHER, "web": State.APART}
 
 
-async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, and the next pass is made all the same."""
+async def test_a_fault_of_the_program_does_not_end_the_passes(
+    store: ClusterCache, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tracker logs the fault, and the next pass still comes."""
     failures = [ValueError("for a test")]
 
     def broken() -> float:
@@ -237,17 +155,17 @@ async def test_a_fault_of_ours_is_no_end(store: ClusterCache, clock: Clock, capl
         return clock()
 
     async with running(store):
-        rows = VMStatusTracker(store, Policy(), wall=clock)
+        rows = VMStatusTracker(store.caches, Policy(), wall=clock)
         rows._wall = broken
         async with kept(rows.run(every_seconds=0)):
             assert (await rows.after(0)).counts[State.APART] == 1
-    assert "the VMs' states could not be told" in caplog.messages
+    assert "the VMs' states could not be computed" in caplog.messages
 
 
-async def test_a_pass_lets_others_have_their_turn(
+async def test_a_pass_lets_other_tasks_run(
     store: ClusterCache, rows: VMStatusTracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With slices that are over at once, others go on between one group of VMs and the next."""
+    """Other tasks run between two slices of a pass."""
     monkeypatch.setattr(vm_status, "_SLICE_SECONDS", 0.0)
     turns = 0
 

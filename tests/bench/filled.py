@@ -1,4 +1,4 @@
-"""A Store that has heard of every object, and has no way to ask: the caches of `serve` without a network."""
+"""A cluster cache that has every object and no API server: the caches of `serve` without a network."""
 
 from __future__ import annotations
 

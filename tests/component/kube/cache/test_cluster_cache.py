@@ -1,4 +1,4 @@
-"""The store at a scripted API server: what is answered from memory, what is asked for, and how often."""
+"""The cluster cache with a fake API server: which objects come from caches, which are read, and how often."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 from support.drivers import serving
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, until
+from support.fakes.api_server import ApiServer, Cluster, Handler, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, now, ref, running
 from support.objects import builders
 
@@ -41,8 +42,8 @@ def gone(cluster: Cluster, asked: ObjectRef) -> None:
 # From memory.
 
 
-async def test_in_the_steady_state_nothing_is_asked_for(store: ClusterCache, server: ApiServer) -> None:
-    """A pod with a served claim, a cold one and a hint costs no request at all."""
+async def test_fresh_caches_need_no_request(store: ClusterCache, server: ApiServer) -> None:
+    """A pod with a claim in use, a cold claim and a hint costs no request."""
     async with running(store):
         asked = len(server.asked)
         answer, view = await answered(store, POD)
@@ -54,9 +55,9 @@ async def test_in_the_steady_state_nothing_is_asked_for(store: ClusterCache, ser
 
 
 async def test_without_caches_everything_is_read(store: ClusterCache, server: ApiServer) -> None:
-    """The server is of use before its caches are: the same node, with a GET for each object.
+    """Before the caches are synced the webhook GETs each object.
 
-    Who else is there only a cache can tell: so it is preferred.
+    Only a cache shows other pods, so the result is a preference.
     """
     answer, _ = await answered(store, POD)
     assert isinstance(answer.decision, Pin), answer.decision
@@ -72,10 +73,10 @@ async def test_without_caches_everything_is_read(store: ClusterCache, server: Ap
     ]
 
 
-async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
+async def test_a_claim_that_the_cache_lacks_costs_one_request(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """What a fresh cache has not may be on its way to it: only a GET can tell."""
+    """The watch may be about to show an object that a fresh cache lacks, so only a GET can tell."""
     async with running(store):
         claims = cluster.collections[PATHS[Kind.PERSISTENT_VOLUME_CLAIM]]
         watches, claims.watches = claims.watches, []  # they lag
@@ -86,8 +87,8 @@ async def test_a_claim_that_was_made_a_moment_ago_costs_one_request(
         claims.watches = watches
 
 
-async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServer) -> None:
-    """A 404 is an answer: nothing is in doubt."""
+async def test_an_object_with_a_404_is_absent(store: ClusterCache, server: ApiServer) -> None:
+    """A 404 is an answer: there is no staleness."""
     view = await store.read(store.view(), [ref(Kind.NODE, "nowhere")], now() + SOON)
     assert view.node("nowhere") is NoObject.NOT_FOUND
     assert view.staleness() is None
@@ -95,7 +96,7 @@ async def test_what_is_not_there_is_absent(store: ClusterCache, server: ApiServe
 
 
 async def test_what_was_read_for_a_view_stays(store: ClusterCache, cluster: Cluster) -> None:
-    """A call is decided on one state: a later read of other objects changes none that was read before."""
+    """An admission is decided on one state: a later read of other objects changes no earlier one."""
     view = await store.read(store.view(), [CLAIM], now() + SOON)
     gone(cluster, CLAIM)
     view = await store.read(view, [ref(Kind.NODE, "node-a")], now() + SOON)
@@ -129,10 +130,13 @@ class Gate:
         self._open.set()
 
 
-async def test_calls_that_need_the_same_share_one_request(
+async def test_calls_that_need_the_same_object_share_one_request(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Twenty at once, and later ones while it is under way: one GET; when it is over, the next call asks anew."""
+    """Twenty calls at the same time, and later ones during the request, cost one GET.
+
+    After its end the next call sends one.
+    """
     gate = Gate(cluster)
     server.handler = gate
     calls = [asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON)) for _ in range(20)]
@@ -149,7 +153,7 @@ async def test_calls_that_need_the_same_share_one_request(
 async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """It decides on what is known; who has more time gets the object from the same request."""
+    """The call is decided on what is known. A call with more time gets the object from the same request."""
     gate = Gate(cluster)
     server.handler = gate
     patient = asyncio.ensure_future(store.read(store.view(), [CLAIM], now() + SOON))
@@ -170,16 +174,18 @@ async def test_a_call_that_is_out_of_time_leaves_the_request_to_the_others(
 async def test_a_call_without_any_time_left_is_not_held_up(
     seconds: float, store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """Nothing is NOT_CACHED any more all the same: core never asks for it again."""
+    """Still no object is NOT_CACHED, so core does not ask for it again."""
     server.handler = gate = Gate(cluster)
     view = await store.read(store.view(), [CLAIM], now() + seconds)
     assert view.persistent_volume_claim(CLAIM.key) is NoObject.UNAVAILABLE
     gate.open()
-    await until(lambda: not store._reading)
+    await until(lambda: not store.live_reads.under_way)
 
 
-async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: ApiServer, cluster: Cluster) -> None:
-    """A pod with a hundred disks does not make a hundred connections."""
+async def test_the_number_of_requests_at_the_same_time_is_limited(
+    store: ClusterCache, server: ApiServer, cluster: Cluster
+) -> None:
+    """A pod with 100 disks does not open 100 connections."""
     server.handler = gate = Gate(cluster)
     refs = [ref(Kind.NODE, f"n{i}") for i in range(100)]
     call = asyncio.ensure_future(store.read(store.view(), refs, now() + SOON))
@@ -194,7 +200,7 @@ async def test_only_so_many_requests_are_under_way(store: ClusterCache, server: 
 async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
     store: ClusterCache, server: ApiServer
 ) -> None:
-    """256 are read, which is a hundred disks; the rest says why it was not."""
+    """The webhook reads 256 objects, which is 100 disks. The problem of the others says why they were not read."""
     refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
     view = await store.read(store.view(), refs, now() + SOON)
     assert len(server.asked) == 256
@@ -213,7 +219,7 @@ IMPOSSIBLE = ["", ".", "..", "a/b", "../x", "A", "a_b", "a b", "a\n", "é", "%2e
 async def test_a_name_that_no_object_can_have_never_reaches_the_wire(
     name: str, store: ClusterCache, server: ApiServer
 ) -> None:
-    """It is absent, of each kind; in a path it might lead elsewhere."""
+    """An object of any kind with this name is absent. In a path the name could lead to another resource."""
     cluster_wide = set(Kind) - {*IN_ANY_NAMESPACE, Kind.VIRT_LAUNCHERS_ON_NODE}
     refs: list[Ref] = [ref(kind, name) for kind in cluster_wide]
     refs += [VirtLaunchersOnNode("vms", name), VirtLaunchersOnNode(name, "disk")]

@@ -1,4 +1,4 @@
-"""What is remembered of a virt-launcher pod is enough for its VM's row."""
+"""The record of a virt-launcher pod has all that its VM's row shows."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from webhook.core.opt_in import Policy
 from webhook.kube.client.wire import Decoders
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import WirePod
-from webhook.kube.records.virt_launchers import WireLauncher
+from webhook.kube.records.virt_launchers import WireVirtLauncher
 
 Object = dict[str, Any]
 
@@ -33,23 +33,23 @@ PODS = [
     pytest.param(running_pod("db", "root"), id="on a node"),
     pytest.param(running_pod("db", "root", None), id="on none"),
     pytest.param(decided("required on node-b: x", None, unschedulable(LATER)), id="stuck"),
-    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a word"),
-    pytest.param(decided("required on node-b: x", None), id="pinned, not looked at"),
+    pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a message"),
+    pytest.param(decided("required on node-b: x", None), id="pinned, not evaluated"),
     pytest.param(decided("preferred on node-b: x", None, unschedulable(LATER)), id="a preference"),
     pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
-    pytest.param(decided("whatever somebody has written there" * 9, None), id="no word of ours"),
+    pytest.param(decided("whatever somebody has written there" * 9, None), id="not a decision of the webhook"),
     pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),
-    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="nothing is told of it"),
+    pytest.param(decided("", None, {"type": "PodScheduled", "status": "False"}), id="no decision"),
 ]
 
 
-@pytest.mark.parametrize("wire", [WireLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
+@pytest.mark.parametrize("wire", [WireVirtLauncher, WirePod], ids=["of a list of VMs' pods", "of a list of all pods"])
 @pytest.mark.parametrize("pod", PODS)
 def test_a_row_of_a_record_is_the_row_of_the_pod(pod: Object, wire: type[Any]) -> None:
-    """Whichever list it came by."""
+    """This holds for both lists that have the pod."""
     meta = pod["metadata"]
-    record = virt_launchers.keep(Decoders(wire).object(json.dumps(pod).encode()))
-    built = virt_launchers.build(f"{meta['namespace']}/{meta['name']}", record)
+    record = virt_launchers.transform(Decoders(wire).object(json.dumps(pod).encode()))
+    built = virt_launchers.to_object(f"{meta['namespace']}/{meta['name']}", record)
     expected = vm_status.vm_status_of([convert(pod, Pod)], cluster(), Policy())
     assert expected is not None
     assert vm_status.vm_status_of([built], cluster(), Policy()) == expected

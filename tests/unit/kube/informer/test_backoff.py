@@ -26,8 +26,8 @@ MIB = 1024 * 1024
     ],
     ids=["no connection", "cut", "garbage", "a slow 500", "ends at once", "404"],
 )
-def test_back_off_is_exponential_and_bounded(before: tuple[Says, ...], fault: Says) -> None:
-    """A server that fails again and again is asked ever less often, and at least every 10 s."""
+def test_backoff_is_exponential_and_bounded(before: tuple[Says, ...], fault: Says) -> None:
+    """Requests to a server that fails repeatedly get rarer, and come at least every 10 s."""
     driver = Driver(random=lambda: 1.0)
     driver.play(*before, *[fault] * 14)
     driver.ask()
@@ -36,8 +36,11 @@ def test_back_off_is_exponential_and_bounded(before: tuple[Says, ...], fault: Sa
     assert waited[7:] == pytest.approx([10.0] * 7)
 
 
-def test_a_list_by_watch_that_never_comes_to_its_end_is_backed_off_from() -> None:
-    """However long it lasts, a list that was cut is no health: else a large cluster would be listed without a pause."""
+def test_a_streaming_list_that_is_always_cut_backs_off() -> None:
+    """A list that was cut is not a success, however long it lasted.
+
+    Otherwise a large cluster would be listed without a pause.
+    """
     driver = Driver(random=lambda: 1.0)
     driver.play(*[Says(event("ADDED", A), error="reset", seconds=60)] * 4)
     driver.ask()
@@ -45,8 +48,8 @@ def test_a_list_by_watch_that_never_comes_to_its_end_is_backed_off_from() -> Non
 
 
 @pytest.mark.parametrize(("chance", "seconds"), [(0.0, 0.05), (0.5, 0.075), (1.0, 0.1)])
-def test_back_off_is_jittered(chance: float, seconds: float) -> None:
-    """Half to the whole of it: clients that fell off together come back one by one."""
+def test_backoff_has_jitter(chance: float, seconds: float) -> None:
+    """The wait is half to all of the backoff, so that clients that failed together come back one by one."""
     driver = Driver(random=lambda: chance)
     driver.play(DOWN)
     driver.ask()
@@ -54,8 +57,8 @@ def test_back_off_is_jittered(chance: float, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "waited"), [(1.9, 1.6), (2.0, 0.1)], ids=["just not", "just"])
-def test_a_watch_that_was_up_for_a_while_ends_a_run_of_failures(seconds: float, waited: float) -> None:
-    """Two seconds of a watch are health: the next fault begins at the shortest back-off."""
+def test_a_watch_that_was_up_for_2_seconds_ends_a_run_of_failures(seconds: float, waited: float) -> None:
+    """The next failure begins at the shortest backoff."""
     driver = Driver(random=lambda: 1.0)
     driver.play(*WATCHING, *[DOWN] * 4, Says(seconds=seconds, error="reset"))
     driver.ask()
@@ -63,7 +66,7 @@ def test_a_watch_that_was_up_for_a_while_ends_a_run_of_failures(seconds: float, 
 
 
 def test_a_watch_that_ends_in_order_goes_on_at_once() -> None:
-    """The server ends every watch after some minutes; that is no fault."""
+    """The API server ends every watch after 5 to 10 minutes. That is not a fault."""
     driver = Driver()
     driver.play(*WATCHING, Says(seconds=300), Says(seconds=300))
     driver.ask()
@@ -73,7 +76,7 @@ def test_a_watch_that_ends_in_order_goes_on_at_once() -> None:
 
 
 def test_it_waits_until_the_moment_and_not_longer() -> None:
-    """Just before the back-off is over there is a rest to wait; at its end there is none."""
+    """Before the backoff is over `next` returns the rest of it; at its end it returns a request."""
     driver = Driver(random=lambda: 1.0)
     driver.play(DOWN)
     step = driver.machine.next(driver.now + 0.09)
@@ -104,7 +107,7 @@ def test_it_waits_until_the_moment_and_not_longer() -> None:
         "the longer of both",
         "too large a resource version",
         "in an ERROR event",
-        "for ever",
+        "400 digits",
         "negative",
         "a date",
         "empty",
@@ -113,7 +116,7 @@ def test_it_waits_until_the_moment_and_not_longer() -> None:
 )
 @pytest.mark.parametrize("chance", [0.0, 1.0])
 def test_retry_after_is_obeyed(says: Says, asked: float, chance: float) -> None:
-    """Never earlier than the server asked, up to a minute; and not all clients at the same moment."""
+    """The wait is at least the server's Retry-After, up to 60 s, with jitter."""
     driver = Driver(random=lambda: chance)
     driver.play(*WATCHING, says)
     driver.ask()
@@ -122,7 +125,7 @@ def test_retry_after_is_obeyed(says: Says, asked: float, chance: float) -> None:
 
 
 def test_retry_after_counts_once() -> None:
-    """The next failure, which says nothing of the sort, has its own back-off."""
+    """The next failure, without a Retry-After, has its own backoff."""
     driver = Driver(random=lambda: 1.0)
     driver.play(*WATCHING, refuses(refusal(429), "7"), refuses(refusal(429)))
     driver.ask()

@@ -1,4 +1,4 @@
-"""What the store knows of the VMs that use a volume: from its caches, and as the API server has it."""
+"""What a view has of the VMs that use a volume: from caches, and from live reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from typing import Any, Final
 
 import pytest
-from support.fakes.api_server import ApiServer, Asked, Cluster, Handler, Line, refusing, saying, until
+from support.fakes.api_server import ApiServer, Cluster, Handler, refusing, saying, until
+from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, listed, now, ref, running
 from support.objects import builders
 
@@ -67,13 +68,16 @@ CLAIMS: Final[dict[str, tuple[list[dict[str, Any]], Any]]] = {
 
 @pytest.mark.parametrize(("volumes", "claims"), CLAIMS.values(), ids=CLAIMS)
 async def test_the_claims_of_a_volume(volumes: list[dict[str, Any]], claims: Any, store: ClusterCache) -> None:
-    """By the handle, whatever the PersistentVolume is called; where there is none it may have been made just now."""
+    """The view finds them by the CSI volume handle, whatever the PersistentVolume's name.
+
+    If there is none, it may be new.
+    """
     listed(store.caches[Kind.PERSISTENT_VOLUME], *volumes, at=now())
     assert store.view().volume_claims(VOLUME) == claims
 
 
 async def test_claims_that_are_known_from_long_ago_are_confirmed(store: ClusterCache, server: ApiServer) -> None:
-    """By the one GET that there can be; a volume of another name is then what was last known."""
+    """One GET confirms the volume of the same name. A volume of another name counts as it was last known."""
     listed(store.caches[Kind.PERSISTENT_VOLUME], volume("restored", claim="copy"), at=now() - LONG_AGO)
     named = ref(Kind.PERSISTENT_VOLUME, VOLUME)
     assert store.view().volume_claims(VOLUME) is NoObject.NOT_CACHED
@@ -83,7 +87,7 @@ async def test_claims_that_are_known_from_long_ago_are_confirmed(store: ClusterC
 
 
 async def test_the_pods_of_a_claim(store: ClusterCache) -> None:
-    """Those of its namespace alone, each with what is read of it."""
+    """The view returns the pods of the claim's namespace only, each with what core reads of it."""
     pods = [vm(), vm("db02", node=None), vm("db03", claims=["other"]), vm("db04", namespace="others")]
     listed(store.caches[Kind.VIRT_LAUNCHER_POD], *pods, at=now())
     found = store.view().virt_launchers(CLAIM)
@@ -97,7 +101,7 @@ async def test_the_pods_of_a_claim(store: ClusterCache) -> None:
 
 @pytest.mark.parametrize("age", [None, LONG_AGO], ids=["never listed", "long ago"])
 async def test_pods_that_no_fresh_cache_knows_are_unavailable(age: float | None, store: ClusterCache) -> None:
-    """Not one of them is believed: who goes by them must ask where the volume is wanted."""
+    """The view returns none of a stale cache's pods. Core must then find out where Longhorn attaches the volume."""
     if age is not None:
         listed(store.caches[Kind.VIRT_LAUNCHER_POD], vm(), at=now() - age)
     assert store.view().virt_launchers(CLAIM) is NoObject.UNAVAILABLE
@@ -107,7 +111,7 @@ async def test_pods_that_no_fresh_cache_knows_are_unavailable(age: float | None,
     ("age", "names"), [(None, []), (LONG_AGO, []), (0, ["node-a", "node-b"])], ids=["never listed", "long ago", "now"]
 )
 async def test_the_names_of_nodes(age: float | None, names: list[str], store: ClusterCache) -> None:
-    """They are to be chosen from: so none while nobody knows which there are."""
+    """Core chooses from these nodes, so there are none while their cache is not fresh."""
     if age is not None:
         listed(store.caches[Kind.NODE], *map(builders.node, ("node-a", "node-b")), at=now() - age)
     assert list(store.view().node_names()) == names
@@ -116,10 +120,10 @@ async def test_the_names_of_nodes(age: float | None, names: list[str], store: Cl
 # As the API server has it.
 
 
-async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_memory(
+async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_a_cache(
     store: ClusterCache, server: ApiServer
 ) -> None:
-    """Each call reads them: one GET, and one list that is no longer than what is on the node."""
+    """Each call reads them: one GET, and one list of the pods on the node."""
     async with running(store):
         before = len(server.asked)
         assert store.view().volume_attachment(VOLUME) is NoObject.NOT_CACHED
@@ -138,7 +142,7 @@ async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_memory(
 
 
 async def test_the_pods_of_a_node(store: ClusterCache, cluster: Cluster) -> None:
-    """Those of one namespace that are on it."""
+    """The list has the pods of one namespace on the node."""
     pods = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
     for other in (vm("db02", node="node-b"), vm("db03", node=None), vm("db04", namespace="others")):
         pods.put(other)
@@ -155,21 +159,24 @@ TROUBLES: Final[dict[str, tuple[Handler, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("handler", "trouble"), TROUBLES.values(), ids=TROUBLES)
-async def test_a_list_that_fails_is_no_list_of_none(
+@pytest.mark.parametrize(("handler", "problem"), TROUBLES.values(), ids=TROUBLES)
+async def test_a_list_that_fails_is_not_an_empty_list(
     handler: Handler, problem: str, store: ClusterCache, server: ApiServer
 ) -> None:
-    """It is unavailable, and says why."""
+    """The pods are unavailable, and the problem says why."""
     server.handler = handler
     view = await store.read(store.view(), [ON_NODE], now() + SOON)
     assert view.virt_launchers_on("vms", "node-a") is NoObject.UNAVAILABLE
     assert view.read_error(ON_NODE).startswith(problem)
 
 
-async def test_no_call_is_answered_from_before_it_asked(
+async def test_no_call_gets_an_answer_to_an_earlier_request(
     store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """A list that is on its way may be older than the VM that the next call is about: that one reads anew."""
+    """The answer to an earlier request may be older than the VM of the next call.
+
+    Therefore that call sends a request of its own.
+    """
     pods = cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]]
     held: list[tuple[bytes, Line]] = []
 
@@ -210,7 +217,10 @@ KNOWN: Final[dict[str, tuple[list[dict[str, Any]] | None, list[str]]]] = {
 async def test_a_share_manager_pod_follows_a_vm_that_is_known(
     pods: list[dict[str, Any]] | None, asked: list[str], store: ClusterCache, server: ApiServer, cluster: Cluster
 ) -> None:
-    """However little of the VM has come to us, it is the same node; and nothing is asked for that was not needed."""
+    """The pod goes to the VM's node, however little of the VM the caches have.
+
+    The webhook sends only the requests that it needs.
+    """
     for kind, cache in store.caches.items():
         there = pods if kind is Kind.VIRT_LAUNCHER_POD else cluster.collections[PATHS[kind]].objects.values()
         if there is not None:
@@ -222,7 +232,7 @@ async def test_a_share_manager_pod_follows_a_vm_that_is_known(
 
 
 async def test_without_any_cache_a_share_manager_pod_follows_its_vm(store: ClusterCache, server: ApiServer) -> None:
-    """The server is of use before its caches are."""
+    """This holds before the caches are synced."""
     answer, _ = await answered(store, POD, Entry.SHARE_MANAGER)
     assert isinstance(answer.decision, Steer), answer.decision
     assert answer.decision.nodes == ("node-a",)

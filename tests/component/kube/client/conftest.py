@@ -1,0 +1,14 @@
+"""Fixtures of the tests of the client."""
+
+from __future__ import annotations
+
+import pytest
+from support.fakes.api_server import Cluster
+from support.fakes.live import cluster_of
+from support.fakes.token_server import SHARE_MANAGER
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A cluster without objects; a test module that needs objects has a fixture of its own."""
+    return cluster_of(SHARE_MANAGER)

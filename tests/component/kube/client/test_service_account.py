@@ -1,0 +1,79 @@
+"""The service account of a pod."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+from kubernetes_asyncio.config import incluster_config
+from support.fakes.api_server import ApiServer, Cluster
+from support.fakes.token_server import ITEM, Doorman, tls_of
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.component_base import api_client
+from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+
+# As a pod.
+
+
+@pytest.fixture
+def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pod's service account, as the kubelet mounts it: a directory with the files token and ca.crt."""
+    for module in (api_client, incluster_config):
+        monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    return tmp_path
+
+
+async def test_a_pod_takes_its_service_account(
+    service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a kubeconfig the client uses the pod's token, authority and API server. A renewed token file counts."""
+    door = Doorman(cluster, "first")
+    server, authority = ApiServer(door), trustme.CA()
+    server.tls = tls_of(authority)
+    authority.cert_pem.write_to_path(str(service_account / "ca.crt"))
+    (service_account / "token").write_text("first")
+    async with server:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
+        api = await Api.connect(Kubeconfig())
+        try:
+            assert api.host == server.url
+            assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
+            door.token = "second"  # noqa: S105 - a test's
+            (service_account / "token").write_text("second")
+            assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
+        finally:
+            await api.close()
+
+
+async def test_an_empty_token_file_is_a_problem_in_words(
+    service_account: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the start it is a BadKubeconfig. Later it is an ApiError, until the file has a token."""
+    door = Doorman(cluster, "first")
+    async with ApiServer(door) as server:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(server.port))
+        trustme.CA().cert_pem.write_to_path(str(service_account / "ca.crt"))
+        (service_account / "token").write_text("")
+        with pytest.raises(BadKubeconfig, match="Token file exists but empty"):
+            await Api.connect(Kubeconfig())
+        monkeypatch.setattr(incluster_config, "TOKEN_REFRESH_PERIOD", timedelta(0))
+        (service_account / "token").write_text("first")
+        api = await Api.connect(Kubeconfig())
+        try:
+            (service_account / "token").write_text("")
+            with pytest.raises(ApiError, match="Token file exists but empty"):
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
+            with pytest.raises(ApiError, match="Token file exists but empty"):
+                async with api.stream(ITEM, [], silence_seconds=MAX_WAIT_SECONDS):
+                    pass
+        finally:
+            await api.close()

@@ -1,0 +1,93 @@
+"""An API server that takes Events, an EventRecorder that writes to it, and the answers that it records."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec.structs import replace
+from support.drivers.serving import cluster as described
+from support.fakes.api_server import Cluster
+from support.fakes.http_line import Asked, Line
+from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.core.admit import Answer, admit
+from webhook.core.observe.events import Outcome
+from webhook.core.opt_in import Policy
+from webhook.files.documents import read
+from webhook.files.manifests import Manifests
+from webhook.kube.client.api import Api
+from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
+
+PATH: Final = "/api/v1/namespaces/vms/events"
+AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+SWIFT: Final = replace(DEFAULT_EVENT_LIMITS, per_second=1e6, write_seconds=MAX_WAIT_SECONDS)
+IMPATIENT: Final = replace(SWIFT, write_seconds=1.0)  # for an API server that does not answer
+DROPPED: Final = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED, Outcome.STOPPED)
+
+
+class Writing:
+    """An API server that takes Events; `fault` answers in its place for as long as it says."""
+
+    def __init__(self) -> None:
+        self.taken: list[dict[str, Any]] = []
+        self.cluster = Cluster({})
+        self.cluster.reply = self._reply  # type: ignore[method-assign] # what it has is Events, and they are not read
+        self.fault = self.cluster.fault
+
+    async def _reply(self, asked: Asked, line: Line) -> None:
+        assert (asked.method, asked.path) == ("POST", PATH), asked
+        new = json.loads(asked.body)
+        if any(new["metadata"] == each["metadata"] for each in self.taken):
+            await line.answer(409, b"{}")
+            return
+        self.taken.append(new)
+        await line.answer(201, asked.body)
+
+    async def take_and_hang(self, asked: Asked, line: Line) -> None:
+        """A fault: the Event is taken, and the answer is lost."""
+        self.taken.append(json.loads(asked.body))
+        await line.silence()
+
+
+@asynccontextmanager
+async def recording(api: Api, limits: EventLimits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
+    """Events that are written there."""
+    events = EventRecorder(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
+    task = asyncio.create_task(events.run())
+    try:
+        yield events
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def answer(vm: str = "db01", **described_pod: Any) -> Answer:
+    """The answer about the start pod of a VM of this name."""
+    pod = builders.virt_launcher_pod(claims=["disk"], **described_pod)
+    pod["metadata"]["ownerReferences"][0] |= {"name": vm, "uid": f"uid-of-{vm}"}
+    found = admit(json.dumps(builders.review(pod)).encode(), manifests(), Policy())
+    assert isinstance(found, Answer)
+    return found
+
+
+def dropped(events: EventRecorder) -> int:
+    """How many were not written, and will not be."""
+    return sum(events.counts[each] for each in DROPPED)
+
+
+async def silent(_: Asked, line: Line) -> None:
+    """A fault: the server never answers."""
+    await line.silence()
+
+
+def manifests() -> Manifests:
+    """The cluster of tests/support/drivers/serving.py."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": described()})
+    return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")

@@ -1,0 +1,87 @@
+"""One HTTP connection of a fake server: the request that came, and each way to answer it or not."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+class Asked(NamedTuple):
+    """A request."""
+
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    raw_path: str
+    method: str = "GET"
+    body: bytes = b""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list or watch, and not the GET of one object."""
+        return bool({"watch", "limit", "labelSelector"} & self.query.keys())
+
+
+class Line:
+    """One connection, as the server has it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def asked(self) -> Asked | None:
+        """The next request; None where the client has gone."""
+        try:
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            first, *lines = head.decode("latin-1").split("\r\n")
+            headers = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in lines)}
+            body = await self._reader.readexactly(int(headers.get("content-length", "0")))
+        except (asyncio.IncompleteReadError, OSError):
+            return None
+        method, path, _ = first.split(" ")
+        target = urlsplit(path)
+        return Asked(unquote(target.path), dict(parse_qsl(target.query)), headers, target.path, method, body)
+
+    async def say(self, data: bytes) -> None:
+        """Send these bytes as they are."""
+        self._writer.write(data)
+        with suppress(OSError):
+            await self._writer.drain()
+
+    async def head(self, status: int = 200, **headers: str) -> None:
+        """The head of a chunked answer; `retry_after` stands for Retry-After."""
+        named = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+        named |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+        lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in named.items())]
+        await self.say("\r\n".join(lines).encode() + b"\r\n\r\n")
+
+    async def chunk(self, data: bytes) -> None:
+        """A chunk of the body, where it is not empty."""
+        if data:
+            await self.say(b"%x\r\n%s\r\n" % (len(data), data))
+
+    async def end(self) -> None:
+        """The end of a chunked answer."""
+        await self.say(b"0\r\n\r\n")
+
+    async def answer(self, status: int, body: bytes, **headers: str) -> None:
+        """A whole answer."""
+        await self.head(status, **headers)
+        await self.chunk(body)
+        await self.end()
+
+    async def silence(self) -> None:
+        """Say nothing more for as long as the client stays."""
+        with suppress(OSError):
+            await self._reader.read()
+
+    def reset(self) -> None:
+        """Break the connection: the client gets a reset, and no end."""
+        live: socket.socket = self._writer.get_extra_info("socket")
+        with suppress(OSError):  # the client has just closed it
+            live.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._writer.transport.abort()

@@ -1,0 +1,246 @@
+"""How old a cache may be, at each step of losing the watch and having it again."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from support.fakes.watch_rows import A_MOVED, HTML, NO_STREAMS, A, B, error_event
+from support.fakes.watching import Driver, Says, lists, manager, pages, refuses
+from support.models.model_api import bookmark, event, refusal
+
+from webhook.kube.informer.freshness import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS
+
+JUST = 0.001
+DAY = 86_400.0
+BOOKMARKS_SECONDS = 60 + 1 + 1.25  # freshness.SILENCE_SECONDS says where these come from
+
+
+def ages(driver: Driver, *after: float) -> list[float]:
+    """The age at so many seconds from now."""
+    return [driver.machine.age(driver.now + seconds) for seconds in after]
+
+
+def lost() -> Driver:
+    """A cache that was listed, and whose watch then ended in order."""
+    driver = Driver()
+    driver.play(lists(A, B))
+    return driver
+
+
+def reopened(driver: Driver, body: bytes = b"") -> None:
+    """The watch is there again, and says this."""
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    driver.feed(body)
+
+
+def test_a_cache_without_a_list_is_not_fresh() -> None:
+    """Before the first list nothing is known, and nothing is fresh."""
+    driver = Driver()
+    assert driver.machine.age(0.0) == inf
+    assert not driver.machine.fresh(0.0)
+    driver.play(refuses(refusal(403, "Forbidden")))
+    assert not driver.machine.fresh(driver.now)
+
+
+def test_while_the_watch_is_up_the_age_is_0() -> None:
+    """The age is 0 from the end of a streaming list on, while its watch is up."""
+    driver = Driver()
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    driver.feed(event("ADDED", A))
+    assert ages(driver, 0, 50) == [inf, inf]
+    driver.feed(bookmark(10, end=True))
+    assert ages(driver, 0, JUST, 50) == [0, 0, 0]
+    assert driver.machine.fresh(driver.now + 50)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "fresh"),
+    [(0, True), (STALE_AFTER_SECONDS, True), (STALE_AFTER_SECONDS + JUST, False)],
+    ids=["at once", "just", "no longer"],
+)
+def test_a_cache_is_fresh_for_10_seconds_after_the_watch_is_lost(seconds: float, fresh: bool) -> None:  # noqa: FBT001 - a row's
+    """A watch that ended in order was alive until then, so the age counts from its end."""
+    driver = lost()
+    assert driver.machine.age(driver.now + seconds) == pytest.approx(seconds)
+    assert driver.machine.fresh(driver.now + seconds) is fresh
+
+
+def test_a_paged_list_counts_from_when_it_was_asked_for() -> None:
+    """All pages show the moment of the first one, which is not before its request."""
+    driver = Driver()
+    driver.play(*NO_STREAMS)
+    driver.ask()
+    asked = driver.now
+    driver.hear(pages(A, continue_="t2", seconds=4))
+    driver.play(refuses(refusal(429), "5"), pages(B, seconds=4))
+    assert driver.machine.age(driver.now) == pytest.approx(driver.now - asked)
+    assert driver.now - asked > STALE_AFTER_SECONDS
+    assert not driver.machine.fresh(driver.now)
+
+
+def test_a_broken_connection_counts_from_its_last_event() -> None:
+    """The connection may have been dead since its last event."""
+    driver = lost()
+    reopened(driver)
+    driver.now += 20
+    driver.feed(bookmark(11))
+    driver.now += 60
+    driver.machine.ended(driver.now, "nothing came for 60 s", silent=True)
+    assert ages(driver, 0, 5) == [60, 65]
+    assert not driver.machine.fresh(driver.now)
+
+
+def test_half_a_line_does_not_count_as_an_event() -> None:
+    """Only a whole event counts, because its first bytes may have been delayed on the way."""
+    driver = lost()
+    reopened(driver)
+    driver.now += 20
+    driver.feed(bookmark(11))
+    driver.now += 30
+    driver.feed(event("MODIFIED", A_MOVED)[:-1])
+    driver.machine.ended(driver.now, "reset")
+    assert driver.machine.age(driver.now) == pytest.approx(30)
+
+
+def test_a_watch_that_is_back_must_settle() -> None:
+    """Events of the time without a watch come within SETTLE_SECONDS. Until then the old age counts on."""
+    driver = lost()
+    reopened(driver)
+    back = driver.machine.age(driver.now)
+    assert ages(driver, 0, SETTLE_SECONDS - JUST) == pytest.approx([back, back + SETTLE_SECONDS - JUST])
+    assert ages(driver, SETTLE_SECONDS, 60) == [0, 0]
+
+
+def test_a_stale_cache_is_fresh_again_after_it_settled() -> None:
+    """It is not fresh just before SETTLE_SECONDS, and fresh at that moment."""
+    driver = lost()
+    driver.now += 500
+    reopened(driver)
+    assert not driver.machine.fresh(driver.now + SETTLE_SECONDS - JUST)
+    assert driver.machine.fresh(driver.now + SETTLE_SECONDS)
+
+
+def test_its_problem_is_over_when_it_has_settled() -> None:
+    """The problem stays until SETTLE_SECONDS after the watch is up, because a status 200 alone proves nothing."""
+    driver = lost()
+    driver.machine.ended(driver.now, "reset")
+    reopened(driver)
+    driver.machine.settle(driver.now + SETTLE_SECONDS - JUST)
+    assert driver.machine.problem == "cut: reset"
+    driver.machine.settle(driver.now + SETTLE_SECONDS)
+    assert driver.machine.problem == ""
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        Says(HTML, seconds=0),
+        Says(error_event(410, "Expired"), seconds=0),
+        Says(error_event(500, "InternalError"), seconds=0),
+        Says(event("MODIFIED", manager("a", 4, "n9")), seconds=0),
+        Says(error="reset", seconds=0.9),
+        Says(event("MODIFIED", A_MOVED), error="reset", seconds=0.9),
+        Says(seconds=0.9),
+        Says(error="nothing came for 90 s", silent=True, seconds=90),
+        Says(error="can't connect", reached=False),
+        Says(status=500),
+    ],
+    ids=[
+        "HTML with status 200",
+        "410 as ERROR event",
+        "500 as ERROR event",
+        "an event from before",
+        "cut before it settled",
+        "an event, and cut before it settled",
+        "ended before it settled",
+        "silent from the beginning",
+        "no connection",
+        "500",
+    ],
+)
+def test_a_watch_that_fails_confirms_nothing(says: Says) -> None:
+    """The age counts on, because nothing has confirmed the objects."""
+    driver = lost()
+    since = driver.now
+    driver.play(says)
+    assert driver.machine.age(driver.now) == pytest.approx(driver.now - since)
+    driver.play(*[says] * 20)
+    assert not driver.machine.fresh(driver.now)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [HTML, error_event(410, "Expired"), event("MODIFIED", manager("a", 4, "n9"))],
+    ids=["garbage", "410 as ERROR event", "an event from before"],
+)
+def test_nonsense_after_a_long_watch_counts_from_the_last_event(body: bytes) -> None:
+    """The sender of garbage is not the API server, and may have been there for some time."""
+    driver = lost()
+    reopened(driver)
+    driver.now += 30
+    driver.feed(bookmark(11))
+    driver.now += 7
+    assert not driver.feed(body)
+    driver.machine.ended(driver.now)
+    assert driver.machine.age(driver.now) == pytest.approx(7)
+
+
+def test_an_event_before_it_settled_confirms_nothing() -> None:
+    """The event may be one of the time without a watch."""
+    driver = lost()
+    driver.now += 100
+    reopened(driver)
+    driver.now += 0.5
+    driver.feed(event("MODIFIED", A_MOVED))
+    driver.now += 30
+    assert driver.machine.fresh(driver.now)
+    driver.machine.ended(driver.now, "reset")
+    assert driver.machine.age(driver.now) > 100
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["since the list", "since it is up again"])
+def test_a_watch_that_no_task_drives_is_not_fresh(again: bool) -> None:  # noqa: FBT001 - a row
+    """The task may have ended without a report. After SILENCE_SECONDS without an event the cache is not fresh."""
+    driver = Driver()
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    driver.feed(event("ADDED", A) + bookmark(10, end=True))
+    if again:
+        driver.machine.ended(driver.now)
+        driver.now += 7
+        reopened(driver)
+    fresh = [driver.machine.fresh(driver.now + seconds) for seconds in (SILENCE_SECONDS, SILENCE_SECONDS + JUST, DAY)]
+    assert fresh == [True, False, False]
+    assert driver.machine.age(driver.now + DAY) == pytest.approx(DAY + 7 * again)
+
+
+def test_a_quiet_watch_stays_fresh() -> None:
+    """It stays fresh for an hour with bookmarks only, each as late as the API server can send it."""
+    driver = Driver()
+    driver.ask()
+    driver.machine.opened(200, None, driver.now)
+    driver.feed(bookmark(10, end=True))
+    for version in range(11, 70):
+        assert ages(driver, 0, BOOKMARKS_SECONDS) == [0, 0]
+        driver.now += BOOKMARKS_SECONDS
+        driver.feed(bookmark(version))
+
+
+def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:
+    """It is empty for 10 s after each answer that says so."""
+    driver = Driver()
+    driver.play(Says(b"404 page not found", 404))
+    assert driver.machine.synced
+    assert driver.machine.fresh(driver.now + STALE_AFTER_SECONDS)
+    assert not driver.machine.fresh(driver.now + STALE_AFTER_SECONDS + JUST)
+
+
+def test_the_time_since_the_last_event() -> None:
+    """Bookmarks count, and bytes that are not an event do not."""
+    driver = lost()
+    reopened(driver, bookmark(11))
+    driver.feed(b'{"type":')
+    assert driver.machine.heard(driver.now + 3) == 3

@@ -1,0 +1,62 @@
+"""Caches: the caches of one cluster by kind, and the answers that take more than one of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Pin
+from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.view import Kind
+from webhook.kube.cache.lookups import LookupCounts
+from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.resource import Resource
+from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
+
+
+class Caches(dict[Kind, ListWatch]):
+    """The cache of each kind that is watched. `lookups` counts the lookups in them, and the live reads, by kind."""
+
+    def __init__(
+        self, resources: Iterable[Resource], *, streams: bool, headroom: Mapping[str, int], in_pod: bool
+    ) -> None:
+        super().__init__(
+            (resource.kind, ListWatch(resource, random=random.random, streams=streams))
+            for resource in resources
+            if resource.watched
+        )
+        self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
+        self._snapshot = CachedSnapshot(self, headroom, in_pod=in_pod) if Kind.CSI_NODE in self else None
+        self._has_had_longhorn_nodes = False
+        self._no_longhorn_nodes_at = -inf
+
+    def snapshot(self, now: float) -> Snapshot | str | None:
+        """Return the snapshot of pods and nodes.
+
+        Return a sentence instead if the caches are not up to date, and None if this process does not watch all pods.
+        """
+        return None if self._snapshot is None else self._snapshot.problem(now) or self._snapshot
+
+    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+        """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
+        if self._snapshot is not None:
+            self._snapshot.assume(pod, namespace, drawn)
+
+    def forget(self, pod: Pod, namespace: str) -> None:
+        """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
+        if self._snapshot is not None:
+            self._snapshot.forget(pod, namespace)
+
+    def may_have_longhorn_nodes(self, now: float) -> bool:
+        """Return False if a whole list, not older than 10 s, has no nodes.longhorn.io and none was ever seen."""
+        cache = self[Kind.LONGHORN_NODE]
+        self._has_had_longhorn_nodes |= bool(cache.objects)
+        known_to_have_none = cache.fresh(now) or now - self._no_longhorn_nodes_at <= STALE_AFTER_SECONDS
+        return self._has_had_longhorn_nodes or not known_to_have_none
+
+    def longhorn_nodes_listed(self, now: float, *, absent: bool) -> None:
+        """Take in the result of a live list of nodes.longhorn.io: `absent` if the list was empty."""
+        self._no_longhorn_nodes_at = now if absent else -inf

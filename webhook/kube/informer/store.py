@@ -1,0 +1,83 @@
+"""Store: the records of one collection, the index over them, and the list that will replace them.
+
+Invariant: a list in progress is not visible. `objects` changes by single events, or all at once when a list is whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from webhook.core.api.meta import NamespacedName
+from webhook.kube.informer.index import Index
+from webhook.kube.informer.resource import Resource
+
+_ABSENT: Final = object()  # a record itself may be None
+
+
+class Store:
+    """The records of one collection.
+
+    Attributes:
+        objects: cache key -> record.
+        index: the index of the resource over `objects`; None if the resource has none.
+        synced: whether a list was whole once. Until then `objects` is empty.
+        listing: the records of the list in progress by cache key; None if no list is in progress.
+    """
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self.objects: dict[str, Any] = {}
+        self.index = resource.index() if resource.index else None
+        self.synced = False
+        self.listing: dict[str, Any] | None = None
+        self._changed: list[str] = []  # keys of the list in progress whose records differ from `objects`
+
+    def get(self, key: NamespacedName) -> Any | None:
+        """Return core's object of this key, made from its record; None if there is no record."""
+        cache_key = self.resource.key(key)
+        record = self.objects.get(cache_key, _ABSENT)
+        return None if record is _ABSENT else self.resource.to_object(cache_key, record)
+
+    def begin_list(self) -> None:
+        """Begin a list. The index takes the objects of the first list at once, those of a later list at its end."""
+        self.listing, self._changed = {}, []
+        if not self.synced and self.resource.index:
+            self.index = self.resource.index()
+
+    def put(self, key: str, wire: Any) -> None:
+        """Store the record of a wire object. If it equals the stored record, that one stays: a list copies nothing."""
+        record = self.resource.transform(wire)
+        if self.listing is None or not self.synced:
+            objects = self.objects if self.listing is None else self.listing
+            objects[key] = self.index.put(key, objects.get(key), record) if self.index else record
+            return
+        stored = self.objects.get(key)
+        if (stored is not None and self.index.same(stored, record)) if self.index else stored == record:
+            record = stored
+        else:
+            self._changed.append(key)
+        self.listing[key] = record
+
+    def drop(self, key: str) -> None:
+        """Remove the record of this key, if there is one."""
+        objects = self.objects if self.listing is None else self.listing
+        if key in objects:
+            old = objects.pop(key)
+            if self.index and (self.listing is None or not self.synced):
+                self.index.drop(key, old)
+
+    def complete_list(self) -> None:
+        """Replace `objects` by the list in progress, which is whole."""
+        assert self.listing is not None  # noqa: S101 - for the type checker: only a list is completed
+        if self.index and self.synced:
+            self._update(self.index, self.listing)
+        self.objects, self.listing, self._changed, self.synced = self.listing, None, [], True
+
+    def _update(self, index: Index, listing: dict[str, Any]) -> None:
+        """Bring the index from `objects` to the list. Nearly all records are the same ones, and cost nothing here."""
+        gone = self.objects.keys() - listing.keys()
+        for key in gone:
+            index.drop(key, self.objects[key])
+        for key in dict.fromkeys(self._changed):
+            if key in listing and listing[key] is not self.objects.get(key):
+                listing[key] = index.put(key, self.objects.get(key), listing[key])
