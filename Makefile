@@ -1,4 +1,5 @@
-# Everything a newcomer runs. `make demo` and `make test` do all the set-up from a bare clone.
+# Everything a newcomer runs. Each target does all the set-up that it needs from a bare clone.
+# What a target takes is measured on 2 cores; the first `make` sets up .venv besides, for half a minute.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
@@ -7,6 +8,11 @@ SHELL := /bin/bash
 VENV := .venv
 BENCH ?= admissions caches create_latency metrics_cost cold_starts status rules
 BIN := $(VENV)/bin
+# Processes that tests run in, each with a control plane of its own where one is asked for; auto: one for each core.
+WORKERS ?= auto
+# Of the soak: whole, or small.
+SIZE ?= whole
+PYTEST := -m pytest -q --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 # The first Python that is there and new enough.
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)' 2>/dev/null && break; done)
@@ -22,17 +28,33 @@ venv: $(VENV)/.dev ## Set up .venv with everything, and bin/kubevirt-coschedule 
 demo: $(VENV)/.runtime ## Serve the example cluster for a moment and check the answers
 	@$(BIN)/python -m webhook demo
 
+.PHONY: check
+check: CHECKS := lint, types, import contracts, unit and component tests: about 2 minutes
+check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 2 minutes
+	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/unit
+	@echo "Left out: tests on a real control plane and of the bench (make test), and the larger numbers (make soak)"
+
 .PHONY: test
-test: lint ## Lint, types, import contracts and all tests, with the coverage they must reach
+test: CHECKS := what `make check` runs and the tests on a real control plane, with coverage: about 8 minutes
+test: announced lint ## Before a merge: all tests, on a real control plane too, with the coverage they must reach; 8 minutes
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
-	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/bench tests/component tests/unit
 	@$(BIN)/python -m coverage combine -q
 	@echo "Branch coverage of webhook/core, 100 % required:"
 	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100
 	@echo "Branch coverage of the rest, 90 % required:"
 	@$(BIN)/python -m coverage report --omit='webhook/core/*' --fail-under=90
+
+.PHONY: soak
+soak: CHECKS := what proves by number, one test after the other, SIZE=$(SIZE): about $(if $(filter small,$(SIZE)),15 minutes,3 hours)
+soak: announced control-plane ## What proves by number: storms, rotations, thousands of situations; 3 hours, with SIZE=small 15 minutes
+	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis'
+
+.PHONY: announced
+announced:
+	@echo 'On 2 cores: $(CHECKS)'
 
 .PHONY: control-plane
 control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubectl, for the tests (once; `make test` does it too)

@@ -1,16 +1,15 @@
 """After a power cut all VMs start at once, more than fit beside their share-managers: none is stranded by that.
 
-`STORM_VMS=500 STORM_ROUNDS=10 pytest -rP tests/apiserver/test_boot_storm.py` runs the full size and prints the result
-of each storm.
+`make soak` plays every storm, in full size and ten times, and says what became of each; `make test` plays some of them
+with fewer VMs. `TEST_SIZE=whole pytest -rP -m soak tests/apiserver/test_boot_storm.py` is the soak of this file alone.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from support.control_plane.installed import Installed
@@ -20,16 +19,24 @@ from support.drivers.scraping import scrape
 from support.scenarios.admitting import until
 from support.scenarios.boot_storm import Booting, Outcome
 from support.scenarios.storm import Storm, filler
+from support.sizes import size
 
-VMS: Final = int(os.environ.get("STORM_VMS", "300"))
-ROUNDS: Final = range(int(os.environ.get("STORM_ROUNDS", "1")))
+VMS: Final = size("STORM_VMS")
+ROUNDS: Final = range(size("STORM_ROUNDS"))
 SEATS_OF_25_VMS: Final = 2  # on each of five nodes: 200 for 500 VMs
 STORM: Final = Storm(vms=VMS, seats=VMS * SEATS_OF_25_VMS // 25)
 WORKERS: Final = 10  # of virt-controller
 AT_ONCE: Final = (WORKERS, 50)
 WHOLE: Final = 500  # VMs
 
+pytestmark = pytest.mark.soak
+
 each_round = pytest.mark.parametrize("number", ROUNDS)
+
+
+def in_soak(value: object) -> Any:
+    """A parameter with which only `make soak` runs the test."""
+    return pytest.param(value, marks=pytest.mark.soak_only)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +47,9 @@ def booting(installed: Installed) -> Iterator[Booting]:
 
 
 @each_round
-@pytest.mark.parametrize("asked", Asked, ids=lambda asked: f"asked {asked.value}")
+@pytest.mark.parametrize("asked", [Asked.AT_RANDOM, in_soak(Asked.ONE)], ids=lambda asked: f"asked {asked.value}")
 @pytest.mark.parametrize("at_once", AT_ONCE, ids=lambda many: f"{many} at once")
-@pytest.mark.parametrize("replicas", [1, 2, 3, 5], ids=lambda many: f"{many} replicas")
+@pytest.mark.parametrize("replicas", [in_soak(1), 2, in_soak(3), in_soak(5)], ids=lambda many: f"{many} replicas")
 def test_nobody_is_stranded(number: int, asked: Asked, at_once: int, replicas: int, booting: Booting) -> None:
     """Places beside a share-manager are taken, every other VM runs elsewhere, and nobody has to go for it."""
     with booting.served(count=replicas, asked=asked):
@@ -54,8 +61,8 @@ def test_nobody_is_stranded(number: int, asked: Asked, at_once: int, replicas: i
 
 
 @each_round
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("at_once", AT_ONCE, ids=lambda many: f"{many} at once")
+@pytest.mark.parametrize("how", [in_soak(signal.SIGTERM), signal.SIGKILL])
+@pytest.mark.parametrize("at_once", [WORKERS, in_soak(50)], ids=lambda many: f"{many} at once")
 def test_a_replica_ends_and_one_starts_amid_the_storm(
     number: int, at_once: int, how: signal.Signals, booting: Booting
 ) -> None:
@@ -77,7 +84,7 @@ def test_a_replica_ends_and_one_starts_amid_the_storm(
 
 
 @each_round
-@pytest.mark.parametrize("at_once", AT_ONCE, ids=lambda many: f"{many} at once")
+@pytest.mark.parametrize("at_once", [in_soak(WORKERS), 50], ids=lambda many: f"{many} at once")
 def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, installed: Installed) -> None:
     """Nobody waits for them, and the one that nothing happened to is filled by its own.
 
@@ -97,7 +104,7 @@ def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, 
 
 
 @each_round
-@pytest.mark.parametrize("nodes", [150, 1000], ids=lambda many: f"{many} nodes")
+@pytest.mark.parametrize("nodes", [150, in_soak(1000)], ids=lambda many: f"{many} nodes")
 def test_a_storm_in_a_large_cluster(number: int, nodes: int, installed: Installed) -> None:
     """Where kube-scheduler scores a sample of the nodes, a preference comes with a short list of them."""
     storm = STORM._replace(nodes=nodes)
@@ -112,7 +119,9 @@ def test_without_the_guard_they_are(installed: Installed) -> None:
     """Every VM gets a pin: a VM that does not fit waits without end, or kube-scheduler evicts others."""
     storm = Storm(vms=VMS // 3, seats=VMS // 3 * SEATS_OF_25_VMS // 25)
     with Booting(installed, storm) as booting, booting.served("--watch-pods", "virt-launcher"):
-        outcome = booting.start(WORKERS)
+        outcome = booting.start(
+            WORKERS, until=lambda now: bool(len(now.stranded) >= storm.vms - storm.room and now.evicted)
+        )
     _show("no guard", storm, outcome)
     assert outcome.decided == {"required": storm.vms}
     assert len(outcome.stranded) >= storm.vms - storm.room

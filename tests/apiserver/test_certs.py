@@ -101,7 +101,7 @@ def test_a_keeper_outlives_its_api_server(kept: CertsInstall) -> None:
         kept.until(kept.is_good)
         kept.plane.restart_api_server()
         kept.api.delete(SECRET)
-        kept.until(lambda: kept.state().secret is not None and kept.is_good(), seconds=40)
+        kept.until(lambda: kept.state().secret is not None and kept.is_good())
     assert not [line for line in log.read_text().splitlines() if "Traceback" in line]
 
 

@@ -1,4 +1,4 @@
-"""Two hundred VMs start from nothing at once: each share-manager pod comes to its VM, in time, and for few reads."""
+"""Many VMs start from nothing at once: each share-manager pod comes to its VM, in time, and for few reads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from support.control_plane.kube_api import Object
 from support.control_plane.vm_starts import GATE, NODES, Start, preferred
 from support.fakes.overhearing import Asked
 from support.scenarios.cold_starting import Here, Seen, pods_on, stopped, tickets_of
+from support.sizes import size
 
 AT_ONCE: Final = 20
 MOST: Final = 0.99
 ROUNDS: Final = 3
 HALF: Final = 0.5
-STARTS: Final = [Start(f"vm-{index:03}", restored=index % 10 == 0) for index in range(200)]
+STARTS: Final = [Start(f"vm-{index:03}", restored=index % 10 == 0) for index in range(size("COLD_STARTS"))]
 GATED: Final = [{"name": GATE}]
+
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +70,21 @@ def start_all(here: Here) -> Seen:
 
 
 def test_whole_starts(here: Here) -> None:
-    """The webhook answers most calls within 10 ms, reads included, whether its cache has the VM or not.
+    """As they come, whether we have heard of a VM or not: what was read is all that was needed."""
+    seen = start_all(here)
+    asked = [tickets_of(start) for start in STARTS if tickets_of(start) in seen.reads]
+    assert_counted(seen, *asked, lists=len(asked))
+
+
+@pytest.mark.soak_only
+def test_whole_starts_are_answered_in_time(here: Here) -> None:
+    """Most of them within 10 ms, reads included.
 
     The test prints the share. The goal is 99 of 100; other load on the machine can only lower the share.
     """
     shares = []
     for _ in range(ROUNDS):
-        seen = start_all(here)
-        asked = [tickets_of(start) for start in STARTS if tickets_of(start) in seen.reads]
-        assert_counted(seen, *asked, lists=len(asked))
-        shares.append(seen.in_time)
+        shares.append(start_all(here).in_time)
         if shares[-1] >= MOST:
             break
         here.starting.clear()

@@ -18,6 +18,7 @@ from support.drivers.explaining import a_vm
 from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
 from support.drivers.serving import cluster as example
 from support.objects import builders
+from support.scenarios.admitting import until_watched
 
 from webhook import cli
 
@@ -174,7 +175,8 @@ def test_an_api_server_that_is_down(explain: Run) -> None:
 def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, installed: Installed) -> None:
     """Placed by the server and bound by the scheduler, it is explained as it was created: the same decision again."""
     installed.enable()
-    with installed.serving():
+    with installed.serving() as server:
+        until_watched(server)
         installed.until_called()
         pod = plane.api.create(builders.virt_launcher_pod(namespace=NAMESPACE, claims=["disk"]))
     installed.disable()

@@ -14,6 +14,7 @@ from support.control_plane.installed import Installed
 from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
 from support.objects import builders
 from support.scenarios import cold_start
+from support.scenarios.admitting import until_watched
 from support.scenarios.cold_start import PASSPHRASE, VOLUME, a_class, a_volume
 
 ASKED: Final = f"volume/{VOLUME}"
@@ -115,7 +116,8 @@ def test_a_share_manager_pod_that_the_webhook_has_steered(
 ) -> None:
     """Steered by the server and bound by the scheduler, it is explained as Longhorn made it: to the same decision."""
     installed.enable()
-    with installed.serving():
+    with installed.serving() as server:
+        until_watched(server)
         installed.until_called()
         pod = plane.api.create(cold_start.encrypted())
     installed.disable()

@@ -19,8 +19,8 @@ from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admissio
 
 REQUESTS: Final = "apiserver_admission_webhook_request_total"
 DURATIONS: Final = "apiserver_admission_webhook_admission_duration_seconds"
-TIMEOUT_SECONDS: Final = 2  # more than any call takes on a busy machine
-_SLACK_SECONDS: Final = 5.0  # a shared machine's, on top of the timeout
+TIMEOUT_SECONDS: Final = 5  # more than any call takes on a busy machine
+_LONGEST_SECONDS: Final = 30  # that a webhook may take at all: a call that is given up before was by our timeout
 _HOST: Final = f"{NAME}.{NAME}.svc"
 _RIGHT_PATCH: Final = [{"op": "add", "path": "/metadata/annotations/patched", "value": "true"}]
 
@@ -126,7 +126,7 @@ def test_the_pod_is_created_as_it_is(fault: Fault, called: Installed, before: Ad
         created = admitted(api, "disk")
     assert as_asked(created.pod) == as_asked(before.pod)
     seconds = created.created_at - created.asked_at
-    assert (TIMEOUT_SECONDS if fault.waits else 0) <= seconds < TIMEOUT_SECONDS + _SLACK_SECONDS
+    assert (TIMEOUT_SECONDS if fault.waits else 0) <= seconds < _LONGEST_SECONDS
     more = counted.more()
     assert more(FAIL_OPEN, name=WEBHOOK, type="admit") == 1
     assert more(REQUESTS, name=WEBHOOK, operation="CREATE", code=str(fault.code), rejected="false") == 1

@@ -1,6 +1,6 @@
 """Where core allows a node, as far as other pods matter, kube-scheduler binds; where that can't, core never does.
 
-INTERPOD_PARITY_GROUPS and INTERPOD_PARITY_SEED ask for more, or for others.
+`make soak` asks for more groups, and INTERPOD_PARITY_SEED for others.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from typing import Final
 import pytest
 from support.control_plane.control_plane import ControlPlane
 from support.scenarios.inter_pod_parity import BY_NAME, BY_TAINTS, PASSED, Outcome, Parity, drawn
+from support.sizes import size
 
-GROUPS: Final = int(os.environ.get("INTERPOD_PARITY_GROUPS", "100"))
+GROUPS: Final = size("INTERPOD_PARITY_GROUPS")
 SEED: Final = int(os.environ.get("INTERPOD_PARITY_SEED", "7"))
 ROUNDS: Final = 7
 SHOWN: Final = 20
+
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")

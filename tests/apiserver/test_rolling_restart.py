@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from typing import Final
@@ -13,11 +12,14 @@ from support.control_plane.installed import Installed
 from support.control_plane.replicas import REPLICAS, Replicas
 from support.drivers import serving
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted
+from support.sizes import size
 
-CREATES: Final = int(os.environ.get("ROLLING_CREATES", "2000"))
+CREATES: Final = size("ROLLING_CREATES")
 CLIENTS: Final = 4  # virt-controller has ten workers, and does more between two pods
 ROUNDS: Final = 2  # at least: each replica is replaced so often
-DRAIN_SECONDS: Final = "2"  # more than kube-proxy takes to notice here
+DRAIN_SECONDS: Final = "5"  # more than kube-proxy takes to notice here, on a busy machine too
+
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Where core says that a pod fits, kube-scheduler binds it; where that can't, core never says so.
 
-ROOM_PARITY_SITUATIONS and ROOM_PARITY_SEED ask for more, or for others.
+`make soak` asks for more situations, and ROOM_PARITY_SEED for others.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from typing import Final
 import pytest
 from support.control_plane.control_plane import ControlPlane
 from support.scenarios.room_parity import FITS, LIMITED, Outcome, Parity, causes
+from support.sizes import size
 from support.strategies.room_situations import Situations
 
-SITUATIONS: Final = int(os.environ.get("ROOM_PARITY_SITUATIONS", "2000"))
+SITUATIONS: Final = size("ROOM_PARITY_SITUATIONS")
 SEED: Final = int(os.environ.get("ROOM_PARITY_SEED", "7"))
 OVERCAUTIOUS_MOST: Final = 0.01  # of all
 SHOWN: Final = 20
+
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")

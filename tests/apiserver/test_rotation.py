@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from support.control_plane.unattended import Unattended, without_us
 from support.fakes.tls_callers import TlsCallers
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
+from support.sizes import size
 
-CREATES: Final = int(os.environ.get("ROTATION_CREATES", "5000"))
-ROTATIONS: Final = 20
+CREATES: Final = size("ROTATION_CREATES")
+ROTATIONS: Final = size("ROTATIONS")
 CLIENTS: Final = 4
 LAGS: Final = (0.0, 1.0)  # seconds, of the servers' kubelets
-CALLER_LAG: Final = 0.4  # seconds, of an API server that is slow to hear of a bundle: half of what the keeper allows it
+CALLER_LAG: Final = 1.0  # seconds, of an API server that is slow to hear of a bundle: half of what the keeper allows it
 
-# Renewed 1.8 s after it was issued, while what is served is valid for another minute. A server serves what it had for
+# Renewed 2 s after it was issued, while what is served is valid for another minute. A server serves what it had for
 # 1 s (its kubelet) and 1 s (its look) after the Secret was written; the rest is for a machine that is busy.
-RENEWAL: Final = ("--lifetime", "60s", "--renew-at", "0.03")
-CAREFUL: Final = ("--propagation-seconds", "0.8", "--retire-seconds", "6")
+RENEWAL: Final = ("--lifetime", "60s", "--renew-at", "0.034")
+CAREFUL: Final = ("--propagation-seconds", "2", "--retire-seconds", "6")
 KILLED_AFTER_PODS: Final = (20, 500)  # at least, at most: at any point of a rotation, or of the next but one
-LATE_SECONDS: Final = 1.5  # of an API server that is slower to hear of a bundle than it is allowed
-POD_SYNC_TIMEOUT_SECONDS: Final = 600.0  # 5,000 pods take 60 on two busy cores
+LATE_SECONDS: Final = 2.5  # of an API server that is slower to hear of a bundle than it is allowed
 REQUESTS: Final = "apiserver_admission_webhook_request_total"
+
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +44,7 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
         yield install
 
 
-def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(
-    install: Unattended, record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: Unattended) -> None:
     """By SIGKILL at any moment; the next one was started before or is started then. Every pod gets its pin."""
     api = install.plane.api
     moments = random.Random(5)  # noqa: S311 - nobody is to be kept from guessing
@@ -55,10 +53,8 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(
         TlsCallers(api, install.endpoints, CALLER_LAG) as callers,
         Admitting(api, "disk", clients=CLIENTS) as admitting,
     ):
-        deadline = time.monotonic() + POD_SYNC_TIMEOUT_SECONDS
         keeper = install.start_keeper(*RENEWAL, *CAREFUL)
         while len(admitting.admissions) < CREATES or callers.rotations < ROTATIONS:
-            assert time.monotonic() < deadline, f"{len(admitting.admissions)} pods, {callers.rotations} rotations"
             old, rolled_out = keeper, kills % 2 == 0
             if rolled_out:
                 keeper = install.start_keeper(*RENEWAL, *CAREFUL)
@@ -79,9 +75,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(
         f"{callers.handshakes} handshakes of late callers. Lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
         f"{len(callers.lost)} handshakes"
     )
-    record_property("rotation", figures)
-    with capsys.disabled():
-        print(f"\n{figures}")  # noqa: T201 - the figures are the point
+    print(figures)  # noqa: T201 - for whoever looks at them, under -rP
     assert (admitting.refused, admitting.away) == ([], [])
     assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (0, 0)
     assert more(REQUESTS, name=WEBHOOK, code="200") == more(REQUESTS, name=WEBHOOK) == pods
@@ -103,7 +97,7 @@ def test_a_certificate_that_is_served_too_early_is_noticed(install: Unattended) 
 def test_an_authority_that_is_dropped_too_early_is_noticed(install: Unattended) -> None:
     """Servers still serve what it certifies: calls fail open, and their pods come without a decision."""
     counted = Counted(install.plane.api)
-    keeper = install.start_keeper(*RENEWAL, "--propagation-seconds", "0.8", "--retire-seconds", "0")
+    keeper = install.start_keeper(*RENEWAL, "--propagation-seconds", "2", "--retire-seconds", "0")
     with Admitting(install.plane.api, "disk") as admitting:
         until(lambda: [pod for pod in admitting.admissions if not pod.decision], "a pod without a decision")
     keeper.kill()

@@ -24,6 +24,7 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, served
 from support.scenarios.admitting import until
 from support.scenarios.fleet_scenes import STATES, scenes
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
 from webhook.status.settings import STATUS
@@ -196,7 +197,7 @@ def test_a_watch_tells_what_changes(control_plane: ControlPlane, cluster: Cluste
         cluster.become([*rest, served("page", "node-b", EARLY)[1]])
         until(lambda: told() == {**STATES, "moved": "together"}, "the one that has changed")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(MAX_WAIT_SECONDS) == 130
     finally:
         process.kill()
         process.wait()

@@ -1,4 +1,7 @@
-"""Each part of the bench runs and prints its table; what it measures is for people, and gates nothing here."""
+"""Each part of the bench runs and prints its table; what it measures is for people, and gates nothing here.
+
+It wants the machine for itself: `make soak` runs it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from controlplane.build import programs
 from support.control_plane.control_plane import NEWEST
 from support.drivers.browser import program
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU affinity and /proc are Linux's")
+pytestmark = [
+    pytest.mark.soak_only,
+    pytest.mark.skipif(sys.platform != "linux", reason="CPU affinity and /proc are Linux's"),
+]
 
 _PATIENCE_SECONDS = 300  # a hang is a failure; other work of the machine is not
 

@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 from controlplane import build
 from controlplane.build import NotBuilt
+from support.waits import MAX_WAIT_SECONDS
 
 SCRIPT: Final = Path(build.__file__)
 UNITS: Final = [unit.name for unit in build.EVERY_UNIT]
-SECONDS: Final = 60.0
 
 # It writes a line for each call. Where there is a pipe `hold`, it says so in the pipe `held`, and waits for a line.
 # The programs that it makes run, and make the one file that a generator is asked for; or fail, where there is `refuse`.
@@ -82,7 +82,7 @@ class Machine:
     def run(self, **environment: str) -> tuple[int, str]:
         """(the exit code of a build, what it said)."""
         process = self.start(**environment)
-        _, said = process.communicate(timeout=SECONDS)
+        _, said = process.communicate(timeout=MAX_WAIT_SECONDS)
         return process.returncode, said
 
     @contextmanager
@@ -93,7 +93,7 @@ class Machine:
         ends = {name: os.open(self.directory / name, os.O_RDWR) for name in ("hold", "held")}
         try:
             process = self.start()
-            assert select.select([ends["held"]], [], [], SECONDS)[0], "nobody has begun to build"
+            assert select.select([ends["held"]], [], [], MAX_WAIT_SECONDS)[0], "nobody has begun to build"
             (self.directory / "hold").unlink()
             yield process
             os.write(ends["hold"], b"go on\n")
@@ -138,7 +138,7 @@ def test_two_builds_at_once_are_one(tmp_path: Path) -> None:
         assert "Building etcd" in said[0]
         assert said[1] == "etcd: another build is at it; waiting"
     for process in (first, second):
-        process.communicate(timeout=SECONDS)
+        process.communicate(timeout=MAX_WAIT_SECONDS)
     assert [first.returncode, second.returncode] == [0, 0]
     assert sorted(machine.calls) == sorted(UNITS)
     assert machine.cached == sorted(UNITS)
@@ -149,7 +149,7 @@ def test_a_killed_build_leaves_nothing_that_counts(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     with machine.held() as killed:
         killed.kill()
-        killed.communicate(timeout=SECONDS)
+        killed.communicate(timeout=MAX_WAIT_SECONDS)
         (half_done,) = machine.cached
         assert half_done.startswith(".etcd-")
     assert machine.run()[0] == 0

@@ -135,8 +135,8 @@ class Connection(web.RequestHandler):
     def _head_due(self) -> None:
         self._timer = None
         begun = self._begun == self._request_count
-        silent_stranger = self.no_request_yet and not self.peer.has_sent
-        if not self.handshake_done or (self.idle and (begun or silent_stranger)):
+        waits = self.idle or self.no_request_yet  # aiohttp waits for a head from the turn after the handshake on
+        if not self.handshake_done or (waits and (begun or (self.no_request_yet and not self.peer.has_sent))):
             self.abort()
 
     def handle_error(

@@ -19,6 +19,7 @@ from support.fakes.api_server import ApiServer, until
 from support.fakes.live import cluster_of, write_kubeconfig
 from support.fakes.wire import Wire
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
 from webhook.app import run
@@ -28,7 +29,6 @@ from webhook.kube.vm_status import VMStatusTracker
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.log import Log
 
-_PATIENCE_SECONDS: Final = 20.0
 _PORTS: Final = ("listen", "health_listen")
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -108,7 +108,7 @@ async def test_a_task_that_is_cancelled_ends_the_process_well(
             assert scraped(await wire.ask(asking())).value(Family.TASK_FAILURES.title, task=name) == 1
         async with await Wire.open(serve.port, serve.pair.trust) as wire:
             assert (await wire.ask(request(BODY))).response["allowed"] is True
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             assert await serve.ended == 1
 
 
@@ -131,7 +131,7 @@ async def test_a_task_that_ends_at_once_ends_the_process(
 ) -> None:
     """Raised or returned, before the first call or after: it exits with 1, and logs why."""
     monkeypatch.setattr(kind, "run", end)
-    async with running(tmp_path, caplog, drain_seconds=0) as serve, asyncio.timeout(_PATIENCE_SECONDS):
+    async with running(tmp_path, caplog, drain_seconds=0) as serve, asyncio.timeout(MAX_WAIT_SECONDS):
         assert await serve.ended == 1
     assert len(_told(caplog, "a background task ended, so the process ends")) == 1
 
@@ -140,6 +140,6 @@ async def test_a_signal_ends_it_with_0(tmp_path: Path, caplog: pytest.LogCapture
     """Tasks that are canceled at the stop are not failures."""
     async with running(tmp_path, caplog, drain_seconds=0) as serve:
         os.kill(os.getpid(), signal.SIGTERM)
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             assert await serve.ended == 0
     assert not _told(caplog, "a background task ended, so the process ends")

@@ -16,12 +16,12 @@ from typing import Final
 import pytest
 from support.drivers.serving import ROOT, Client, Pair, Reply, Serving, cluster, issue, request, serving, write_cluster
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
 
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 HEALTH: Final = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
-_PATIENCE_SECONDS: Final = 20.0
 _WARM_CALLS: Final = 20
 
 
@@ -67,7 +67,7 @@ def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path,
             with Client(server.port, pair.trust) as late:
                 assert late.ask(request(BODY)).response["allowed"] is True
             server.signal(signal.SIGTERM)
-            assert server.process.wait(_PATIENCE_SECONDS) == 1
+            assert server.process.wait(MAX_WAIT_SECONDS) == 1
         started, admission, draining, late_admission = server.lines()
     assert started["objects"] == len(cluster())
     assert (admission["message"], admission["decision"], admission["nodes"]) == ("admission", "required", ["node-a"])
@@ -85,7 +85,7 @@ def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, numb
         with Client(server.port, pair.trust) as idle:
             assert idle.ask(request(BODY)).response["auditAnnotations"]["decision"] == "preferred"
             server.signal(number)
-            assert server.process.wait(_PATIENCE_SECONDS) == 0
+            assert server.process.wait(MAX_WAIT_SECONDS) == 0
             with pytest.raises(EOFError):
                 idle.reply()
         assert [line["message"] for line in server.lines()] == [
@@ -143,17 +143,17 @@ def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, ma
             assert idle.ask(request(BODY)).status == 200
             for caller in callers:
                 caller.start()
-            assert all(caller.warm.wait(_PATIENCE_SECONDS) for caller in callers)
+            assert all(caller.warm.wait(MAX_WAIT_SECONDS) for caller in callers)
             whole = request(BODY, expect="100-continue")
             assert slow.ask(whole[: -len(BODY)]).status == 100
             server.signal(signal.SIGTERM)
             server.until_logged("stopping")
             assert slow.ask(BODY).headers["connection"] == "close"
-            assert server.process.wait(_PATIENCE_SECONDS) == 0
+            assert server.process.wait(MAX_WAIT_SECONDS) == 0
             with pytest.raises(EOFError):
                 idle.reply()
         for caller in callers:
-            caller.join(_PATIENCE_SECONDS)
+            caller.join(MAX_WAIT_SECONDS)
         lines = server.lines()
     replies = [reply for caller in callers for reply in caller.replies]
     assert [failure for caller in callers for failure in caller.failures] == []
@@ -212,7 +212,7 @@ def test_a_port_in_use_is_one_sentence(pair: Pair, manifests: Path, flag: str) -
 def assert_refused(words: list[str], sentences: list[str]) -> None:
     """`serve` exits with 2 and these sentences, one a line."""
     command = [sys.executable, "-m", "webhook", "serve", *words]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=_PATIENCE_SECONDS)  # noqa: S603 - our own program
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=MAX_WAIT_SECONDS)  # noqa: S603 - our own program
     lines = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
     assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
     assert "Traceback" not in ended.stderr

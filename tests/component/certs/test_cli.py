@@ -15,6 +15,7 @@ from socket import create_server
 
 import pytest
 from support.drivers.serving import ROOT, port_of, spawned, until_logged
+from support.waits import MAX_WAIT_SECONDS
 
 from certs import cli
 from certs.x509 import pki, verify
@@ -106,7 +107,7 @@ def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: p
 
 def answer(port: int, path: str) -> tuple[int, str]:
     """Return the answer of the health port."""
-    with closing(HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(HTTPConnection("127.0.0.1", port, timeout=MAX_WAIT_SECONDS)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read().decode()

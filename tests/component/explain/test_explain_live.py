@@ -13,6 +13,7 @@ from support.drivers.explaining_live import CLAIMS, DECISION, LONGHORN, Explain
 from support.drivers.serving import cluster, write_cluster
 from support.fakes.static_api import StaticApi
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 pytestmark = pytest.mark.usefixtures("no_environment")
 
@@ -120,6 +121,6 @@ def test_manifests_need_no_api_client(tmp_path: Path) -> None:
         text=True,
         check=False,
         env=dict(os.environ),
-        timeout=60,
+        timeout=MAX_WAIT_SECONDS,
     )
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -13,6 +13,7 @@ from typing import Any
 from support.drivers import serving
 from support.drivers.serving import Client, Serving
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 
 @contextmanager
@@ -70,5 +71,5 @@ def test_an_open_page_does_not_keep_the_server(tmp_path: Path) -> None:
         cursor = state_of(reader.ask(asking("/api/state")))["cursor"]
         reader.send(asking(f"/api/state?after={cursor}"))
         server.signal(signal.SIGTERM)
-        assert server.process.wait(timeout=20) == 0
+        assert server.process.wait(MAX_WAIT_SECONDS) == 0
         assert [line for line in server.lines() if line["level"] != "info"] == []

@@ -13,6 +13,7 @@ import pytest
 from support.drivers.paging import REPLICA, Paged, answer, asking, paged, record, state, vm
 from support.fakes.wire import Wire
 from support.objects.fleets import LATEST, served
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
@@ -68,7 +69,7 @@ async def test_a_waiting_page_gets_a_change_at_once(tmp_path: Path, change: str)
             await page.put(served("db-root", "node-c", LATEST)[1])
         else:
             page.decisions.note(record(3))
-        body = await asyncio.wait_for(waiting, 20)
+        body = await asyncio.wait_for(waiting, MAX_WAIT_SECONDS)
     assert [row["state"] for row in body["rows"]] == (["apart"] if change == "row" else [])
     assert [each["name"] for each in body["decided"]["new"]] == ([] if change == "row" else ["db03"])
 

@@ -15,6 +15,7 @@ import trustme
 from support.control_plane.mounted import Authority, Issued, Mounted
 from support.drivers.serving import PATH, Client, Reply, cluster, request, serving, write_cluster
 from support.fakes.wire import Listening, Wire
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
@@ -30,7 +31,6 @@ CALLERS: Final = Authority()
 STRANGERS: Final = Authority()
 PAST: Final = (datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC))
 UNHEARD: Final = (ssl.SSLError, ConnectionError, EOFError)  # whichever comes first
-_PATIENCE_SECONDS: Final = 10.0
 
 
 class Guarded:
@@ -139,7 +139,7 @@ async def test_a_caller_without_a_certificate_of_the_authority_is_refused(
 ) -> None:
     """The handshake fails, and no byte of the call is read."""
     guarded = Guarded(tmp_path, name)
-    async with guarded.listening() as server, asyncio.timeout(_PATIENCE_SECONDS):
+    async with guarded.listening() as server, asyncio.timeout(MAX_WAIT_SECONDS):
         with pytest.raises(UNHEARD):
             await guarded.call(server, caller)
 
@@ -150,7 +150,7 @@ async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: P
     old, new = CALLERS.issue(common_name=NAME), STRANGERS.issue(common_name=NAME)
     async with (
         guarded.listening() as server,
-        asyncio.timeout(_PATIENCE_SECONDS),
+        asyncio.timeout(MAX_WAIT_SECONDS),
         await Wire.open(server.port, SERVERS.trust(old, tmp_path)) as held,
     ):
         assert (await held.ask(CALL)).status == 200

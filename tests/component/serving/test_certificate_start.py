@@ -26,11 +26,10 @@ from support.drivers.serving import (
     write_cluster,
 )
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate
-
-_PATIENCE_SECONDS: Final = 20.0
 
 
 @pytest.fixture
@@ -160,7 +159,7 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
                 assert [shown(client) for client in (held, new)] == [first.der, second.der]
         assert "[+]certificate ok: valid until 2028-12-25T00:00:00Z" in health(server, "/readyz?verbose").body.decode()
         server.signal(signal.SIGTERM)
-        assert server.process.wait(_PATIENCE_SECONDS) == 0
+        assert server.process.wait(MAX_WAIT_SECONDS) == 0
 
 
 def shown(client: Client) -> bytes:
@@ -173,6 +172,6 @@ def test_a_signal_ends_the_waiting(mounted: Mounted, tmp_path: Path) -> None:
     """It ends at once with 0, because no connection needs a drain."""
     with waiting(mounted, tmp_path) as server:
         server.signal(signal.SIGTERM)
-        assert server.process.wait(_PATIENCE_SECONDS) == 0
+        assert server.process.wait(MAX_WAIT_SECONDS) == 0
         messages = [line["message"] for line in server.lines()]
     assert messages == ["waiting for a certificate", "not serving yet", "stopped"]

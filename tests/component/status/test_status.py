@@ -12,6 +12,7 @@ import pytest
 import yaml
 from support.drivers.status_runs import Status, objects
 from support.fakes.static_api import StaticApi
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
 
@@ -202,7 +203,8 @@ def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFi
         "import sys; from webhook import cli; cli.main(sys.argv[1:]); sys.exit('kubernetes_asyncio' in sys.modules)"
     )
     command = [sys.executable, "-c", script, "status", "-A", "--manifests", str(file)]
-    assert subprocess.run(command, check=False, env=dict(os.environ), timeout=60, capture_output=True).returncode == 0  # noqa: S603 - this Python
+    ended = subprocess.run(command, check=False, env=dict(os.environ), timeout=MAX_WAIT_SECONDS, capture_output=True)  # noqa: S603 - this Python
+    assert ended.returncode == 0, ended.stderr
 
 
 CONTRADICTIONS: Final = {

@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import objects
-from support.fakes.api_server import ApiServer, Cluster, refusing
+from support.fakes.api_server import ApiServer, Cluster, refusing, until
 from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, cluster_of, write_kubeconfig
 from support.models.model_api import Answer
 from support.objects import builders
 from support.objects.fleets import LATEST, running_pod, served
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.view import Kind
 
-_START_SECONDS = 60.0  # a program's imports take a second, and others may have the machine
 _POLL_SECONDS = 0.02
 _FIRST_SCREEN = "\x1b[?25h\x1b[?1049l"
 
@@ -45,7 +45,7 @@ class Run:
     async def until(self, *parts: str) -> None:
         """Wait until all of these texts were printed."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_START_SECONDS):
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
                 while not self._has(parts) and self.process.returncode is None:  # noqa: ASYNC110 - a file's end
                     await asyncio.sleep(_POLL_SECONDS)
         assert self._has(parts), self.out
@@ -56,7 +56,7 @@ class Run:
     async def interrupt(self) -> int:
         """Interrupt as Ctrl-C does. Returns the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return await asyncio.wait_for(self.process.wait(), _START_SECONDS)
+        return await asyncio.wait_for(self.process.wait(), MAX_WAIT_SECONDS)
 
 
 @pytest.fixture
@@ -119,13 +119,13 @@ async def test_each_change_is_a_line(server: ApiServer, cluster: Cluster, tmp_pa
     """First every VM, then each change: moved, gone. Each line has its time, and none comes twice."""
     async with watching(server, tmp_path) as run:
         await run.until("together  vms/db on node-a (root: node-a): ShareManagerPod: ", "apart     vms/web on ")
-        before = len(run.out.splitlines())
+        await until(lambda: len(run.out.splitlines()) == 6)
         put(cluster, Kind.SHARE_MANAGER_POD, served("page", "node-a", LATEST)[1])
         await run.until("together  vms/web on node-a (page: node-a)")
         cluster.collections[PATHS[Kind.VIRT_LAUNCHER_POD]].remove("virt-launcher-web-aaaaa", "vms")
         await run.until("gone      vms/web\n")
         lines = run.out.splitlines()
-        assert (before, len(lines)) == (6, 8)
+        assert len(lines) == 8
         assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  [a-z]+ +\S+/\S+", line) for line in lines)
         assert await run.interrupt() == 130
     assert (tmp_path / "err").read_text() == ""
@@ -199,8 +199,10 @@ async def test_missing_permissions_are_named_once(server: ApiServer, cluster: Cl
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
         async with watching(server, tmp_path) as run:
             await run.until("unknown   vms/db on node-a (root: -): ClaimLookupFailed: ")
-            told = (tmp_path / "err").read_text()
-    assert told.count("not up to date: persistentvolumes: forbidden: 403 Forbidden: not for you") == 1
+            await until(lambda: "not for you\n" in (tmp_path / "err").read_text())
+    assert (tmp_path / "err").read_text().count(
+        "not up to date: persistentvolumes: forbidden: 403 Forbidden: not for you"
+    ) == 1
 
 
 async def test_without_the_pods_there_is_nothing_to_watch(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
@@ -208,7 +210,7 @@ async def test_without_the_pods_there_is_nothing_to_watch(server: ApiServer, clu
     path = PATHS[Kind.VIRT_LAUNCHER_POD]
     with cluster.fault(refusing(403, "Forbidden", "not for you"), when=lambda asked: asked.path == path):
         async with watching(server, tmp_path) as run:
-            assert await asyncio.wait_for(run.process.wait(), _START_SECONDS) == 2
+            assert await asyncio.wait_for(run.process.wait(), MAX_WAIT_SECONDS) == 2
     assert (
         "virt-launcher pods: forbidden: 403 Forbidden: not for you; expected to list them"
         in (tmp_path / "err").read_text()

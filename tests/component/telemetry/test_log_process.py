@@ -16,13 +16,13 @@ from support.drivers.scraping import scrape
 from support.drivers.serving import Client, cluster, issue, request, serving, spawned, write_cluster
 from support.objects import builders
 from support.scenarios.admitting import until
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.telemetry.exposition import Family
 
 BODY: Final = request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
 STORM: Final = 60
 SERVING: Final = re.compile(r" serving listen=https://127\.0\.0\.1:(?P<port>\d+) .*\n")
-_PATIENCE_SECONDS: Final = 20.0
 
 
 class Ready(NamedTuple):
@@ -48,7 +48,7 @@ def test_a_burst_is_logged_as_a_count(ready: Ready, tmp_path: Path) -> None:
             assert {client.ask(BODY).status for _ in range(STORM)} == {200}
         left_out = scrape(server.health_port).value(Family.LOG_LINES_LEFT_OUT.title)
         server.signal(signal.SIGTERM)
-        assert server.process.wait(_PATIENCE_SECONDS) == 0
+        assert server.process.wait(MAX_WAIT_SECONDS) == 0
         lines = server.lines()
     told = Counter[str]()
     for line in lines:
@@ -71,7 +71,7 @@ def test_text_is_for_people(ready: Ready, tmp_path: Path) -> None:
             assert client.ask(BODY).status == 200
             assert client.ask(request(b"{}")).status == 400
         process.send_signal(signal.SIGTERM)
-        assert process.wait(_PATIENCE_SECONDS) == 0
+        assert process.wait(MAX_WAIT_SECONDS) == 0
     lines = log.read_text().splitlines()
     odd = [line for line in lines if not re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z (INFO|WARNING) +[a-z]", line)]
     assert odd == []

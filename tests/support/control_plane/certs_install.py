@@ -15,6 +15,7 @@ from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import MANIFESTS, NAME
 from support.control_plane.kustomizing import kustomize
 from support.drivers.serving import spawned, until_logged
+from support.waits import MAX_WAIT_SECONDS
 
 from certs.cluster import ObjectPaths
 from certs.rotation import state
@@ -73,7 +74,7 @@ class CertsInstall:
             webhook.bundle == seen.secret.current.authority for webhook in seen.configuration.webhooks
         )
 
-    def until(self, accept: Callable[[], bool], seconds: float = 20.0) -> float:
+    def until(self, accept: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> float:
         """Wait for a state; how long that took."""
         started = time.monotonic()
         while not accept():

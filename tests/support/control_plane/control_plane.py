@@ -21,7 +21,6 @@ import base64
 import http.client
 import json
 import signal
-import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -43,13 +42,14 @@ from support.control_plane.control_plane_flags import (
     scheduler_config,
 )
 from support.control_plane.kube_api import Api, Object
+from support.control_plane.ports import free_port
 from support.control_plane.programs import Program
+from support.waits import MAX_WAIT_SECONDS
 
 __all__ = ["ALONE", "NEWEST", "ControlPlane", "NotBuilt", "User"]
 
 CRDS: Final = Path(__file__).parents[2] / "controlplane" / "crds.yaml"
 
-_ETCD_SECONDS: Final = 60.0  # of patience
 
 _ADMIN: Final = "admin"
 _SCHEDULER_USER: Final = "system:kube-scheduler"
@@ -82,7 +82,7 @@ class ControlPlane:
         if scheduler and "kube-scheduler" not in programs:
             raise NotBuilt(f"{build.ASSETS} has no kube-scheduler")
         self.directory, self._longhorn = directory, longhorn
-        self.port, etcd_port, peer_port = _free_ports(3)
+        self.port, etcd_port, peer_port = (free_port(HOST) for _ in range(3))
         self.url = f"https://{HOST}:{self.port}"
         self._etcd_address = f"{HOST}:{etcd_port}"
         authority = trustme.CA()
@@ -211,21 +211,13 @@ class ControlPlane:
         return file
 
     def _etcd_call(self, path: str, body: Object) -> Object:
-        with closing(http.client.HTTPConnection(self._etcd_address, timeout=_ETCD_SECONDS)) as connection:
+        with closing(http.client.HTTPConnection(self._etcd_address, timeout=MAX_WAIT_SECONDS)) as connection:
             connection.request("POST", path, json.dumps(body))
             response = connection.getresponse()
             text = response.read()
         assert response.status == http.client.OK, text
         answer: Object = json.loads(text)
         return answer
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def _is_established(crd: Object | None) -> bool:

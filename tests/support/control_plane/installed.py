@@ -9,7 +9,6 @@ reads the cluster as the ServiceAccount of the manifests.
 from __future__ import annotations
 
 import base64
-import socket
 import ssl
 import sys
 import threading
@@ -22,13 +21,14 @@ from typing import Any, Final
 import trustme
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kustomizing import kustomize
+from support.control_plane.ports import free_port
 from support.drivers.serving import ROOT, Pair, Serving, port_of, spawned, until_logged
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 NAME: Final = "kubevirt-coschedule"  # of all that the manifests make, and of their namespace
 MANIFESTS: Final = ROOT / "manifests"
 
-_CALLED_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.05
 
 
@@ -96,9 +96,9 @@ class Installed:
     def until_called(self) -> None:
         """Wait until a pod that is created (and is not kept) carries a decision: the webhook is on, and answers."""
         probe = builders.virt_launcher_pod(namespace=builders.NAMESPACE, opt_in="required")
-        deadline = time.monotonic() + _CALLED_SECONDS
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while builders.DECISION not in self.plane.api.create(probe, dryRun="All")["metadata"]["annotations"]:
-            assert time.monotonic() < deadline, f"no decision in {_CALLED_SECONDS} s; {self.plane.api_server.tail()}"
+            assert time.monotonic() < deadline, f"no decision in {MAX_WAIT_SECONDS} s; {self.plane.api_server.tail()}"
             threading.Event().wait(_POLL_SECONDS)
 
 
@@ -110,10 +110,3 @@ def issue(authority: trustme.CA, directory: Path, *names: str) -> Pair:
     pair.key_file.write_bytes(issued.private_key_pem.bytes())
     authority.configure_trust(pair.trust)
     return pair
-
-
-def free_port(host: str) -> int:
-    """A port of this address that nobody listens on."""
-    with socket.create_server((host, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

@@ -18,10 +18,10 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from support.control_plane.kube_answers import Answer, ApiError, _unquoted
+from support.waits import MAX_WAIT_SECONDS
 
 Object = dict[str, Any]
 
-_ANSWER_SECONDS: Final = 60.0  # a hang is a failure, not a stuck run
 _IDLE_SECONDS: Final = 30.0  # a connection that was idle for longer is not trusted: an API server closes it after 90 s
 _BUSY_TRIES: Final = 30  # 429 with Retry-After of a second: as a CRD's storage is being made, or an API server starts
 _APPLY: Final = "application/apply-patch+yaml"
@@ -106,7 +106,7 @@ class Api:
         """
         parameters = {"watch": "1", "timeoutSeconds": str(seconds), **parameters}
         path = f"{self._all(api_version, kind, namespace)}?{urlencode(parameters)}"
-        with closing(self._connect(timeout=seconds + _ANSWER_SECONDS)) as connection:
+        with closing(self._connect(timeout=seconds + MAX_WAIT_SECONDS)) as connection:
             connection.request("GET", path, headers=self._headers())
             response = connection.getresponse()
             if response.status != http.client.OK:
@@ -115,7 +115,12 @@ class Api:
                 yield json.loads(line)
 
     def wait_for(
-        self, target: Object, accept: Callable[[Object | None], bool], *, seconds: int = 20, what: str = ""
+        self,
+        target: Object,
+        accept: Callable[[Object | None], bool],
+        *,
+        seconds: int = MAX_WAIT_SECONDS,
+        what: str = "",
     ) -> Object | None:
         """The object as soon as `accept` takes it; None stands for its absence, before it is there and after."""
         namespace, name = target["metadata"].get("namespace"), target["metadata"]["name"]
@@ -194,7 +199,7 @@ class Api:
         self, method: str, path: str, data: bytes | None, content_type: str
     ) -> tuple[http.client.HTTPResponse, bytes]:
         if not hasattr(self._mine, "connection"):
-            self._mine.connection = self._connect(timeout=_ANSWER_SECONDS)
+            self._mine.connection = self._connect(timeout=MAX_WAIT_SECONDS)
             self._opened.append(self._mine.connection)
         connection: http.client.HTTPSConnection = self._mine.connection
         if time.monotonic() - getattr(self._mine, "used_at", 0.0) > _IDLE_SECONDS:

@@ -12,8 +12,8 @@ from controlplane import build
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.rendering import identity
+from support.waits import MAX_WAIT_SECONDS
 
-_SECONDS: Final = 60.0
 _WITHOUT_HISTORY: Final = ("events", "leases")  # written by who looks after the cluster, at any time
 
 Identity = tuple[str, str, str]
@@ -53,7 +53,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_SECONDS,
+            timeout=MAX_WAIT_SECONDS,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 

@@ -13,8 +13,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-_READY_SECONDS: Final = 90.0
-_STOP_SECONDS: Final = 20.0
+from support.waits import MAX_WAIT_SECONDS
+
 _POLL_SECONDS: Final = 0.05
 _SHOWN_LINES: Final = 30  # of a log, where a program fails
 
@@ -51,7 +51,7 @@ class Program:
             return
         self._process.send_signal(number)
         try:
-            self._process.wait(_STOP_SECONDS)
+            self._process.wait(MAX_WAIT_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -59,7 +59,7 @@ class Program:
 
     def until_ready(self, url: str, trust: ssl.SSLContext | None = None) -> None:
         """Wait until it answers 200 at that address; fails with the end of its log."""
-        deadline = time.monotonic() + _READY_SECONDS
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while not _answers(url, trust):
             assert self._process is not None, f"{self.name} was not started"
             try:
@@ -78,7 +78,7 @@ class Program:
 def _answers(url: str, trust: ssl.SSLContext | None) -> bool:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
     try:
-        with opener.open(url, timeout=_READY_SECONDS) as answer:
+        with opener.open(url, timeout=MAX_WAIT_SECONDS) as answer:
             return bool(answer.status == HTTPStatus.OK)
     except OSError:
         return False

@@ -15,12 +15,12 @@ from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
 from support.drivers.serving import Serving
 from support.fakes.proxy import Address, Proxy
+from support.waits import MAX_WAIT_SECONDS
 
 REPLICAS: Final = 2  # of manifests/base/deployment.yaml
 SEED: Final = int(os.environ.get("REPLICAS_SEED", "1"))
 _HOST: Final = "127.0.0.2"
 _PROBE_SECONDS: Final = 0.5
-_PATIENCE_SECONDS: Final = 60.0
 
 
 class Asked(Enum):
@@ -42,7 +42,7 @@ class _Replica(NamedTuple):
     @property
     def ready(self) -> bool:
         """What a kubelet's probe says."""
-        where = http.client.HTTPConnection("127.0.0.1", self.serving.health_port, timeout=_PATIENCE_SECONDS)
+        where = http.client.HTTPConnection("127.0.0.1", self.serving.health_port, timeout=MAX_WAIT_SECONDS)
         try:
             with closing(where) as probe:
                 probe.request("GET", "/readyz")
@@ -97,7 +97,7 @@ class Replicas:
         self.start()
         with self._probed:
             for _ in range(2):  # one may be under way
-                assert self._probed.wait(_PATIENCE_SECONDS)
+                assert self._probed.wait(MAX_WAIT_SECONDS)
         self.end_oldest(how)
 
     def end_oldest(self, how: signal.Signals) -> None:
@@ -109,11 +109,11 @@ class Replicas:
     def until_all_ready(self) -> None:
         """Wait until that is known of all of them."""
         with self._probed:
-            assert self._probed.wait_for(lambda: self._ready == len(self._serving), _PATIENCE_SECONDS)
+            assert self._probed.wait_for(lambda: self._ready == len(self._serving), MAX_WAIT_SECONDS)
 
     def until_ended(self) -> list[int]:
         """Wait for all that were sent a signal. Returns their exit codes."""
-        codes = [each.serving.process.wait(_PATIENCE_SECONDS) for each in self._ending]
+        codes = [each.serving.process.wait(MAX_WAIT_SECONDS) for each in self._ending]
         for each in self._ending:
             self._close(each)
         self._ending.clear()

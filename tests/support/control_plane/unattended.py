@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import end_namespace
 from support.control_plane.kubelets import Kubelets
 from support.control_plane.kustomizing import kustomize
+from support.control_plane.ports import free_port
 from support.control_plane.rendering import CERTS, MANIFESTS, NAME, TLS, the
 from support.drivers.serving import Serving, port_of, spawned, until_logged
 from support.drivers.serving import cluster as cluster_with_a_claim
@@ -85,7 +85,7 @@ class Unattended:
         self.proxy: Proxy
         self._lags = lags
         self._files = ExitStack()
-        self._applied = _with_port(kustomize(MANIFESTS), _free_port())
+        self._applied = _with_port(kustomize(MANIFESTS), free_port(_A_SERVICE))
 
     def __enter__(self) -> Self:
         try:
@@ -163,9 +163,3 @@ def _with_port(rendered: list[Object], port: int) -> list[Object]:
 def _arguments(objects: Iterable[Mapping[str, Any]], name: str) -> list[str]:
     (container,) = the("Deployment", objects, name)["spec"]["template"]["spec"]["containers"]
     return list(container["args"])
-
-
-def _free_port() -> int:
-    with socket.create_server((_A_SERVICE, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port

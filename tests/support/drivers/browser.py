@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple
 
 import aiohttp
 from controlplane.build import NotBuilt
+from support.waits import MAX_WAIT_SECONDS
 
-PATIENCE_SECONDS: Final = 60.0  # a hang is a failure; a shared machine's first start of a browser is slow
 _POLL_SECONDS: Final = 0.02
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS: Final = (
@@ -90,7 +90,7 @@ class Tab:
         self._number += 1
         reply = self._replies[self._number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             told = await reply
         assert "error" not in told, (method, told["error"])
         result: dict[str, Any] = told["result"]
@@ -114,7 +114,7 @@ class Tab:
         )
         return found
 
-    async def until(self, script: str, *, seconds: float = PATIENCE_SECONDS) -> Any:
+    async def until(self, script: str, *, seconds: float = MAX_WAIT_SECONDS) -> Any:
         """Wait until this expression is true, and return its value."""
         try:
             async with asyncio.timeout(seconds):
@@ -197,10 +197,10 @@ def browsing(directory: Path) -> Iterator[Browser]:
     quiet = subprocess.DEVNULL
     with subprocess.Popen(words, stdout=quiet, stderr=quiet, env=environment) as process:  # noqa: S603 - the browser
         try:
-            deadline = time.monotonic() + PATIENCE_SECONDS
+            deadline = time.monotonic() + MAX_WAIT_SECONDS
             while not (said.exists() and "\n" in said.read_text()):
                 assert process.poll() is None, f"the browser ended with {process.returncode}"
-                assert time.monotonic() < deadline, f"the browser did not start in {PATIENCE_SECONDS} s"
+                assert time.monotonic() < deadline, f"the browser did not start in {MAX_WAIT_SECONDS} s"
                 threading.Event().wait(_POLL_SECONDS)
             yield Browser(said.read_text().split("\n")[0])
         finally:

@@ -13,6 +13,7 @@ import yaml
 from controlplane import build
 from prometheus_client.samples import Sample
 from support.control_plane.rendering import MANIFESTS
+from support.waits import MAX_WAIT_SECONDS
 
 ALERTS: Final = MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml"
 DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedule.json"
@@ -22,7 +23,6 @@ _INTERVAL: Final = "1m"
 _EVALUATED: Final = "5m"
 # What Grafana puts in, as long as the queries' series are.
 _GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m"}
-_SECONDS: Final = 60.0
 _NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
 
 
@@ -38,7 +38,7 @@ def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
-        timeout=_SECONDS,
+        timeout=MAX_WAIT_SECONDS,
     )
     return asked.returncode, asked.stdout.decode()
 

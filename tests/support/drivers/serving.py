@@ -12,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -20,11 +21,11 @@ from typing import Any, Final, NamedTuple, Self
 
 import trustme
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 PATH: Final = "/mutate/virt-launcher"
 ROOT: Final = Path(__file__).resolve().parents[3]
 _START_POLL_SECONDS: Final = 0.02
-_ANSWER_SECONDS: Final = 30.0  # of a client's patience: a hang is a failure, not a stuck run
 
 
 class Pair(NamedTuple):
@@ -131,7 +132,7 @@ class Client:
     """One blocking connection; over TLS where `trust` is given."""
 
     def __init__(self, port: int, trust: ssl.SSLContext | None = None) -> None:
-        plain = socket.create_connection(("127.0.0.1", port), timeout=_ANSWER_SECONDS)
+        plain = socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT_SECONDS)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Go's client; else Nagle waits for 40 ms
         self.socket = trust.wrap_socket(plain, server_hostname="localhost") if trust else plain
         self._got = bytearray()
@@ -233,14 +234,15 @@ def _pinned(cpu: int | None) -> Iterator[None]:
 
 
 def until_logged(process: subprocess.Popen[bytes], log: Path, message: str) -> dict[str, Any]:
-    """Wait for a log line with this message; fails where the process ends without one."""
+    """Wait for a log line with this message; fails where the process ends without one, or does not say it in time."""
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while True:
-        over = process.poll() is not None
+        over = process.poll() is not None or time.monotonic() > deadline
         for line in log.read_text().splitlines(keepends=True):
             if f'"message":"{message}"' in line and line.endswith("\n"):
                 found: dict[str, Any] = json.loads(line)
                 return found
-        assert not over, log.read_text()
+        assert not over, f"no {message!r} in the log:\n{log.read_text()}"
         with suppress(subprocess.TimeoutExpired):
             process.wait(_START_POLL_SECONDS)
 

@@ -15,8 +15,8 @@ from typing import Any, Final, Self
 
 from support.fakes.http_line import Asked, Line
 from support.models.model_api import Answer, Collection, Object, Watch, page, refusal
+from support.waits import MAX_WAIT_SECONDS
 
-POD_SYNC_TIMEOUT_SECONDS: Final = 20.0  # a hang is a failure, not a stuck run
 _POLL_SECONDS: Final = 0.002
 _NAMESPACED: Final = "/namespaces/"
 _ON_NODE: Final = "spec.nodeName="
@@ -186,6 +186,6 @@ def refusing(code: int, *words: str, **more: Any) -> Handler:
 
 async def until(holds: Callable[[], object]) -> None:
     """Wait for a condition."""
-    async with asyncio.timeout(POD_SYNC_TIMEOUT_SECONDS):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         while not holds():  # noqa: ASYNC110 - what is waited for has no event of its own
             await asyncio.sleep(_POLL_SECONDS)

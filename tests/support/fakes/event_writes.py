@@ -14,6 +14,7 @@ from support.drivers.serving import cluster as described
 from support.fakes.api_server import Cluster
 from support.fakes.http_line import Asked, Line
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, admit
 from webhook.core.observe.events import Outcome
@@ -25,7 +26,8 @@ from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, Even
 
 PATH: Final = "/api/v1/namespaces/vms/events"
 AT: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-SWIFT: Final = replace(DEFAULT_EVENT_LIMITS, per_second=1e6, write_seconds=1.0)
+SWIFT: Final = replace(DEFAULT_EVENT_LIMITS, per_second=1e6, write_seconds=MAX_WAIT_SECONDS)
+IMPATIENT: Final = replace(SWIFT, write_seconds=1.0)  # for an API server that does not answer
 DROPPED: Final = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED, Outcome.STOPPED)
 
 

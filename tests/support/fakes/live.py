@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
-from support.fakes.api_server import POD_SYNC_TIMEOUT_SECONDS, ApiServer, Cluster, until
+from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.watching import manager
 from support.models.model_api import Collection, bookmark, event
 from support.objects import builders
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.admit import Answer, Entry, admit
@@ -140,7 +141,7 @@ async def answered(
     namespace = pod["metadata"].get("namespace", builders.NAMESPACE)
     view, body = store.view(), json.dumps(builders.review(pod, namespace=namespace)).encode()
     while not isinstance(found := admit(body, view, Policy(), entry), Answer):
-        view = await store.read(view, found.refs, now() + POD_SYNC_TIMEOUT_SECONDS)
+        view = await store.read(view, found.refs, now() + MAX_WAIT_SECONDS)
     return found, view
 
 

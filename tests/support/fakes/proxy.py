@@ -14,10 +14,12 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NamedTuple, Self
 
+from support.control_plane.ports import free_port
+from support.waits import MAX_WAIT_SECONDS
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 _PIECE_BYTES: Final = 65536
-_OBEY_SECONDS: Final = 20.0
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER on, of no seconds
 
 
@@ -44,7 +46,7 @@ class Proxy:
     ) -> None:
         self.targets = targets
         self._choose = choose
-        self.address = Address(host, port)
+        self.address = Address(host, port or free_port(host))
         self.accepted = 0
         self._turn = count()
         self._loop = asyncio.new_event_loop()
@@ -87,7 +89,7 @@ class Proxy:
         self._obey(self._thaw())
 
     def _obey(self, told: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(told, self._loop).result(_OBEY_SECONDS)
+        asyncio.run_coroutine_threadsafe(told, self._loop).result(MAX_WAIT_SECONDS)
 
     async def _cut(self) -> None:
         for writer in self._writers:

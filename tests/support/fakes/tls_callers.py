@@ -19,10 +19,10 @@ from typing import Final, NamedTuple, Self
 from support.control_plane.kube_api import Api
 from support.control_plane.unattended import CONFIGURATION, SECRET, SERVER_NAME, bundle_of
 from support.fakes.proxy import Address
+from support.waits import MAX_WAIT_SECONDS
 
 _LOOK_SECONDS: Final = 0.1
 _SLOW_SECONDS: Final = 0.2  # a caller that this machine has held up for longer is later than it was meant to be
-_ANSWER_SECONDS: Final = 30.0
 _END: Final = "-----END CERTIFICATE-----\n"
 
 
@@ -98,7 +98,7 @@ class TlsCallers:
     def _call(self, server: Address, trusted: _Trusted) -> None:
         try:
             with (
-                socket.create_connection(server, timeout=_ANSWER_SECONDS) as plain,
+                socket.create_connection(server, timeout=MAX_WAIT_SECONDS) as plain,
                 trusted.context.wrap_socket(plain, server_hostname=SERVER_NAME),
             ):
                 self.handshakes += 1

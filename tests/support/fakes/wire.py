@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from support.drivers.serving import Reply, issue, parse_reply
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
 from webhook.serving.routes import DEFAULT_LIMITS, Handler, Limits
@@ -17,7 +18,6 @@ from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 
 _GRACE_SECONDS: Final = 0.05
-_PATIENCE_SECONDS: Final = 10.0  # a hang is a failure, not a stuck run
 
 
 class Wire:
@@ -58,7 +58,7 @@ class Wire:
         Raises:
             EOFError: the server hung up before it.
         """
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             while (parsed := parse_reply(self._got)) is None:
                 more = await self._read()
                 if not more:
@@ -75,7 +75,7 @@ class Wire:
 
     async def rest(self) -> bytes:
         """What else comes before the server hangs up; fails where it does not."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             while more := await self._read():
                 self._got += more
         return bytes(self._got)

@@ -13,6 +13,7 @@ from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 from support.drivers.serving import Client, Serving
 from support.objects.builders import DECISION, LONGHORN_NAMESPACE, NAMESPACE, virt_launcher_pod
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.kube.kinds import resources
 
@@ -26,8 +27,6 @@ _COUNTED: Final = "apiserver_admission_"  # of the thousands of samples, those t
 _SAMPLE: Final = re.compile(r"(?P<name>\w+)\{(?P<labels>.*)\} (?P<value>\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 _CACHES: Final = frozenset(resource.title for resource in resources(LONGHORN_NAMESPACE) if resource.watched)
-_PATIENCE_SECONDS: Final = 30.0
-_BACKOFF_SECONDS: Final = 60.0  # twice the longest of the program's
 _POLL_SECONDS: Final = 0.05
 _PAUSE_SECONDS: Final = 0.02
 
@@ -142,11 +141,10 @@ def until_watched(serving: Serving) -> None:
     until(
         lambda: all(cache.watched for cache in caches(serving).values()),
         lambda: f"caches: {caches(serving)}",
-        seconds=_BACKOFF_SECONDS,
     )
 
 
-def until(condition: Callable[[], T], what: str | Callable[[], str], *, seconds: float = _PATIENCE_SECONDS) -> T:
+def until(condition: Callable[[], T], what: str | Callable[[], str], *, seconds: float = MAX_WAIT_SECONDS) -> T:
     """What the condition says, as soon as that counts as true.
 
     Raises:

@@ -20,17 +20,16 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.replicas import REPLICAS, Asked, Replicas
 from support.drivers.serving import Client
 from support.objects import builders
-from support.scenarios.admitting import until
+from support.scenarios.admitting import until as wait_until
 from support.scenarios.storm import PRIORITIES, Storm, _priority_class
+from support.waits import MAX_WAIT_SECONDS
 
 _VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n"
-_STEADY_SECONDS: Final = 4.0  # several of the scheduler's back-offs, each of a second here
-_PATIENCE_SECONDS: Final = 240.0
 _LOOK_SECONDS: Final = 0.25
 
 
 class Outcome(NamedTuple):
-    """The result for the VMs after kube-scheduler has handled every pod."""
+    """What became of the VMs."""
 
     decided: Counter[str]
     bound: int
@@ -39,6 +38,7 @@ class Outcome(NamedTuple):
     waiting: Sequence[str]  # Pending for another reason
     evicted: Sequence[str]
     nominated: int
+    unjudged: int  # the scheduler has not looked at them yet
     seconds: float
 
     @property
@@ -53,6 +53,11 @@ class Outcome(NamedTuple):
             f"{decided}; {self.bound} bound, {self.together} with their share-manager, {len(self.stranded)} stranded by"
             f" a pin, {len(self.waiting)} waiting otherwise, {len(self.evicted)} evicted, {self.seconds:.1f} s"
         )
+
+
+def everybody_runs(outcome: Outcome) -> bool:
+    """Whether every VM has a node."""
+    return not outcome.stranded and not outcome.waiting
 
 
 class Booting:
@@ -89,16 +94,23 @@ class Booting:
         """So many replicas with these flags, their caches up."""
         with Replicas(self.installed, *flags, count=count, asked=asked) as replicas:
             self.installed.enable()
-            until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
+            wait_until(lambda: all(map(_is_watching, replicas.health_ports)), "caches of both replicas")
             replicas.until_all_ready()
             self.installed.until_called()
             yield replicas
         self.installed.disable()
 
-    def start(self, at_once: int, *, amid: Callable[[Api], Any] | None = None) -> Outcome:
-        """Create every VM's pod, `at_once` at a time, and return the result.
+    def start(
+        self,
+        at_once: int,
+        *,
+        amid: Callable[[Api], Any] | None = None,
+        until: Callable[[Outcome], bool] = everybody_runs,
+    ) -> Outcome:
+        """Create every VM's pod, so many at once; what has become of them when it is as `until` says.
 
-        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it.
+        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it. Who
+        was pinned in calm is on its node by then.
         """
         began, half, known = time.monotonic(), threading.Event(), threading.Event()
         vms = self.storm.vms
@@ -107,12 +119,13 @@ class Booting:
             if vm == self.storm.room // 2:
                 half.set()
             if vm >= self.storm.afterwards:
-                known.wait(_PATIENCE_SECONDS)
+                known.wait(MAX_WAIT_SECONDS)
             return self.api.create(self.storm.launcher(vm))
 
         def disturb() -> None:
-            half.wait(_PATIENCE_SECONDS)
+            half.wait(MAX_WAIT_SECONDS)
             if amid:
+                wait_until(lambda: not self._pinned_and_not_bound(), "the scheduler to look at whoever is pinned")
                 amid(self.api)
             known.set()
 
@@ -121,26 +134,25 @@ class Booting:
         with ThreadPoolExecutor(at_once) as pool:
             created = list(pool.map(create, range(vms)))
         disturber.join()
-        pods = self._settled()
-        return self._outcome(created, pods, time.monotonic() - began)
+        return self._settled(created, began, until)
 
-    def _settled(self) -> dict[str, Object]:
-        """The VMs' pods, as soon as each has a node, or nothing has changed for a while."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        changed_at, last = time.monotonic(), ""
+    def _pinned_and_not_bound(self) -> list[Object]:
+        pods = self.api.items("v1", "Pod", builders.NAMESPACE)
+        return [pod for pod in pods if _word(pod) == "required" and not pod["spec"].get("nodeName")]
+
+    def _settled(self, created: Sequence[Object], began: float, until: Callable[[Outcome], bool]) -> Outcome:
+        """The outcome that `until` takes; where nothing changes any more before there is one, the last that was."""
+        changed_at, last = time.monotonic(), (-1, -1)
         while True:
-            pods = {pod["metadata"]["name"]: pod for pod in self.api.items("v1", "Pod", builders.NAMESPACE)}
-            left = [name for name, pod in pods.items() if not pod["spec"].get("nodeName")]
-            now = f"{len(pods)} {left}"
-            if now != last:
-                changed_at, last = time.monotonic(), now
-            steady = time.monotonic() - changed_at > _STEADY_SECONDS
-            if (not left or steady) and all(map(_is_judged, pods.values())):
-                return pods
-            assert time.monotonic() < deadline, f"{len(left)} pods have no node, and that still changes: {left[:5]}"
+            outcome = self._outcome(created, time.monotonic() - began)
+            if (outcome.bound, outcome.unjudged) != last:
+                changed_at, last = time.monotonic(), (outcome.bound, outcome.unjudged)
+            if (not outcome.unjudged and until(outcome)) or time.monotonic() - changed_at > MAX_WAIT_SECONDS:
+                return outcome
             threading.Event().wait(_LOOK_SECONDS)
 
-    def _outcome(self, created: Sequence[Object], pods: dict[str, Object], seconds: float) -> Outcome:
+    def _outcome(self, created: Sequence[Object], seconds: float) -> Outcome:
+        pods = {pod["metadata"]["name"]: pod for pod in self.api.items("v1", "Pod", builders.NAMESPACE)}
         homes = {self.storm.launcher(vm)["metadata"]["name"]: self.storm.home(vm) for vm in range(self.storm.vms)}
         left = [pod for pod in pods.values() if not pod["spec"].get("nodeName")]
         others = self.api.items("v1", "Pod", "default")
@@ -154,8 +166,13 @@ class Booting:
             waiting=[pod["metadata"]["name"] for pod in left if _word(pod) != "required"],
             evicted=evicted,
             nominated=sum(bool(pod["status"].get("nominatedNodeName")) for pod in pods.values()),
+            unjudged=sum(not _is_judged(pod) for pod in left),
             seconds=seconds,
         )
+
+
+def _is_judged(pod: Object) -> bool:
+    return any(each["type"] == "PodScheduled" for each in pod["status"].get("conditions") or ())
 
 
 def _is_leaving(pod: Object) -> bool:
@@ -166,11 +183,6 @@ def _word(pod: Object) -> str:
     """The first word of our decision."""
     words: str = (pod["metadata"].get("annotations") or {}).get(builders.DECISION, "none")
     return words.partition(" ")[0].rstrip(":")
-
-
-def _is_judged(pod: Object) -> bool:
-    conditions = pod["status"].get("conditions") or []
-    return bool(pod["spec"].get("nodeName")) or any(each["type"] == "PodScheduled" for each in conditions)
 
 
 def _is_watching(port: int) -> bool:

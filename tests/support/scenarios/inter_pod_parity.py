@@ -28,6 +28,7 @@ from support.models.plugin_runner import add, incoming_pod, snapshot
 from support.models.scheduler_model import REQUIRED, Situation, refusals
 from support.objects import builders
 from support.strategies.inter_pod_situations import Maker, Setting
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.cycle_state import CycleState
@@ -42,7 +43,6 @@ BY_TAINTS: Final = "by taints"
 PASSED: Final = "allowed"
 
 _WRITERS: Final = 6
-_JUDGED_SECONDS: Final = 120
 _ONLY: Final = "tests/only"  # the key of a taint that every node has, with its name
 ASKS: Final = "tests/asks"  # a label of those that are to be scheduled
 _BARRIER: Final = "barrier"
@@ -173,7 +173,7 @@ class Parity:
         self._api.create(_pod("there", {_BARRIER: "there"}, nodeName=_BARRIER))
         affinity, fence = {**pin, "podAntiAffinity": {REQUIRED: [term]}}, {"key": _ONLY, "operator": "Exists"}
         probe = _pod("probe", {}, affinity=affinity, tolerations=[fence])
-        deadline = time.monotonic() + _JUDGED_SECONDS
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         refused = False
         while not refused:
             assert time.monotonic() < deadline, "the scheduler does not see the last pod"
@@ -186,13 +186,13 @@ class Parity:
         """NAMESPACE/NAME -> why the scheduler refuses it, None where it was bound; of as many pods that ask."""
         done: dict[str, str | None] = {}
         asking = {"labelSelector": ASKS}
-        with closing(self._api.watch("v1", "Pod", seconds=_JUDGED_SECONDS, **asking)) as events:
+        with closing(self._api.watch("v1", "Pod", seconds=MAX_WAIT_SECONDS, **asking)) as events:
             for event in events:
                 if is_judged(event["object"]):
                     done[_key(event["object"])] = refusal(event["object"])
                 if len(done) == count:
                     return done
-        raise AssertionError(f"{count - len(done)} of {count} pods were not judged in {_JUDGED_SECONDS} s")
+        raise AssertionError(f"{count - len(done)} of {count} pods were not judged in {MAX_WAIT_SECONDS} s")
 
 
 class Core:

@@ -28,15 +28,15 @@ from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
 from support.objects.corpus import SHARE_MANAGER, UNCHANGED, Case
 from support.strategies import shortlists
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.opt_in import Mode, Policy
 from webhook.files import documents
 from webhook.files.manifests import Manifests
 
-_PATIENCE_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less
-_SCHEDULED_SECONDS: Final = 10
+_PATIENCE_SECONDS: Final = 10  # with each row, after one that never came out right: hundreds of them may be wrong
 _TICKS_MAX: Final = 100
 _SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: of more only some are scored
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -57,6 +57,7 @@ class Replay:
         self._server = ExitStack()  # the server of the current mode
         self._serves: tuple[str, bool] | None = None
         self.tries = 0
+        self._gave_up = False
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -79,9 +80,10 @@ class Replay:
         if not _has_its_volumes(case):
             pod["spec"] = {"schedulerName": ALONE, **pod["spec"]}
         evaluated = Evaluated.of(case)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + (_PATIENCE_SECONDS if self._gave_up else MAX_WAIT_SECONDS)
         while (problems := self._try(case, pod, evaluated)) and time.monotonic() < deadline:
             threading.Event().wait(_PAUSE_SECONDS)
+        self._gave_up |= bool(problems)
         return problems
 
     def _become(self, case: Case) -> None:
@@ -141,7 +143,7 @@ class Replay:
     def _scheduled(self, pod: Object, *, pending: bool) -> Object:
         """The pod as a scheduler leaves it. One that waits for a claim of a device is Pending without a word."""
         try:
-            judged = self._api.wait_for(pod, _is_judged, seconds=1 if pending else _SCHEDULED_SECONDS, what="judged")
+            judged = self._api.wait_for(pod, _is_judged, seconds=1 if pending else MAX_WAIT_SECONDS, what="judged")
         except TimeoutError:
             if not pending:
                 raise

@@ -20,6 +20,7 @@ from support.control_plane.scheduled import is_judged, refusal
 from support.fakes.views import cluster
 from support.objects import builders
 from support.strategies.room_situations import ASKED, LABEL, NAMESPACE, THERE, Situation, runtime_class
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.pod import Pod
@@ -35,7 +36,6 @@ FITS: Final = "fits"
 
 _WRITERS: Final = 6
 LIMITED: Final = "VolumesLimited"  # what is attached is not followed: a rule of ours, whatever the scheduler finds
-_JUDGED_SECONDS: Final = 300.0  # of patience
 _LOOK_SECONDS: Final = 0.5
 _BARRIER: Final = "parity-barrier"
 
@@ -113,10 +113,10 @@ class Parity:
         probe_meta = {"name": f"{_BARRIER}-asks", "namespace": NAMESPACE, "labels": {LABEL: "barrier"}}
         pinned = {**spec, "affinity": builders.node_affinity(required=[builders.on_node(_BARRIER)])}
         probe = {**last, "metadata": probe_meta, "spec": pinned}
-        deadline = time.monotonic() + _JUDGED_SECONDS
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while True:
             created = self._api.create(probe)
-            judged = self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), seconds=60, what="judged")
+            judged = self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), what="judged")
             self._api.delete(created)
             if judged and "Too many pods" in (refusal(judged) or ""):
                 return
@@ -124,13 +124,15 @@ class Parity:
 
     def _judged(self, count: int) -> dict[str, str | None]:
         """Name -> why the scheduler refuses it, None where it was bound; of as many pods that ask."""
-        deadline = time.monotonic() + _JUDGED_SECONDS
+        last, deadline = -1, 0.0
         selected = {"labelSelector": f"{LABEL}={ASKED[LABEL]}"}
         while True:
             pods = self._api.items("v1", "Pod", NAMESPACE, **selected)
             if len(pods) == count and all(map(is_judged, pods)):
                 return {pod["metadata"]["name"]: refusal(pod) for pod in pods}
             left = [pod["metadata"]["name"] for pod in pods if not is_judged(pod)]
+            if len(left) != last:
+                last, deadline = len(left), time.monotonic() + MAX_WAIT_SECONDS
             assert time.monotonic() < deadline, f"{len(left)} of {len(pods)} pods were not judged: {left[:10]}"
             threading.Event().wait(_LOOK_SECONDS)
 
@@ -138,7 +140,7 @@ class Parity:
         (pod,) = (situation.pod for situation in situations if situation.name == name)
         self._api.delete(pod)
         created = self._api.create(pod)
-        return refusal(self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), seconds=60, what="judged"))
+        return refusal(self._api.wait_for(created, lambda pod: bool(pod and is_judged(pod)), what="judged"))
 
 
 class Stored:

@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import pytest
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.background import Background
-
-_PATIENCE_SECONDS: Final = 10.0
 
 
 async def _returns() -> None:
@@ -42,7 +41,7 @@ async def test_the_end_of_a_task_ends_the_process(
     background.start("lasts", _lasts())
     background.start("ends", work())  # type: ignore[arg-type] # they are coroutines
     assert (background.exit_code, dict(background.failures)) == (0, {"lasts": 0, "ends": 0})
-    async with asyncio.timeout(_PATIENCE_SECONDS):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         await background.failed.wait()
     assert (background.exit_code, dict(background.failures)) == (1, {"lasts": 0, "ends": 1})
     await background.stop()

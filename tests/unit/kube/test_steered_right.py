@@ -15,6 +15,7 @@ from support.fakes.views import LONGHORN_NAMESPACE
 from support.strategies.consumer_shapes import VOLUME, cold_starts
 from support.strategies.quirks import Object
 from support.strategies.strategies import Scenario, review_of
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName
@@ -100,7 +101,7 @@ async def answer(
         found = admit(review_of(scenario.pod, namespace=LONGHORN_NAMESPACE), view, scenario.policy, Entry.SHARE_MANAGER)
         if isinstance(found, Answer):
             return found, reads
-        view = await store.read(view, found.refs, loop.time() + 5)
+        view = await store.read(view, found.refs, loop.time() + MAX_WAIT_SECONDS)
     raise AssertionError("core asks and asks")
 
 

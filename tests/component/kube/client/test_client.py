@@ -11,6 +11,7 @@ from support.fakes.api_server import ApiServer, Cluster, saying
 from support.fakes.http_line import Asked, Line
 from support.fakes.live import SHARE_MANAGERS, cluster_of, connected, write_kubeconfig
 from support.fakes.watching import manager
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 from webhook.kube.client.api import Api
@@ -29,7 +30,7 @@ def cluster() -> Cluster:
 async def test_what_is_sent(server: ApiServer, tmp_path: Path) -> None:
     """A request asks for JSON without compression, and has the program's name and version and the token."""
     async with connected(server, tmp_path, token="abc") as api:  # noqa: S106 - a test's
-        await api.get(ITEM, seconds=5)
+        await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
     headers = server.asked[0].headers
     assert headers["accept"] == "application/json"
     assert headers["accept-encoding"] == "identity"
@@ -53,7 +54,7 @@ async def test_a_server_without_tls_is_a_problem_in_words(tmp_path: Path) -> Non
             with pytest.raises(
                 ApiError, match=rf"^no TLS with 127\.0\.0\.1:{port}: .*(?i:wrong.version.number)"
             ) as caught:
-                await api.get(ITEM, seconds=5)
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
             assert str(caught.value).isprintable()
         finally:
             await api.close()
@@ -65,7 +66,7 @@ async def test_a_server_name_that_does_not_resolve_is_a_problem_in_words(tmp_pat
     api = await Api.connect(Kubeconfig(file=file))
     try:
         with pytest.raises(ApiError, match=r"^can't connect to no-such-host\.invalid:6443: "):
-            await api.get(ITEM, seconds=5)
+            await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
     finally:
         await api.close()
 
@@ -76,7 +77,7 @@ async def test_a_redirect_does_not_take_the_token_elsewhere(server: ApiServer, t
         server.handler = saying(302, b"", location=f"http://127.0.0.2:{elsewhere.port}/")
         async with connected(server, tmp_path, token="secret") as api:  # noqa: S106 - a test's
             with suppress(ApiError):
-                await api.get(ITEM, seconds=2)
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
         assert all("authorization" not in asked.headers for asked in elsewhere.asked)
 
 
@@ -88,16 +89,16 @@ async def test_silence_is_a_problem_of_its_own(server: ApiServer, tmp_path: Path
 
     server.handler = silent
     async with connected(server, tmp_path) as api:
-        with pytest.raises(ApiError, match=r"^no answer in 0\.05 s$") as caught:
-            await api.get(ITEM, seconds=0.05)
+        with pytest.raises(ApiError, match=r"^no answer in 0\.3 s$") as caught:
+            await api.get(ITEM, seconds=0.3)
         assert caught.value.silent
-        with pytest.raises(ApiError, match=r"^nothing came for 0\.05 s$") as caught:
-            async with api.stream(SHARE_MANAGERS, [], silence_seconds=0.05):
+        with pytest.raises(ApiError, match=r"^nothing came for 0\.3 s$") as caught:
+            async with api.stream(SHARE_MANAGERS, [], silence_seconds=0.3):
                 pass
         assert caught.value.silent
         await server.stop()
         with pytest.raises(ApiError, match="Connection refused") as caught:
-            await api.get(ITEM, seconds=5)
+            await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
         assert not caught.value.silent
 
 

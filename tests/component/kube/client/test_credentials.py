@@ -11,6 +11,7 @@ from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.live import LONGHORN_NAMESPACE, SHARE_MANAGERS, connected, owners, ref, reflecting
 from support.fakes.token_server import ITEM, SHARE_MANAGER, Doorman, tls_of
 from support.fakes.watching import manager
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.view import Kind, NoObject
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -29,10 +30,10 @@ async def test_a_read_with_an_expired_token_takes_the_new_one(
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
         door.token = "second"  # noqa: S105 - a test's
         file.write_text("second")
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
         assert [asked.headers["authorization"] for asked in server.asked] == [
             "Bearer first",
             "Bearer first",
@@ -66,7 +67,7 @@ async def test_a_token_that_no_one_renews_is_not_read_again_and_again(
     """Each call sends two requests at most. Then the 401 is the answer."""
     server.handler = Doorman(cluster, "other")
     async with connected(server, tmp_path, token="mine") as api:  # noqa: S106 - a test's
-        assert (await api.get(ITEM, seconds=5)).status == 401
+        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 401
         assert len(server.asked) == 2
 
 
@@ -79,7 +80,7 @@ async def test_blanks_around_a_token_are_removed(
     file = tmp_path / "token"
     file.write_text(content)
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
 
 
 @pytest.mark.parametrize("how", ["gone", "empty"])
@@ -91,13 +92,13 @@ async def test_a_token_file_that_is_being_written_is_a_401_and_no_more(
     file = tmp_path / "token"
     file.write_text("first")
     async with connected(server, tmp_path, tokenFile=str(file)) as api:
-        await api.get(ITEM, seconds=5)
+        await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
         if how == "gone":
             file.unlink()
         else:
             file.write_text("")
         door.token = "second"  # noqa: S105 - a test's
-        assert (await api.get(ITEM, seconds=5)).status == 401
+        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 401
 
 
 # Certificates.
@@ -115,11 +116,11 @@ async def test_a_renewed_authority_is_trusted_after_one_failure(cluster: Cluster
         assert cache.problem.startswith("cut: the API server's certificate is not trusted: ")
         assert "self-signed certificate in certificate chain" in cache.problem or "unable to get" in cache.problem
         with pytest.raises(ApiError, match="the API server's certificate is not trusted"):
-            await api.get(ITEM, seconds=5)
+            await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
         authority.cert_pem.write_to_path(str(bundle))
         await until(lambda: cache.synced)
         assert owners(cache) == {"a": "n1"}
-        assert (await api.get(ITEM, seconds=5)).status == 200
+        assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
 
 
 async def test_each_read_that_fails_of_an_untrusted_certificate_has_its_problem(
@@ -136,7 +137,7 @@ async def test_each_read_that_fails_of_an_untrusted_certificate_has_its_problem(
         loop = asyncio.get_running_loop()
         for round_ in range(5):
             refs = [ref(Kind.NODE, f"n{round_}-{i}") for i in range(10)]
-            view = await store.read(store.view(), refs, loop.time() + 10)
+            view = await store.read(store.view(), refs, loop.time() + MAX_WAIT_SECONDS)
             assert [view.reads[each].value for each in refs] == [NoObject.UNAVAILABLE] * 10
             assert all("certificate" in view.read_error(each) for each in refs), [
                 view.read_error(each) for each in refs
@@ -155,7 +156,7 @@ async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path
         other.issue_cert("127.0.0.1").configure_cert(server.tls)
         for _ in range(3):
             with pytest.raises(ApiError, match="certificate"):
-                await api.get(ITEM, seconds=5)
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
         cluster.collections[SHARE_MANAGERS].put({**SHARE_MANAGER, **manager("b", 0, "n2")})
         await until(lambda: "b" in cache.objects)
         assert not cache.causes

@@ -10,6 +10,7 @@ import trustme
 from kubernetes_asyncio.config import incluster_config
 from support.fakes.api_server import ApiServer, Cluster
 from support.fakes.token_server import ITEM, Doorman, tls_of
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base import api_client
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
@@ -44,10 +45,10 @@ async def test_a_pod_takes_its_service_account(
         api = await Api.connect(Kubeconfig())
         try:
             assert api.host == server.url
-            assert (await api.get(ITEM, seconds=5)).status == 200
+            assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
             door.token = "second"  # noqa: S105 - a test's
             (service_account / "token").write_text("second")
-            assert (await api.get(ITEM, seconds=5)).status == 200
+            assert (await api.get(ITEM, seconds=MAX_WAIT_SECONDS)).status == 200
         finally:
             await api.close()
 
@@ -70,9 +71,9 @@ async def test_an_empty_token_file_is_a_problem_in_words(
         try:
             (service_account / "token").write_text("")
             with pytest.raises(ApiError, match="Token file exists but empty"):
-                await api.get(ITEM, seconds=5)
+                await api.get(ITEM, seconds=MAX_WAIT_SECONDS)
             with pytest.raises(ApiError, match="Token file exists but empty"):
-                async with api.stream(ITEM, [], silence_seconds=5):
+                async with api.stream(ITEM, [], silence_seconds=MAX_WAIT_SECONDS):
                     pass
         finally:
             await api.close()

@@ -7,7 +7,6 @@ newest servable one of the Secret within the last `retire`. Every such pair must
 from __future__ import annotations
 
 import copy
-import os
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, Conflict, MemoryCluster
+from support.sizes import size
 
 from certs.rotation import plan
 from certs.rotation.change import change_for
@@ -207,7 +207,7 @@ def since(history: list[tuple[datetime, Any]], start: datetime) -> list[Any]:
 
 TestRotations = Rotations.TestCase
 TestRotations.settings = settings(
-    max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "60")),
+    max_examples=size("PROPERTY_EXAMPLES"),
     stateful_step_count=60,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],

@@ -2,12 +2,11 @@
 
 One node, some replicas of the webhook, the API server, and the scheduler. The model assumes the condition
 that webhook.core.scheduler.state.cache.SchedulerCache states. All else is free: how late each replica's watch is, which
-replica is called, and which of the created pods kube-scheduler takes next. With SHARES_VMS=5 there is one VM more.
+replica is called, and which of the created pods kube-scheduler takes next. `make soak` has more VMs.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
@@ -16,6 +15,7 @@ import pytest
 from msgspec import convert
 from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
 from support.objects import builders
+from support.sizes import size
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
@@ -25,7 +25,7 @@ from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
 
-VMS: Final = int(os.environ.get("SHARES_VMS", "4"))
+VMS: Final = size("SHARES_VMS")
 CPU: Final = 100
 _ASKED: Final = {"name": "compute", "resources": {"requests": {"cpu": f"{CPU}m"}}}
 ASKING: Final = IncomingPod.of(convert(builders.virt_launcher_pod(containers=[_ASKED]), Pod), "vms")
@@ -163,6 +163,7 @@ def _pod_info(on: PodNode) -> PodInfo:
     return PodInfo("vms", ASKING.usage, None, None, on)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("replicas", [1, 2, 3])
 @pytest.mark.parametrize("places", [1, 2, 3])
 def test_a_vm_that_is_pinned_finds_its_place(replicas: int, places: int) -> None:

@@ -16,6 +16,7 @@ from support.models.cluster_model import ClusterModel
 from support.objects.builders import share_manager
 from support.strategies.quirks import Object
 from support.strategies.strategies import Scenario, review_of, scenarios
+from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, admit
 from webhook.core.api.meta import NamespacedName
@@ -87,7 +88,7 @@ async def answer(
         found = admit(review_of(scenario.pod), view, scenario.policy)
         if isinstance(found, Answer):
             return found, reads
-        view = await store.read(view, found.refs, loop.time() + 5)
+        view = await store.read(view, found.refs, loop.time() + MAX_WAIT_SECONDS)
     raise AssertionError("core asks and asks")
 
 

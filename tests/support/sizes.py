@@ -1,0 +1,66 @@
+"""How large the tests are that prove by number: one row for each, with its size in each command.
+
+`make check` and `make test` take the first column: enough to see that the test and the code work together. `make soak`
+takes the third, and with SIZE=small the second. The environment overrules one row: `STORM_VMS=1000 make soak`.
+`python tests/sizes.py` prints the table of the README.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final, NamedTuple
+
+
+class Size(NamedTuple):
+    """The number of one row in `make check` and `make test`, in the small soak, and in the whole soak."""
+
+    test: int
+    small: int
+    whole: int
+    what: str
+
+
+SIZES: Final = {
+    "PROPERTY_EXAMPLES": Size(100, 300, 2_000, "examples of each property"),
+    "SHARES_VMS": Size(3, 4, 5, "VMs of the small cluster whose every order of steps is tried"),
+    "FUZZ_REVIEWS": Size(2_000, 20_000, 100_000, "broken reviews that a server gets"),
+    "ROOM_PARITY_SITUATIONS": Size(300, 2_000, 10_000, "nodes, each with a pod that fits or does not"),
+    "INTERPOD_PARITY_GROUPS": Size(20, 100, 300, "groups of nodes, each with 7 pods under rules between pods"),
+    "STORM_VMS": Size(100, 300, 500, "VMs that start at once"),
+    "STORM_ROUNDS": Size(1, 1, 10, "times that each storm is repeated"),
+    "COLD_STARTS": Size(60, 200, 200, "VMs that start from nothing at once"),
+    "ROLLING_CREATES": Size(300, 2_000, 10_000, "pods created, at least, while replicas are replaced"),
+    "ROTATION_CREATES": Size(300, 5_000, 10_000, "pods created, at least, while certificates rotate"),
+    "ROTATIONS": Size(2, 20, 40, "rotations, at least, meanwhile"),
+}
+_CHOICE: Final = "TEST_SIZE"
+_COLUMNS: Final = Size._fields[:3]
+
+
+def size(name: str) -> int:
+    """The number that this run takes.
+
+    Raises:
+        SystemExit: the environment names no size that there is; says what was expected.
+    """
+    column = os.environ.get(_CHOICE) or _COLUMNS[0]
+    if column not in _COLUMNS:
+        raise SystemExit(f"error: {_CHOICE}: got '{column}', expected one of {', '.join(_COLUMNS)}")
+    given = os.environ.get(name) or str(getattr(SIZES[name], column))
+    if not given.isdecimal() or not int(given):
+        raise SystemExit(f"error: {name}: got '{given}', expected a number from 1")
+    return int(given)
+
+
+def table() -> str:
+    """The table of the README."""
+    head = "| Variable | `make check`, `make test` | `make soak SIZE=small` | `make soak` | What |"
+    rows = [
+        f"| `{name}` | {each.test:,} | {each.small:,} | {each.whole:,} | {each.what} |" for name, each in SIZES.items()
+    ]
+    return "\n".join([head, "|---|---|---|---|---|", *rows])
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{table()}\n")
