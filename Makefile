@@ -1,4 +1,4 @@
-# Everything a newcomer runs. Each target does all the set-up that it needs from a bare clone.
+# Everything that a new developer runs. Each target does all the set-up that it needs from a bare clone.
 # What a target takes is measured on 2 cores; the first `make` sets up .venv besides, for half a minute.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

@@ -70,7 +70,7 @@ def start_all(here: Here) -> Seen:
 
 
 def test_whole_starts(here: Here) -> None:
-    """As they come, whether we have heard of a VM or not: what was read is all that was needed."""
+    """The webhook reads only what it needs, whether its cache has the VM or not."""
     seen = start_all(here)
     asked = [tickets_of(start) for start in STARTS if tickets_of(start) in seen.reads]
     assert_counted(seen, *asked, lists=len(asked))

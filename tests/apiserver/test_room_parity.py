@@ -38,11 +38,11 @@ def test_what_fits_is_bound(outcomes: list[Outcome]) -> None:
 
 
 def test_hardly_anything_that_is_bound_is_said_not_to_fit(outcomes: list[Outcome]) -> None:
-    """Only for these causes.
+    """Core refuses a node that kube-scheduler takes only in these cases.
 
-    A cordoned node, though the pod tolerates that; a host port that two pods had, of which one is over (the scheduler
-    does not count them: framework/types.go, HostPortInfo.Remove). And on a node with a limit on a driver no pod with a
-    volume of it is said to fit: what is attached there is not followed, and Longhorn's driver sets no limit.
+    The node is cordoned, and the pod tolerates that. Two pods had one host port, and one of them has ended:
+    kube-scheduler does not count them (framework/types.go, HostPortInfo.Remove). Or the node has a limit for a CSI
+    driver: core does not count attached volumes, and Longhorn's driver sets no limit.
     """
     overcautious = [outcome for outcome in outcomes if outcome.overcautious and outcome.core != LIMITED]
     assert len(overcautious) <= OVERCAUTIOUS_MOST * len(outcomes), causes(overcautious)

@@ -75,7 +75,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: 
         f"{callers.handshakes} handshakes of late callers. Lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
         f"{len(callers.lost)} handshakes"
     )
-    print(figures)  # noqa: T201 - for whoever looks at them, under -rP
+    print(figures)  # noqa: T201 - shown by pytest -rP
     assert (admitting.refused, admitting.away) == ([], [])
     assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (0, 0)
     assert more(REQUESTS, name=WEBHOOK, code="200") == more(REQUESTS, name=WEBHOOK) == pods

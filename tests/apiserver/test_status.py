@@ -23,7 +23,7 @@ from support.drivers.status_runs import instance
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, served
 from support.scenarios.admitting import until
-from support.scenarios.fleet_scenes import STATES, scenes
+from support.scenarios.vm_scenes import STATES, scenes
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli

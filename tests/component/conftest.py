@@ -14,7 +14,7 @@ from webhook.explain.settings import EXPLAIN
 
 @pytest.fixture
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may have settings of their own, and a cluster."""
+    """Remove the settings and the cluster of the user who runs the tests."""
     for name in [option.envvar for option in EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
         monkeypatch.delenv(name, raising=False)
 

@@ -90,7 +90,7 @@ every_case_with_a_place = pytest.mark.parametrize(
 def cluster(case: Case) -> Manifests:
     """Return the embedded cluster of a case, through YAML as a user would write it."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    read = documents.read(yaml.dump_all(case.objects, Dumper=dumper), "cluster.yaml")
+    read = documents.read_documents(yaml.dump_all(case.objects, Dumper=dumper), "cluster.yaml")
     return Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
 
 

@@ -42,7 +42,7 @@ if [ -e "{directory}/hold" ]; then exec 3< "{directory}/hold"; echo > "{director
 """
 
 
-# It installs a Go where it is told to.
+# It installs a Go into the directory of its option.
 UV: Final = """\
 #!/bin/sh
 while [ "$1" != --target ]; do shift; done
@@ -223,7 +223,7 @@ def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_is_not_built_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever looks for a program that nobody has built is told how to build it."""
+    """A test that needs a program that is not built names the command that builds it."""
     monkeypatch.delenv(build.ASSETS, raising=False)
     monkeypatch.setattr(build, "CACHE", tmp_path)
     lookups = (build.programs, build.kubectl, build.cert_manager_crds, build.promtool, build.prometheus_operator_crds)

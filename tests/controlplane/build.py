@@ -3,9 +3,9 @@
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
 
-A unit is a folder here with the go.mod and go.sum that pin it. Its programs lie in a directory of the cache that is
-named for the hash of all that they are made from, and that appears in one rename: it is there whole or not at all,
-whoever else builds at the same time and whatever is killed. To build anew, delete the directory.
+A unit is a folder here with the go.mod and go.sum that pin it. Its programs are in a directory of the cache. The name
+of the directory has the hash of everything that the programs are made from. The directory appears in one rename, so it
+is complete or absent, even if two builds run at once or one is killed. To build again, delete the directory.
 Only the standard library is used: this runs before anything is installed.
 """
 
@@ -68,7 +68,7 @@ class Unit:
 
     @property
     def flags(self) -> Sequence[str]:
-        """What go build is told. Without a version of its own a Kubernetes client chokes on the API server's."""
+        """The flags of go build. Without a version of its own a Kubernetes client can't parse the API server's."""
         linked = ["-s", "-w"]
         if self.version:
             major, minor, _ = self.version.split(".")

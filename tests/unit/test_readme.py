@@ -1,4 +1,4 @@
-"""The README's tables are what the code says. `python tests/unit/test_readme.py` writes them anew."""
+"""The README's tables follow the code. `python tests/unit/test_readme.py` writes them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _default(option: Option) -> str:
 
 
 def render(text: str) -> str:
-    """The README with its generated parts made anew."""
+    """Return the README with current generated parts."""
     for name, table in (("reasons", reasons()), ("options", options_table()), ("metrics", metrics())):
         head, _, rest = text.partition(f"<!-- {name}: ")
         opening, _, rest = rest.partition("\n")

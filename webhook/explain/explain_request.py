@@ -27,7 +27,7 @@ from webhook.explain.pods_now import stuck_hint
 from webhook.explain.sources.cluster_reader import ClusterReader
 from webhook.files.documents import Document
 
-POD_KIND: Final = ("v1", "Pod")
+V1_POD: Final = ("v1", "Pod")
 REVIEW_KIND: Final = (admission_review.API_VERSION, admission_review.KIND)
 _REQUEST_UID: Final = "explain"
 _AS_CREATED: Final = (
@@ -49,7 +49,7 @@ def request_for_document(document: Document, cluster: ClusterReader, namespace: 
     match (document.api_version, document.kind):
         case kind if kind == REVIEW_KIND:
             return _request_for_review(document, namespace)
-        case kind if kind == POD_KIND:
+        case kind if kind == V1_POD:
             return _request_for_pod(document, document.value, namespace)
     return _request_for_vm(document, cluster, namespace)
 
@@ -68,7 +68,7 @@ def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> Ex
     document = cluster.find(named, namespace)
     if named.type is names.VOLUME:
         return _request_for_volume(document, cluster, namespace)
-    if (document.api_version, document.kind) != POD_KIND:
+    if (document.api_version, document.kind) != V1_POD:
         return _request_for_vm(document, cluster, namespace)
     request = _request_for_pod(document, as_created(document.value), namespace)
     pod = document.read(Pod)

@@ -20,8 +20,8 @@ from webhook.core.opt_in import Mode, Policy
 from webhook.explain.api import kubevirt, names
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import (
-    POD_KIND,
     REVIEW_KIND,
+    V1_POD,
     ExplainRequest,
     request_for_document,
     request_for_name,
@@ -40,7 +40,7 @@ EXIT_PLACED: Final = 0
 EXIT_UNCHANGED: Final = 1
 _STDIN: Final = "-"
 _EXPLAINED: Final = frozenset(
-    {POD_KIND, REVIEW_KIND}
+    {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
 _EXPECTED: Final = (
@@ -119,7 +119,7 @@ def _read(source: str, stdin: TextIO) -> list[Document]:
         text = stdin.read()
     except UnicodeDecodeError as error:
         raise BadDocument(f"stdin: not UTF-8 text ({error.reason} at byte {error.start})") from None
-    return list(documents.read(text, "stdin"))
+    return list(documents.read_documents(text, "stdin"))
 
 
 def _select(found: Iterable[Document], source: str) -> tuple[list[Document], str]:

@@ -91,7 +91,7 @@ class Document(Struct, frozen=True):
         return node
 
 
-def read(text: str, source: str) -> Iterator[Document]:
+def read_documents(text: str, source: str) -> Iterator[Document]:
     """Yield the objects of a YAML or JSON text, and each object of a List. Empty documents are left out.
 
     Args:
@@ -127,7 +127,7 @@ def read_file(path: Path) -> Iterator[Document]:
     """Yield the objects of one file.
 
     Raises:
-        BadDocument: the file can't be read as UTF-8 text, or as `read` says.
+        BadDocument: the file can't be read as UTF-8 text, or as `read_documents` says.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def read_file(path: Path) -> Iterator[Document]:
         raise BadDocument(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except OSError as error:
         raise BadDocument(f"{path}: {error.strerror}; expected a YAML or JSON file") from None
-    yield from read(text, str(path))
+    yield from read_documents(text, str(path))
 
 
 def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:

@@ -98,9 +98,8 @@ class Manifests:
         self._virt_launchers = [pod for pod in every if _is_virt_launcher(pod)]
         limits_of = {name: volume_limits_of(node.spec) for name, node in within(CSINode, "").items()}
         counts_pods = headroom is not None and _has_allocatable(self._nodes.values())
-        self._snapshot: ListedSnapshot | NotCounted = NOT_COUNTED
-        if counts_pods:
-            self._snapshot = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM)
+        counted = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if counts_pods else None
+        self._snapshot = counted or NOT_COUNTED
 
     @classmethod
     def load(

@@ -59,7 +59,7 @@ async def get(api: Api, path: str) -> dict[str, Any]:
     if reply.status == _NOT_FOUND:
         raise Missing(installed=_names_an_object(reply.body))
     if reply.status != _OK:
-        raise ApiError(refusal(reply))
+        raise ApiError(refusal_sentence(reply))
     try:
         return msgspec.json.decode(reply.body, type=dict[str, Any])
     except msgspec.DecodeError as error:
@@ -86,7 +86,7 @@ async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = ""
         if reply.status == _NOT_FOUND:
             return []
         if reply.status != _OK:
-            raise ApiError(refusal(reply))
+            raise ApiError(refusal_sentence(reply))
         page = decoders.page(reply.body)
         if isinstance(page, NotJSON) or page.unreadable:
             raise ApiError(f"{path}: got objects that can't be read")
@@ -112,7 +112,7 @@ def name(text: str) -> str:
     return text
 
 
-def refusal(reply: Reply) -> str:
+def refusal_sentence(reply: Reply) -> str:
     """Return why the API server refused, in its words: a 403 names the user and the permission."""
     return _STATUS.failure(reply.body, reply.status).sentence
 
@@ -163,8 +163,8 @@ async def _greet(api: Api, origin: str) -> None:
         ) from None
     if reply.status == _UNAUTHORIZED:
         raise NoCluster(
-            f"{origin}: {refusal(reply)}; expected credentials that it takes: log in again, or choose with "
+            f"{origin}: {refusal_sentence(reply)}; expected credentials that it takes: log in again, or choose with "
             "--kubeconfig or --context"
         )
     if reply.status >= _SERVER_ERRORS:
-        raise NoCluster(f"{origin}: {refusal(reply)}; expected an API server that is ready: try again")
+        raise NoCluster(f"{origin}: {refusal_sentence(reply)}; expected an API server that is ready: try again")

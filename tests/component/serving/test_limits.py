@@ -77,7 +77,7 @@ async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path:
 
 
 async def test_a_first_head_that_is_due_as_the_handshake_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time for it is over in the very turn of the loop in which the connection is made, as on a busy machine."""
+    """On a busy machine the time can end in the same turn of the event loop in which the connection is made."""
     made = Connection.connection_made
 
     def made_and_due(connection: Connection, transport: asyncio.BaseTransport) -> None:

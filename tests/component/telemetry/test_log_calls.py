@@ -14,7 +14,7 @@ from support.objects import builders
 
 from webhook.app.handler import admit_functions
 from webhook.core.opt_in import Policy
-from webhook.files.documents import read
+from webhook.files.documents import read_documents
 from webhook.files.manifests import Manifests
 from webhook.serving.routes import webhook_handler
 from webhook.telemetry.log import Log
@@ -28,7 +28,7 @@ each_form = pytest.mark.parametrize("form", FORMS)
 def manifests() -> Manifests:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
-    return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")
+    return Manifests(read_documents(text, "cluster"), longhorn_namespace="longhorn-system")
 
 
 def secretive(**described: Any) -> builders.Object:

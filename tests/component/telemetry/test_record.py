@@ -13,7 +13,7 @@ from support.objects import builders
 from webhook.core import admit
 from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
-from webhook.files.documents import read
+from webhook.files.documents import read_documents
 from webhook.files.manifests import Manifests
 from webhook.telemetry.record import AdmissionRecord, admission_record
 
@@ -22,7 +22,7 @@ from webhook.telemetry.record import AdmissionRecord, admission_record
 def view() -> Manifests:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
-    return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")
+    return Manifests(read_documents(text, "cluster"), longhorn_namespace="longhorn-system")
 
 
 def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:

@@ -1,4 +1,4 @@
-"""Ports for servers that are started later, or anew: below those that the kernel gives to whoever connects."""
+"""Ports for servers that start later or restart. They are below the ports that the kernel gives to clients."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Ran(NamedTuple):
 
 def the_cluster(text: str = CLUSTER) -> ManifestsReader:
     """The cluster that the YAML text describes."""
-    manifests = Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
+    manifests = Manifests(documents.read_documents(text, "cluster.yaml"), longhorn_namespace="longhorn-system")
     return ManifestsReader(manifests, "cluster.yaml")
 
 

@@ -19,7 +19,7 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook.core.admit import Answer, admit
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
-from webhook.files.documents import read
+from webhook.files.documents import read_documents
 from webhook.files.manifests import Manifests
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventLimits, EventRecorder
@@ -90,4 +90,4 @@ async def silent(_: Asked, line: Line) -> None:
 def manifests() -> Manifests:
     """The cluster of tests/support/drivers/serving.py."""
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": described()})
-    return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")
+    return Manifests(read_documents(text, "cluster"), longhorn_namespace="longhorn-system")

@@ -24,13 +24,13 @@ def a_cluster(*objects: Any) -> ManifestsReader:
     """The cluster of these objects."""
     text = yaml.safe_dump_all(objects)
     return ManifestsReader(
-        Manifests(documents.read(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
+        Manifests(documents.read_documents(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
     )
 
 
 def derived(value: dict[str, Any], *objects: Any) -> Derived:
     """The pod that is derived from a VM or VMI in a cluster of these objects."""
-    (document,) = documents.read(yaml.safe_dump(value), "vm.yaml")
+    (document,) = documents.read_documents(yaml.safe_dump(value), "vm.yaml")
     return derive_virt_launcher(document, a_cluster(*objects), "vms")
 
 

@@ -29,7 +29,7 @@ _LOOK_SECONDS: Final = 0.25
 
 
 class Outcome(NamedTuple):
-    """What became of the VMs."""
+    """The result for the VMs."""
 
     decided: Counter[str]
     bound: int
@@ -125,7 +125,7 @@ class Booting:
         def disturb() -> None:
             half.wait(MAX_WAIT_SECONDS)
             if amid:
-                wait_until(lambda: not self._pinned_and_not_bound(), "the scheduler to look at whoever is pinned")
+                wait_until(lambda: not self._pinned_and_not_bound(), "kube-scheduler to handle the pinned VMs")
                 amid(self.api)
             known.set()
 

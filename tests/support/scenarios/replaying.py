@@ -161,7 +161,7 @@ class Evaluated(NamedTuple):
     @classmethod
     def of(cls, case: Case) -> Evaluated:
         """Ask it."""
-        read = documents.read(yaml.dump_all(case.objects, Dumper=_DUMPER), "cluster.yaml")
+        read = documents.read_documents(yaml.dump_all(case.objects, Dumper=_DUMPER), "cluster.yaml")
         view = Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
         entry = next(each for each in Entry if each.title == case.entry)
         answer = admit(json.dumps(case.review).encode(), view, Policy(Mode(case.mode)), entry)

@@ -25,8 +25,8 @@ _WHOLE: Final = {  # overcommit is forbidden: requests are limits
     "hugepages-2Mi": ("4Mi", "64Mi"),
     "hugepages-1Gi": ("1Gi", "2Gi"),
 }
-_OWN: Final = {"cpu": "30", "memory": "100Gi", "hugepages-2Mi": "1Gi"}  # never less than all containers together; and
-# always of CPU, for the API server's own sum, where a pod sets none, is refused by its own validation if it was rounded
+_OWN: Final = {"cpu": "30", "memory": "100Gi", "hugepages-2Mi": "1Gi"}  # never less than all containers together
+# It always has CPU. If a pod sets none, the API server computes a rounded sum, and refuses that sum as invalid.
 _PORTS: Final = tuple(
     {"hostPort": 5900, "protocol": protocol, "hostIP": address}
     for protocol in ("TCP", "UDP")

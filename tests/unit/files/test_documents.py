@@ -7,7 +7,7 @@ import pytest
 
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.files.documents import BadDocument, Document, read
+from webhook.files.documents import BadDocument, Document, read_documents
 
 HEAD = "apiVersion: v1\nkind: Pod\n"
 JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
@@ -15,19 +15,19 @@ JSON_HEAD = '"apiVersion": "v1", "kind": "Pod"'
 
 def values(text: str) -> list[dict[str, Any]]:
     """The objects in a text, as plain values."""
-    return [document.value for document in read(text, "f")]
+    return [document.value for document in read_documents(text, "f")]
 
 
 def one(text: str) -> Document:
     """The only object in a text."""
-    (document,) = read(text, "f")
+    (document,) = read_documents(text, "f")
     return document
 
 
 def problem(text: str) -> str:
     """The message about a text that can't be read."""
     with pytest.raises(BadDocument) as caught:
-        list(read(text, "f"))
+        list(read_documents(text, "f"))
     return str(caught.value)
 
 
@@ -59,13 +59,13 @@ def problem(text: str) -> str:
 )
 def test_objects_are_read_as_kubectl_reads_them(text: str, kinds: list[str]) -> None:
     """Documents, Lists and JSON; empty documents are left out."""
-    assert [document.kind for document in read(text, "f")] == kinds
+    assert [document.kind for document in read_documents(text, "f")] == kinds
 
 
 def test_a_document_has_its_source_and_line() -> None:
     """Also for an item of a List."""
     text = f"# first\n{HEAD}---\napiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: Node\n"
-    pod, node = read(text, "f.yaml")
+    pod, node = read_documents(text, "f.yaml")
     assert (pod.place, pod.source, pod.api_version, pod.kind) == ("f.yaml:2", "f.yaml", "v1", "Pod")
     assert (node.place, node.kind) == ("f.yaml:8", "Node")
 
@@ -167,9 +167,9 @@ def test_other_values_are_refused_with_file_and_line(text: str, words: list[str]
 def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: str) -> None:
     """A composer that recurses on the C stack would crash it; the test therefore runs in a process of its own."""
     program = (
-        "import sys; from webhook.files.documents import BadDocument, read\n"
+        "import sys; from webhook.files.documents import BadDocument, read_documents\n"
         "try:\n"
-        "    list(read(sys.argv[1] + sys.argv[2] * 200_000 + 'y', 'f'))\n"
+        "    list(read_documents(sys.argv[1] + sys.argv[2] * 200_000 + 'y', 'f'))\n"
         "except BadDocument as error:\n"
         "    print(error)\n"
     )
@@ -216,7 +216,7 @@ def test_a_deeply_nested_text_does_not_crash_the_interpreter(head: str, mark: st
 )
 def test_a_field_of_a_wrong_type_is_named_with_its_line(text: str, type_: type[Any], words: list[str]) -> None:
     """The message has the value, the expected type and the line."""
-    document = list(read(text, "f"))[-1]
+    document = list(read_documents(text, "f"))[-1]
     with pytest.raises(BadDocument) as caught:
         document.read(type_)
     assert all(word in str(caught.value) for word in words), caught.value

@@ -125,14 +125,12 @@ class LiveReader:
         return {ObjectRef(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
 
     async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
-        resource = self._store.caches[kind].resource
+        resource, found = self._store.caches[kind].resource, dict[Ref, LiveRead]()
         items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
-        found: dict[Ref, LiveRead] = {}
         for item in items:
             key = resource.key_of(item.metadata)
-            found[ObjectRef(kind, NamespacedName("", str(key)))] = LiveRead(
-                resource.to_object(key, resource.transform(item))
-            )
+            read = LiveRead(resource.to_object(key, resource.transform(item)))
+            found[ObjectRef(kind, NamespacedName("", str(key)))] = read
         return found
 
     def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:

@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from webhook.component_base import api_client
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
-from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, sentence
-from webhook.kube.client.transport import Stream, open_client, set_keepalive
+from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, request_error
+from webhook.kube.client.transport import Stream, open_streaming_client, set_keepalive
 
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
@@ -58,7 +58,7 @@ class Api:
             BadKubeconfig: neither a kubeconfig nor a service account can be used.
         """
         configuration, context = await api_client.load_kubeconfig(kubeconfig)
-        return cls(kubeconfig, open_client(configuration), context)
+        return cls(kubeconfig, open_streaming_client(configuration), context)
 
     @property
     def host(self) -> str:
@@ -93,7 +93,7 @@ class Api:
             raise ApiError(f"nothing came for {silence_seconds:g} s", silent=True) from error
         except _FAILURES as error:
             await self._reload_after(error)
-            raise ApiError(sentence(error)) from error
+            raise ApiError(request_error(error)) from error
 
     async def get(self, path: str, query: Sequence[tuple[str, str]] = (), *, seconds: float) -> Reply:
         """GET one whole answer. If the credentials have expired, read them again and repeat the request once.
@@ -120,7 +120,7 @@ class Api:
             raise ApiError(f"no answer in {seconds:.3g} s", silent=True) from error
         except _FAILURES as error:
             await self._reload_after(error)
-            raise ApiError(sentence(error)) from error
+            raise ApiError(request_error(error)) from error
 
     async def renew(self) -> bool:
         """Read the credentials again after a 401. Return whether that succeeded, or was done within the last second."""
@@ -153,7 +153,7 @@ class Api:
             configuration = self._client.configuration
             configuration.api_key, configuration.refresh_api_key_hook = fresh.api_key, fresh.refresh_api_key_hook
         else:
-            client = open_client(fresh)
+            client = open_streaming_client(fresh)
             self._retired.append(self._client)  # its streams go on; certificates are renewed a few times a year
             self._client, self._trust = client, trust
 

@@ -19,7 +19,7 @@ class ApiError(Exception):
         self.silent = silent
 
 
-def sentence(error: Exception) -> str:
+def request_error(error: Exception) -> str:
     """Return why a request failed, in words without anything secret."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"can't connect in {CONNECT_SECONDS:g} s"

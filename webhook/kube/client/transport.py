@@ -40,7 +40,7 @@ class Stream:
             await asyncio.sleep(0)  # `read` does not wait for buffered bytes: let admissions run
 
 
-def open_client(configuration: Configuration) -> ApiClient:
+def open_streaming_client(configuration: Configuration) -> ApiClient:
     """Return a client for the API server; it sends nothing yet.
 
     Raises:

@@ -18,7 +18,7 @@ from webhook.kube.informer import requests
 from webhook.kube.informer.backoff import Backoff, Cause, Fault, cause_of, needs_list
 from webhook.kube.informer.framing import Framing
 from webhook.kube.informer.freshness import Freshness
-from webhook.kube.informer.requests import Mode, Request, Wait
+from webhook.kube.informer.requests import Request, RequestMode, Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.informer.store import Store
 
@@ -53,7 +53,7 @@ class ListWatch(Store):
         self._page_objects = resource.page_objects
         self._continue_token = ""
         self._listed_from = 0.0  # when the list in progress was asked for
-        self._mode = Mode.NOTHING  # this and what follows: of the request that is under way
+        self._mode = RequestMode.NOTHING  # this and what follows: of the request that is under way
         self._opened_at = 0.0
         self._refused = 0  # the HTTP status of an error
         self._retry_after = 0.0
@@ -84,13 +84,13 @@ class ListWatch(Store):
         self._opened_at = inf  # until the server answers: a server that can't be reached is not healthy
         self._framing.clear()
         if self._version:
-            self._mode = Mode.WATCH
+            self._mode = RequestMode.WATCH
             return requests.watch(self.resource, self._random, self._version)
         if self._streams:
-            self._mode = Mode.STREAM
+            self._mode = RequestMode.STREAM
             self._begin_list(now)
             return requests.streaming_list(self.resource, self._random)
-        self._mode = Mode.PAGE
+        self._mode = RequestMode.PAGE
         if self.listing is None:
             self._begin_list(now)
         return requests.page(self.resource, self._page_objects, self._continue_token)
@@ -101,7 +101,7 @@ class ListWatch(Store):
         if status != _OK:
             self._refused = status
             self._retry_after = retry_after_seconds(retry_after)
-        elif self._mode is Mode.WATCH:
+        elif self._mode is RequestMode.WATCH:
             self._freshness.watch_up(now)
 
     def settle(self, now: float) -> None:
@@ -113,7 +113,7 @@ class ListWatch(Store):
         """Take in a piece of the body. Return False if no more of the answer is wanted."""
         if self._refused:
             self._framing.add_error(chunk)
-        elif self._mode is Mode.PAGE:
+        elif self._mode is RequestMode.PAGE:
             if too_long := self._framing.add_page(chunk):
                 self._fault = Fault(Cause.GARBAGE, too_long)
         elif self._fault is None:
@@ -122,12 +122,12 @@ class ListWatch(Store):
 
     def ended(self, now: float, error: str = "", *, silent: bool = False) -> None:
         """Take in the end of the answer: in order, or with `error`; `silent` if no byte came for too long."""
-        mode, self._mode = self._mode, Mode.NOTHING
+        mode, self._mode = self._mode, RequestMode.NOTHING
         # A connection that broke may have been dead since the last event. A watch that ended with an ERROR event may
         # have missed some since. A watch that ended in order was alive until now.
         self._freshness.watch_down(self._freshness.heard_at if error or self._fault else now)
         was_up = now - self._opened_at >= HEALTHY_SECONDS
-        if was_up and mode is not Mode.PAGE and self.listing is None and not self._refused:
+        if was_up and mode is not RequestMode.PAGE and self.listing is None and not self._refused:
             self._backoff.succeeded()
         if self._fault:
             self._fail(*self._fault, now)
@@ -135,13 +135,13 @@ class ListWatch(Store):
             self._refuse(mode, now)
         elif error:
             self._fail(Cause.SILENT if silent else Cause.CUT, error, now)
-        elif mode is Mode.PAGE:
+        elif mode is RequestMode.PAGE:
             self._end_page(now)
-        elif self._framing.body or (mode is Mode.STREAM and self.listing is not None):
+        elif self._framing.body or (mode is RequestMode.STREAM and self.listing is not None):
             self._fail(Cause.CUT, "the answer ended before its end", now)
         elif not was_up:
             self._fail(Cause.CUT, "the watch ended as soon as it had begun", now)
-        if mode is Mode.STREAM:
+        if mode is RequestMode.STREAM:
             self.listing = None
 
     # Answers.
@@ -221,18 +221,18 @@ class ListWatch(Store):
 
     # Failures.
 
-    def _refuse(self, mode: Mode, now: float) -> None:
+    def _refuse(self, mode: RequestMode, now: float) -> None:
         """Take in an HTTP error, with a Status as its body."""
         failure = self._decoders.failure(self._framing.body, self._refused)
         cause = cause_of(failure)
-        if mode is Mode.STREAM and failure.code in (400, 422):
+        if mode is RequestMode.STREAM and failure.code in (400, 422):
             self._streams, cause = False, Cause.UNSUPPORTED
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
             self._begin_list(now)
             self._end_list("", now)
         elif needs_list(failure):
             self._version, self.listing = "", None
-            if cause is Cause.EXPIRED and mode is Mode.PAGE:
+            if cause is Cause.EXPIRED and mode is RequestMode.PAGE:
                 # The list took longer than the server keeps its resourceVersion: ask for fewer, larger pages.
                 self._page_objects = min(2 * self._page_objects, _PAGE_OBJECTS_MAX)
         self._retry_after = max(self._retry_after, failure.retry_after_seconds)

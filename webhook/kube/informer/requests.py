@@ -31,7 +31,7 @@ class Wait(Struct, frozen=True):
     seconds: float
 
 
-class Mode(Enum):
+class RequestMode(Enum):
     """What the request that is under way asks for."""
 
     NOTHING = "nothing"

@@ -166,7 +166,7 @@ BAD_ROWS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("text", "problem"), BAD_ROWS.values(), ids=BAD_ROWS)
 def test_a_bad_machine_is_refused_with_its_line(text: str, problem: str) -> None:
     """The error names file, line, kind, field, what was got and what was expected."""
-    (document,) = documents.read(
+    (document,) = documents.read_documents(
         f"apiVersion: kubevirt.io/v1\nkind: VirtualMachine\nmetadata: {{}}\n{text}\n", "vm.yaml"
     )
     with pytest.raises(BadDocument) as refused:
