@@ -13,6 +13,7 @@ from prometheus_client.samples import Sample
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
 from support.drivers import prometheus, serving
+from support.drivers.http_calls import PATH
 from support.drivers.scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
 from support.drivers.serving import Client, Serving
 from support.objects.builders import NAMESPACE, virt_launcher_pod
@@ -63,7 +64,7 @@ def vm(name: str, node: str) -> Object:
 def distrust(installed: Installed) -> None:
     """Have the API server trust another authority, until it has failed to call."""
     other = base64.b64encode(trustme.CA().cert_pem.bytes()).decode()
-    service = {"name": NAME, "namespace": NAME, "path": serving.PATH, "port": installed.port}
+    service = {"name": NAME, "namespace": NAME, "path": PATH, "port": installed.port}
     counted = Counted(installed.plane.api)
     installed.enable(clientConfig={"service": service, "caBundle": other})
 

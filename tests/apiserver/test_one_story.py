@@ -72,9 +72,6 @@ def items(run: Run) -> dict[str, Any]:
     return {item["name"]: item for item in json.loads(run("status -o json")[1])["items"]}
 
 
-# status
-
-
 def test_the_vms_are_where_they_are_said_to_be(story: Story) -> None:
     """The scenario is what it is called: the migration has led away, and the cold share-manager has followed its VM."""
     manager = story.installed.plane.api.get(story.pods["cold"][1])
@@ -91,9 +88,8 @@ def test_status_as_data(form: str, story: Story, run: Run) -> None:
     found = yaml.safe_load(out)
     assert (code, err, found["summary"], found["problems"]) == (1, SUMMARY, COUNTS, [])
     assert of_rows(found["items"]) == truth(story)
-    assert {row["name"]: row["pod"] for row in found["items"]} == {vm: f"virt-launcher-{vm}-1" for vm in VMS} | {
-        "apart": "virt-launcher-apart-2"
-    }
+    pods = {vm: f"virt-launcher-{vm}-1" for vm in VMS} | {"apart": "virt-launcher-apart-2"}
+    assert {row["name"]: row["pod"] for row in found["items"]} == pods
 
 
 @pytest.mark.parametrize("form", ["table", "wide"])

@@ -27,6 +27,7 @@ from load import Load, Slice  # noqa: E402
 from sample import sample_review  # noqa: E402
 from stages import stages  # noqa: E402
 from support.drivers import serving  # noqa: E402
+from support.drivers.http_calls import request  # noqa: E402
 
 from webhook.files.manifests import Manifests  # noqa: E402
 
@@ -171,7 +172,7 @@ def main() -> None:
     os.sched_setaffinity(0, {client_cpu})
     with TemporaryDirectory() as name:
         directory = Path(name)
-        with contenders(directory, serving.request(body), plan, server_cpu) as both:
+        with contenders(directory, request(body), plan, server_cpu) as both:
             measure(both, plan)
             say("\n".join(report(both)) + "\n\n")
         view = Manifests.load(directory / "cluster.json", longhorn_namespace="longhorn-system")

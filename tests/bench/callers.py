@@ -7,7 +7,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Self
 
-from support.drivers.serving import Client, Reply
+from support.drivers.http_calls import Reply
+from support.drivers.serving import Client
 
 
 class Caller:

@@ -12,7 +12,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 from process import cpu_seconds
-from support.drivers.serving import Client, parse_reply
+from support.drivers.http_calls import parse_reply
+from support.drivers.serving import Client
 
 
 class Slice(NamedTuple):

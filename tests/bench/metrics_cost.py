@@ -24,6 +24,7 @@ from admissions import QUICK, Contender, Plan, contender  # noqa: E402
 from sample import sample_review  # noqa: E402
 from stages import stages  # noqa: E402
 from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.http_calls import request  # noqa: E402 - a script finds its neighbours after it has said where they are
 from support.drivers.scraping import asking, scraped  # noqa: E402
 
 from webhook.app.handler import admit_function  # noqa: E402
@@ -45,7 +46,7 @@ def contenders(directory: Path, plan: Plan, cpu: int) -> Iterator[tuple[Contende
     manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
     flags = ["--tls-cert-file", str(pair.cert_file), "--tls-private-key-file", str(pair.key_file)]
     flags += ["--manifests", str(manifests), "--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"]
-    request = [serving.request(sample_review())]
+    requests = [request(sample_review())]
     counted = [sys.executable, "-m", "webhook", "serve", *flags]
     uncounted = [sys.executable, str(HERE / "uncounted.py"), "serve", *flags]
     logs = directory / "counted.log", directory / "uncounted.log"
@@ -53,7 +54,7 @@ def contenders(directory: Path, plan: Plan, cpu: int) -> Iterator[tuple[Contende
         lines = [serving.until_logged(each, log, "serving") for each, log in zip((one, other), logs, strict=True)]
         ports = [serving.port_of(line["listen"]) for line in lines]
         both = [
-            contender(name, process, port, pair.trust, requests=request, plan=plan)
+            contender(name, process, port, pair.trust, requests=requests, plan=plan)
             for name, process, port in zip(("counted", "uncounted"), (one, other), ports, strict=True)
         ]
         yield both[0], both[1], serving.port_of(lines[0]["health_listen"])

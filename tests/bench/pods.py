@@ -24,7 +24,7 @@ from clusters import Bench, Cluster, cluster, until_synced  # noqa: E402
 from process import cpu_seconds, resident  # noqa: E402
 from sample import sample_review  # noqa: E402
 from scale import PODS, Scale, claim_name, namespace  # noqa: E402
-from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
+from support.drivers.http_calls import request  # noqa: E402 - a script finds its neighbours after it has said where they are
 from support.drivers.serving import Client, Serving  # noqa: E402
 from table import percentile, row, title  # noqa: E402
 
@@ -102,7 +102,7 @@ def costs(large: Cluster, plan: Plan) -> None:
 
 def _admissions(large: Cluster, knowing: Serving, without: Serving, plan: Plan) -> None:
     reviews = [
-        serving.request(sample_review([claim_name(index)], namespace(index)))
+        request(sample_review([claim_name(index)], namespace(index)))
         for index in range(min(plan.reviews, plan.scale.claims))
     ]
 

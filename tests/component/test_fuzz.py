@@ -17,18 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import jsonpatch
 import pytest
-from support.drivers.serving import (
-    Client,
-    Pair,
-    Reply,
-    Serving,
-    cluster,
-    issue,
-    request,
-    resident_mib,
-    serving,
-    write_cluster,
-)
+from support.drivers.http_calls import Reply, request
+from support.drivers.serving import Client, Pair, Serving, cluster, issue, resident_mib, serving, write_cluster
 from support.objects import builders
 from support.sizes import size
 from support.strategies.fuzzing import Case, cases

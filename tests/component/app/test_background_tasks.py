@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 import pytest
 from support.drivers.command_lines import values
+from support.drivers.http_calls import request
 from support.drivers.scraping import asking, scraped
-from support.drivers.serving import Pair, issue, request
+from support.drivers.serving import Pair, issue
 from support.fakes.api_server import ApiServer, until
 from support.fakes.live import cluster_of, write_kubeconfig
 from support.fakes.wire import Wire

@@ -14,7 +14,8 @@ from threading import Event, Thread
 from typing import Final
 
 import pytest
-from support.drivers.serving import ROOT, Client, Pair, Reply, Serving, cluster, issue, request, serving, write_cluster
+from support.drivers.http_calls import Reply, request
+from support.drivers.serving import ROOT, Client, Pair, Serving, cluster, issue, serving, write_cluster
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 

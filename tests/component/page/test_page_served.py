@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from support.drivers import serving
+from support.drivers.http_calls import Reply, request
 from support.drivers.serving import Client, Serving
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
@@ -31,7 +32,7 @@ def asking(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 
-def state_of(reply: serving.Reply) -> dict[str, Any]:
+def state_of(reply: Reply) -> dict[str, Any]:
     """The answer of /api/state."""
     found: dict[str, Any] = json.loads(gzip.decompress(reply.body))
     return found
@@ -39,7 +40,7 @@ def state_of(reply: serving.Reply) -> dict[str, Any]:
 
 def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
     """The page is on by default. A call is shown with the reason in its log line."""
-    review = serving.request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
+    review = request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
     with served(tmp_path) as (server, pair):
         with Client(server.port, pair.trust) as api_server:
             api_server.ask(review)

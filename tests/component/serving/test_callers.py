@@ -13,7 +13,8 @@ from typing import Final
 import pytest
 import trustme
 from support.control_plane.mounted import Authority, Issued, Mounted
-from support.drivers.serving import PATH, Client, Reply, cluster, request, serving, write_cluster
+from support.drivers.http_calls import PATH, Reply, request
+from support.drivers.serving import Client, cluster, serving, write_cluster
 from support.fakes.wire import Listening, Wire
 from support.waits import MAX_WAIT_SECONDS
 

@@ -14,17 +14,8 @@ from typing import Final
 
 import pytest
 from support.control_plane.mounted import DAY, END, NOON, SECOND, Authority, Clock, Mounted, good, served
-from support.drivers.serving import (
-    Client,
-    Reply,
-    Serving,
-    cluster,
-    port_of,
-    request,
-    spawned,
-    until_logged,
-    write_cluster,
-)
+from support.drivers.http_calls import Reply, request
+from support.drivers.serving import Client, Serving, cluster, port_of, spawned, until_logged, write_cluster
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 

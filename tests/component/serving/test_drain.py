@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.drivers.serving import PATH, Reply, request
+from support.drivers.http_calls import PATH, Reply, request
 from support.fakes.wire import Listening, Wire, listening
 from support.waits import MAX_WAIT_SECONDS
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-from support.drivers.serving import Client, Serving, cluster, issue, request, serving, write_cluster
+from support.drivers.http_calls import request
+from support.drivers.serving import Client, Serving, cluster, issue, serving, write_cluster
 from support.objects import builders
 from support.scenarios.admitting import until
 from support.waits import MAX_WAIT_SECONDS

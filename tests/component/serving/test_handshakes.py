@@ -13,7 +13,8 @@ from typing import Final
 
 import pytest
 from support.control_plane.mounted import MINUTE, NOON, SECOND, Authority, Clock, Mounted, shake_hands
-from support.drivers.serving import PATH, Client, request
+from support.drivers.http_calls import PATH, request
+from support.drivers.serving import Client
 from support.fakes.wire import Listening, Wire
 from support.waits import MAX_WAIT_SECONDS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
-from support.drivers.serving import PATH, request
+from support.drivers.http_calls import PATH, request
 from support.fakes.wire import Wire, listening
 from support.objects import builders
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 from support.control_plane.mounted import NAME, NOON, Authority, Clock, Issued, Mounted, good, served
-from support.drivers.serving import PATH, request
+from support.drivers.http_calls import PATH, request
 from support.fakes.wire import Listening, Wire
 from support.waits import MAX_WAIT_SECONDS
 

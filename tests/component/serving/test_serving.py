@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 import pytest_asyncio
-from support.drivers.serving import PATH, request
+from support.drivers.http_calls import PATH, request
 from support.fakes.wire import Listening, Wire, listening
 
 from webhook.core.api.admission_review import BadReview

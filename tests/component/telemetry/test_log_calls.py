@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import pytest
+from support.drivers.http_calls import PATH, request
 from support.drivers.logging_here import Logged
-from support.drivers.serving import PATH, cluster, request
+from support.drivers.serving import cluster
 from support.fakes.wire import listening
 from support.objects import builders
 

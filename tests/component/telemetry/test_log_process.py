@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from support.drivers.http_calls import request
 from support.drivers.scraping import scrape
-from support.drivers.serving import Client, cluster, issue, request, serving, spawned, write_cluster
+from support.drivers.serving import Client, cluster, issue, serving, spawned, write_cluster
 from support.objects import builders
 from support.scenarios.admitting import until
 from support.waits import MAX_WAIT_SECONDS

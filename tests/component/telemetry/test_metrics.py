@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.metrics_core import Metric
 from support.control_plane.mounted import END, Clock, Mounted, good
 from support.drivers import serving
+from support.drivers.http_calls import PATH, request
 from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped
 from support.drivers.serving import Client, Serving
 from support.fakes.wire import Wire
@@ -76,7 +77,7 @@ async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
 
     def failing() -> Iterator[Metric]:
         yield Family.CERTIFICATE_RELOADS.metric({(): 1})
-        raise RuntimeError(serving.PATH)
+        raise RuntimeError(PATH)
 
     async with count_refusals(failing) as wire:
         reply = await wire.ask(asking())
@@ -144,7 +145,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Serving, serving.Pair]]:
 
 def review(**pod: Any) -> bytes:
     """Return the request of an API server."""
-    return serving.request(json.dumps(builders.review(builders.virt_launcher_pod(**pod))).encode())
+    return request(json.dumps(builders.review(builders.virt_launcher_pod(**pod))).encode())
 
 
 def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Serving, serving.Pair]) -> None:
@@ -170,7 +171,7 @@ def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Servin
 def test_a_call_that_was_refused_is_no_admission(served: tuple[Serving, serving.Pair]) -> None:
     """It is counted by its status, before its body was read or after."""
     server, pair = served
-    for bad in (serving.request(b"{}"), serving.request(b"{"), serving.request(b"", content_length="8000000")):
+    for bad in (request(b"{}"), request(b"{"), request(b"", content_length="8000000")):
         with Client(server.port, pair.trust) as client:
             assert client.ask(bad).status in (400, 413)
     found = scrape(server.health_port)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 from support.drivers.browser import Tab
-from support.drivers.serving import Reply
+from support.drivers.http_calls import Reply
 from support.fakes.api_server import ApiServer, Cluster, until
 from support.fakes.live import LONGHORN_NAMESPACE, PATHS, cluster_of, connected, path_of, running
 from support.fakes.wire import Wire

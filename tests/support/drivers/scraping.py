@@ -9,7 +9,8 @@ from prometheus_client import parser
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.samples import Sample
-from support.drivers.serving import Client, Reply
+from support.drivers.http_calls import Reply
+from support.drivers.serving import Client
 
 from webhook.telemetry.metrics import Metrics, MetricSource
 

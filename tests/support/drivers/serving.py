@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import trustme
+from support.drivers.http_calls import Reply, parse_reply
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
-PATH: Final = "/mutate/virt-launcher"
 ROOT: Final = Path(__file__).resolve().parents[3]
 _START_POLL_SECONDS: Final = 0.02
 
@@ -78,54 +78,6 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> Path:
     """The objects as a List in a file that `--manifests` takes."""
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
     return file
-
-
-def request(body: bytes, *, head: str = f"POST {PATH} HTTP/1.1", **headers: str | None) -> bytes:
-    """A review's HTTP request. `headers` change or, as None, drop one: `content_type` stands for Content-Type."""
-    named = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": str(len(body))}
-    named |= {name.replace("_", "-").title(): value for name, value in headers.items()}
-    lines = [head, *(f"{name}: {value}" for name, value in named.items() if value is not None)]
-    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + body
-
-
-class Reply(NamedTuple):
-    """One HTTP answer, its header names in lower case."""
-
-    version: str
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-    @property
-    def sentence(self) -> str:
-        """The one line of text that a refusal is; fails where it is anything else."""
-        assert self.headers["content-type"].startswith("text/plain"), self
-        text = self.body.decode()
-        assert text.endswith("\n"), self
-        assert len(text.splitlines()) == 1, self
-        assert "Traceback" not in text, self
-        return text.rstrip("\n")
-
-    @property
-    def response(self) -> dict[str, Any]:
-        """The response of an AdmissionReview."""
-        assert (self.status, self.headers["content-type"]) == (200, "application/json"), self
-        response: dict[str, Any] = json.loads(self.body)["response"]
-        return response
-
-
-def parse_reply(data: bytes | bytearray) -> tuple[Reply, int] | None:
-    """The first answer in `data` and its length in bytes; None where it is not all there."""
-    end = data.find(b"\r\n\r\n")
-    if end < 0:
-        return None
-    first, *lines = bytes(data[:end]).decode("latin-1").split("\r\n")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    version, status, *_ = first.split(" ")
-    until = end + 4 + int(headers.get("content-length", "0"))
-    if len(data) < until:
-        return None
-    return Reply(version, int(status), headers, bytes(data[end + 4 : until])), until
 
 
 class Client:

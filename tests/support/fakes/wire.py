@@ -9,7 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Self
 
-from support.drivers.serving import Reply, issue, parse_reply
+from support.drivers.http_calls import Reply, parse_reply
+from support.drivers.serving import issue
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, Final
 
-from support.drivers.serving import request
+from support.drivers.http_calls import request
 from support.strategies.fuzz_shapes import SHAPES, WORDS, any_value, bases
 
 _MARKS: Final = (
