@@ -61,7 +61,7 @@ control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubect
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint
-lint: $(VENV)/.dev ## Lint, types, import contracts and spelling
+lint: house ## Lint, types, import contracts, spelling, names, prose and sizes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
