@@ -1,4 +1,4 @@
-"""Ports for servers that are started later, or anew: below those that the kernel gives to whoever connects."""
+"""Ports for servers that start later or restart. The kernel gives none of these ports to an outgoing connection."""
 
 from __future__ import annotations
 
