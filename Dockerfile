@@ -5,14 +5,14 @@ ARG PYTHON_IMAGE=python:3.13-slim
 FROM ${PYTHON_IMAGE} AS build
 WORKDIR /app
 COPY requirements.lock ./
-# Only what the lock names, by hash, and only wheels: nothing is compiled, and no package's code runs.
+# Only the wheels that the lock names, by hash: nothing is compiled, and no code of a package runs.
 RUN python -m pip install --no-cache-dir --disable-pip-version-check --no-compile \
     --require-hashes --only-binary=:all: --target=/app -r requirements.lock && rm -rf /app/bin requirements.lock
 COPY LICENSE ./
 COPY manifests/examples manifests/examples
 COPY webhook webhook
 COPY certs certs
-# Readable for any uid, whatever the checkout's umask was. Bytecode without times in it: equal sources, equal files.
+# Readable for every uid, with any umask of the checkout. Bytecode without times: equal sources give equal files.
 RUN chmod -R a+rX /app && python -m compileall -q --invalidation-mode unchecked-hash /app
 
 FROM ${PYTHON_IMAGE}
@@ -20,8 +20,8 @@ LABEL org.opencontainers.image.title="kubevirt-coschedule" \
       org.opencontainers.image.description="Starts a KubeVirt VM on the node of its Longhorn share-manager" \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.licenses="Apache-2.0"
-# The base image comes without bytecode of the standard library. The root filesystem is read-only where this runs, so
-# that every start would compile it in memory again.
+# The base image has no bytecode of the standard library. The root filesystem is read-only in a cluster, so every start
+# would compile the library in memory again.
 RUN python -m compileall -q --invalidation-mode unchecked-hash -x '/(test|idlelib|tkinter|site-packages)/' \
     "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 COPY --from=build /app /app
@@ -29,6 +29,6 @@ WORKDIR /app
 ENV PYTHONPATH=/app PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 EXPOSE 9443 8080
-# Health is the kubelet's to ask (probes in manifests/): /healthz and /readyz on 8080.
+# The kubelet checks the health (probes in manifests/): /healthz and /readyz on 8080.
 ENTRYPOINT ["python", "-m", "webhook"]
 CMD ["serve"]

@@ -23,9 +23,9 @@ PROGRAM: Final = "python -m certs"
 
 
 def _keep(**values: Any) -> int:
-    from certs.settings import Keeping  # noqa: PLC0415 - see the module
+    from certs.settings import ControllerSettings  # noqa: PLC0415 - see the module
 
-    keeping = Keeping(**_fields(Keeping, values))
+    keeping = ControllerSettings(**_fields(ControllerSettings, values))
     from certs.controller import run as keeper  # noqa: PLC0415 - the API client takes a second to import
 
     return keeper.run(keeping, listen=values["listen"], kubeconfig=_kubeconfig(values))
@@ -39,13 +39,13 @@ def _inspect(**values: Any) -> int:
         material, address = inspection.read_directory(values["dir"]), connect
     else:
         from certs.inspect import cluster  # noqa: PLC0415 - the API client takes a second to import
-        from certs.settings import Kept  # noqa: PLC0415 - as above
+        from certs.settings import ObjectNames  # noqa: PLC0415 - as above
 
-        kept = Kept(**_fields(Kept, values))
+        kept = ObjectNames(**_fields(ObjectNames, values))
         names = names or kept.names
-        material, service = cluster.read(_kubeconfig(values), kept)
+        material, service = cluster.read_material(_kubeconfig(values), kept)
         address = connect or service
-    subject = inspection.Subject(material=material, names=names or (), address=address, asked=connect is not None)
+    subject = inspection.Inspection(material=material, names=names or (), address=address, asked=connect is not None)
     return inspection.run(subject, output=values["output"], stdout=sys.stdout)
 
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 from msgspec import Struct
 
 from certs.rotation import bundle
-from certs.rotation.plan import Policy
+from certs.rotation.plan import RotationPolicy
 from certs.x509 import pki
 from webhook.component_base.errors import BadSettings
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class ObjectNames(Struct, frozen=True, kw_only=True):
     """What is kept, and for which Service."""
 
     namespace: str
@@ -27,7 +27,7 @@ class Kept(Struct, frozen=True, kw_only=True):
         return pki.service_names(self.service, self.namespace, self.cluster_domain)
 
 
-class Keeping(Kept, frozen=True, kw_only=True):
+class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
     """What is kept, and how.
 
     Raises:
@@ -74,9 +74,9 @@ class Keeping(Kept, frozen=True, kw_only=True):
         return self.lifetime * (1 - self.renew_at)
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> RotationPolicy:
         """The same, for the plan."""
-        return Policy(
+        return RotationPolicy(
             names=self.names,
             lifetime=self.lifetime,
             renew_before=self.renew_before,

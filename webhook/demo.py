@@ -22,7 +22,7 @@ import jsonpatch
 import yaml
 from msgspec import Struct
 
-from webhook.app.handler import entries
+from webhook.app.handler import admit_functions
 from webhook.component_base.address import Address
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
@@ -122,7 +122,7 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
         files = Path(directory)
         await asyncio.to_thread(_issue, files)
         listener = Listener(
-            webhook_handler(entries(cluster, Policy(), note=lambda _: None)),
+            webhook_handler(admit_functions(cluster, Policy(), on_record=lambda _: None)),
             tls=server_context(files / "tls.crt", files / "tls.key"),
         )
         trust = ssl.create_default_context(cafile=str(files / "ca.crt"))

@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics on one port, and nothing else."""
+"""The health port of the certificate controller: /healthz, /readyz and /metrics."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Final
 from aiohttp import web
 
 from certs.controller import reconciler
-from certs.controller.reconciler import Clock, Status
+from certs.controller.reconciler import Clock, ControllerStatus
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 
-# The loop goes round once in LOOK_EVERY, and in that time may wait for an answer, and pause: three times that is stuck.
-_STUCK_AFTER: Final = 3 * reconciler.LOOK_EVERY
+# The loop runs at least once in READ_EVERY, plus the waits for answers and the pauses. After 3 times that it is stuck.
+_STUCK_AFTER: Final = 3 * reconciler.READ_EVERY
 _PREFIX: Final = "kubevirt_coschedule_certs_"
 
 
-class BadAddress(UserError):
-    """An address that can't be listened on."""
+class BadHealthAddress(UserError):
+    """The health port can't listen on its address."""
 
 
-async def listen(address: Address, status: Status, clock: Clock) -> web.AppRunner:
-    """Answer there until the runner is cleaned up.
+async def start_health_server(address: Address, status: ControllerStatus, clock: Clock) -> web.AppRunner:
+    """Answer requests on `address` until the returned runner is cleaned up.
 
     Raises:
-        BadAddress: it is in use, not ours, or not allowed.
+        BadHealthAddress: the address is in use, does not belong to this machine, or is not permitted.
     """
 
     def answers(make: Callable[[], tuple[int, str]]) -> Callable[[web.Request], object]:
@@ -37,8 +37,8 @@ async def listen(address: Address, status: Status, clock: Clock) -> web.AppRunne
         return handle
 
     app = web.Application()
-    app.router.add_get("/healthz", answers(lambda: alive(status, clock())))  # type: ignore[arg-type]
-    app.router.add_get("/readyz", answers(lambda: ready(status)))  # type: ignore[arg-type]
+    app.router.add_get("/healthz", answers(lambda: liveness(status, clock())))  # type: ignore[arg-type]
+    app.router.add_get("/readyz", answers(lambda: readiness(status)))  # type: ignore[arg-type]
     app.router.add_get("/metrics", answers(lambda: (200, metrics(status))))  # type: ignore[arg-type]
     runner = web.AppRunner(app, access_log=None, handle_signals=False)
     await runner.setup()
@@ -46,41 +46,46 @@ async def listen(address: Address, status: Status, clock: Clock) -> web.AppRunne
         await web.TCPSite(runner, address.host or None, address.port).start()
     except OSError as error:
         await runner.cleanup()
-        raise BadAddress(f"can't listen on {address}: {error.strerror}; choose another with --listen") from None
+        raise BadHealthAddress(f"can't listen on {address}: {error.strerror}; choose another with --listen") from None
     return runner
 
 
-def alive(status: Status, now: datetime) -> tuple[int, str]:
-    """Whether the loop goes round; a cluster that does not answer is no reason to start anew."""
-    if status.turned_at and now - status.turned_at > _STUCK_AFTER:
-        return 503, f"the loop has not gone round since {status.turned_at:%Y-%m-%dT%H:%M:%SZ}"
+def liveness(status: ControllerStatus, now: datetime) -> tuple[int, str]:
+    """Return status and text of /healthz. It does not depend on the API server: a restart does not repair that."""
+    if status.reconciled_at and now - status.reconciled_at > _STUCK_AFTER:
+        return 503, f"the controller has not run since {status.reconciled_at:%Y-%m-%dT%H:%M:%SZ}"
     return 200, "ok"
 
 
-def ready(status: Status) -> tuple[int, str]:
-    """Whether both objects could be read, and written, at the last try."""
+def readiness(status: ControllerStatus) -> tuple[int, str]:
+    """Return status and text of /readyz: 200 if the last attempt could read and write both objects."""
     return (503, status.problem) if status.problem else (200, "ok")
 
 
-def metrics(status: Status) -> str:
-    """Prometheus' text format. Times are seconds since 1970, absent while they are not known."""
+def metrics(status: ControllerStatus) -> str:
+    """Return /metrics in Prometheus' text format. Times are seconds since 1970, and absent while they are unknown."""
     samples = (
         (
             "certificate_expiry_timestamp_seconds",
             "gauge",
-            "When the certificate in the Secret expires.",
+            "Time at which the certificate in the Secret expires.",
             status.expires_at,
         ),
         (
             "last_success_timestamp_seconds",
             "gauge",
-            "When all was last found, or made, as it should be.",
+            "Time at which the Secret and the webhook configuration were last found correct.",
             status.succeeded_at,
         ),
-        ("rotations_total", "counter", "Certificates put in place.", status.rotations),
+        ("rotations_total", "counter", "Certificates that became the current one.", status.rotations),
         ("writes_total", "counter", "Writes of the Secret and of the webhook configuration.", status.writes),
-        ("conflicts_total", "counter", "Writes that somebody else was faster with.", status.conflicts),
-        ("errors_total", "counter", "Times that something could not be read or written.", status.troubles),
+        (
+            "conflicts_total",
+            "counter",
+            "Writes that failed because another client had changed the object.",
+            status.conflicts,
+        ),
+        ("errors_total", "counter", "Failed attempts to read or write an object.", status.errors),
     )
     lines = []
     for name, kind, text, value in samples:

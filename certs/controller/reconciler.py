@@ -1,7 +1,7 @@
-"""The keeper's loop: read, plan, write or wait; for ever, and whatever goes wrong.
+"""The controller's loop: read, plan, write or wait, until it is canceled.
 
-It remembers nothing that a decision depends on. What it does remember is what it has said, so as not to say it twice,
-and what its health and metrics show.
+No decision depends on the memory of the process. It remembers only what it has logged, so that it does not log that
+twice, and what its health and metrics show.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
-from certs.controller.objects import ApiError, Conflict
+from certs.cluster import ApiError, Conflict
 from certs.rotation import change, plan
 from certs.rotation.bundle import Bundle
 from certs.rotation.change import Change
-from certs.rotation.plan import Create, Issue, Policy, Promote, Publish, Stage, Unstage, Wait, Write
-from certs.rotation.state import State
+from certs.rotation.plan import Create, Issue, Promote, Publish, RotationPolicy, Stage, Unstage, WaitUntil, Write
+from certs.rotation.state import ClusterState
 from certs.x509 import pki
 from webhook.component_base.errors import UserError
 
-LOOK_EVERY: Final = timedelta(seconds=60)  # by the wall clock: a machine that was suspended catches up
-_TOO_OLD: Final = timedelta(seconds=10)  # what was read longer ago (a process that was stopped) is read again
+READ_EVERY: Final = timedelta(seconds=60)  # by the wall clock, so that a machine that was suspended continues at once
+_TOO_OLD: Final = timedelta(seconds=10)  # older data is read again, for example after the process was stopped
 _FIRST_PAUSE_SECONDS: Final = 0.5
 _LONGEST_PAUSE_SECONDS: Final = 15.0
-_UNWATCHED_SECONDS: Final = 5.0  # between two looks where a watch can't be had
-_IN_THE_WAY: Final = "something is in the way, trying again"
-_MANY_WRITES: Final = 20  # that mend something
+_UNWATCHED_SECONDS: Final = 5.0  # between two reads if the objects can't be watched
+_RETRYING: Final = "can't read or write the objects, trying again"
+_MANY_WRITES: Final = 20  # that repair something
 _MANY_WRITES_IN: Final = timedelta(seconds=20)
 
 
 class Objects(Protocol):
-    """What the keeper needs of a cluster: see cluster.Cluster."""
+    """What the controller needs of a cluster: see `certs.cluster.ClusterObjects`."""
 
-    async def read(self) -> State:
-        """Both objects as they are now."""
+    async def read(self) -> ClusterState:
+        """Return both objects as they are now."""
         ...
 
     async def write(self, change: Change) -> None:
         """Make one change."""
         ...
 
-    async def changed(self, seen: State, at_most: timedelta) -> None:
-        """Wait until one of the two may be another than was seen."""
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
+        """Wait until one of the objects may differ from `seen`, or until `at_most` is over."""
         ...
 
 
@@ -58,93 +58,93 @@ Note = Callable[..., None]
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Status(Struct):
-    """What health and metrics show."""
+class ControllerStatus(Struct):
+    """The values that health and metrics show."""
 
-    turned_at: datetime | None = None  # the loop went round
-    succeeded_at: datetime | None = None  # both objects were read, and what had to be written was
-    problem: str | None = "nothing was read yet"
+    reconciled_at: datetime | None = None  # when the last attempt began
+    succeeded_at: datetime | None = None  # when both objects were last found correct
+    problem: str | None = "the objects were not read yet"
     expires_at: datetime | None = None
     rotations: int = 0
     writes: int = 0
     conflicts: int = 0
-    troubles: int = 0
+    errors: int = 0
 
 
 class Controller:
-    """One keeper. Several may run at once: whoever is faster wins, and the others look again."""
+    """The certificate controller. If several run, the first write wins, and the others read again."""
 
     def __init__(
-        self, connect: Connect, policy: Policy, *, clock: Clock, note: Note, sleep: Sleep = asyncio.sleep
+        self, connect: Connect, policy: RotationPolicy, *, clock: Clock, note: Note, sleep: Sleep = asyncio.sleep
     ) -> None:
-        self.status = Status()
+        self.status = ControllerStatus()
         self._sleep = sleep
         self._connect, self._policy, self._clock, self._note = connect, policy, clock, note
-        self._said: dict[str, object] = {}
-        self._mended: deque[datetime] = deque(maxlen=_MANY_WRITES)
+        self._logged: dict[str, object] = {}
+        self._repairs: deque[datetime] = deque(maxlen=_MANY_WRITES)
 
     async def run(self) -> None:
-        """Keep the certificate until this is cancelled."""
+        """Reconcile until this is canceled."""
         failures = 0
         while True:
             try:
-                async with self._connect() as objects:  # anew after each failure: credentials may have changed
+                async with self._connect() as objects:  # again after each failure: credentials may have changed
                     while True:
-                        await self.turn(objects)
+                        await self.reconcile(objects)
                         failures = 0
             except (ApiError, UserError) as error:
                 self._failed(str(error))
             await self._sleep(_pause_seconds(failures))
             failures += 1
 
-    async def turn(self, objects: Objects) -> None:
-        """Read both, then take the one step that is due, or wait for a change.
+    async def reconcile(self, objects: Objects) -> None:
+        """Read both objects, then take the one step that is due, or wait for a change.
 
         Raises:
-            Trouble: something could not be read, or not be written.
+            ApiError: an object could not be read or written.
         """
-        self.status.turned_at = self._clock()
+        self.status.reconciled_at = self._clock()
         seen = await objects.read()
         now = self._clock()
         step = plan.next_step(seen, self._policy, now)
-        self._learn(seen, step, now)
-        if isinstance(step, Wait):
-            self._say_once("waiting", reason=step.reason, until=step.until)
-            await self._wait(objects, seen, min(step.until - now, LOOK_EVERY))
+        self._observe(seen, step, now)
+        if isinstance(step, WaitUntil):
+            self._log_once("waiting", reason=step.reason, until=step.until)
+            await self._wait(objects, seen, min(step.until - now, READ_EVERY))
             return
-        written = change.change(step, seen, self._policy, now)
+        written = change.change_for(step, seen, self._policy, now)
         if self._clock() - now > _TOO_OLD:
             return
         try:
             await objects.write(written)
         except Conflict:
             self.status.conflicts += 1
-            self._note("somebody else wrote first, looking again", step=type(step).__name__)
+            self._note("another client wrote first, reading again", step=type(step).__name__)
             return
         self._done(step)
-        await self._not_too_fast(step, now)
+        await self._slow_down(step, now)
 
-    async def _wait(self, objects: Objects, seen: State, at_most: timedelta) -> None:
+    async def _wait(self, objects: Objects, seen: ClusterState, at_most: timedelta) -> None:
         try:
             await objects.changed(seen, at_most)
         except ApiError as error:
-            self._say_once("can't watch, looking every few seconds", logging.WARNING, error=str(error))
+            self._log_once("can't watch the objects, reading them every 5 seconds", logging.WARNING, error=str(error))
             await self._sleep(min(at_most.total_seconds(), _UNWATCHED_SECONDS))
 
-    def _learn(self, seen: State, step: plan.Step, now: datetime) -> None:
-        certificates = pki.certificates(seen.secret.current.certificate) if seen.secret else []
-        self.status.expires_at = certificates[0].not_valid_after_utc if certificates else None
-        if self.status.problem and self.status.troubles:
+    def _observe(self, seen: ClusterState, step: plan.RotationStep, now: datetime) -> None:
+        found = pki.read_certificates(seen.secret.current.certificate) if seen.secret else []
+        self.status.expires_at = found[0].not_valid_after_utc if found else None
+        if self.status.problem and self.status.errors:
             self._note("both objects can be read again")
-            self._said.pop(_IN_THE_WAY, None)
+            self._logged.pop(_RETRYING, None)
         self.status.problem = None
-        if isinstance(step, Wait):
+        if isinstance(step, WaitUntil):
             self.status.succeeded_at = now
 
     def _failed(self, sentence: str) -> None:
-        self.status.troubles += 1
+        self.status.errors += 1
         self.status.problem = sentence
-        self._say_once(_IN_THE_WAY, logging.ERROR, error=sentence)
+        self._log_once(_RETRYING, logging.ERROR, error=sentence)
 
     def _done(self, step: Write) -> None:
         self.status.writes += 1
@@ -157,7 +157,7 @@ class Controller:
             case Stage(reason):
                 self._note("next certificate staged", reason=reason)
             case Unstage(reason):
-                self._note("next certificate taken away", reason=reason)
+                self._note("next certificate removed", reason=reason)
             case Promote(reason):
                 self.status.rotations += 1
                 self._note("certificate replaced by the next one", reason=reason)
@@ -172,27 +172,30 @@ class Controller:
         for each in bundle.leaving:
             self._note("authority will be dropped", authority=each.authority, reason=each.because, until=each.until)
         if bundle.tidied:
-            self._note("caBundle held what is no certificate, or one twice: written anew")
+            self._note("caBundle had text that is not a certificate, or a certificate twice: written again")
         if not (bundle.added or bundle.dropped or bundle.leaving or bundle.tidied):
-            self._note("caBundle marked", authorities=sorted(bundle.marks))
+            self._note("caBundle marks written", authorities=sorted(bundle.marks))
 
-    def _say_once(self, message: str, level: int = logging.INFO, **fields: object) -> None:
-        if self._said.get(message) != fields:
-            self._said[message] = fields
+    def _log_once(self, message: str, level: int = logging.INFO, **fields: object) -> None:
+        if self._logged.get(message) != fields:
+            self._logged[message] = fields
             self._note(message, level, **fields)
 
-    async def _not_too_fast(self, step: Write, now: datetime) -> None:
-        """Where somebody undoes what we write, neither wins by haste. A rotation that comes to its end is not such."""
+    async def _slow_down(self, step: Write, now: datetime) -> None:
+        """Pause after 20 repairs in 20 s, because another client undoes them. A completed rotation is not a repair."""
         if isinstance(step, Promote):
-            self._mended.clear()
-        elif not isinstance(step, Publish) or step.bundle.mends:
-            self._mended.append(now)
-        if len(self._mended) == _MANY_WRITES and now - self._mended[0] < _MANY_WRITES_IN:
-            self._mended.clear()
-            self._note("what is written does not last: does somebody else write caBundle or Secret?", logging.WARNING)
+            self._repairs.clear()
+        elif not isinstance(step, Publish) or step.bundle.is_repair:
+            self._repairs.append(now)
+        if len(self._repairs) == _MANY_WRITES and now - self._repairs[0] < _MANY_WRITES_IN:
+            self._repairs.clear()
+            self._note(
+                "the objects change back after each write: does another client write the caBundle or the Secret?",
+                logging.WARNING,
+            )
             await self._sleep(_UNWATCHED_SECONDS)
 
 
 def _pause_seconds(failures: int) -> float:
     longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * float(1 << min(failures, 10)))
-    return longest * random.uniform(0.5, 1)  # noqa: S311 - only so that two keepers do not try at the same moment
+    return longest * random.uniform(0.5, 1)  # noqa: S311 - so that two controllers do not try at the same time

@@ -1,6 +1,6 @@
-"""`keep` as a process: wires the keeper to a cluster and to its health port, and ends with a signal.
+"""`keep` as a process: connects the controller to a cluster and to its health port, until a signal.
 
-The keeper's loop never ends by itself. Should it do so, the process ends with 1, and its kubelet starts a new one.
+The controller's loop does not end by itself. If it does, the process exits with 1, and the kubelet starts a new one.
 """
 
 from __future__ import annotations
@@ -8,63 +8,66 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
+from functools import partial
 
 from certs import log
+from certs.cluster import ObjectPaths, connect_objects
 from certs.controller import health
-from certs.controller.objects import Cluster, Places, connect
 from certs.controller.reconciler import Controller
-from certs.settings import Keeping
+from certs.settings import ControllerSettings
 from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.log_line import raised_at
 
 
-def run(keeping: Keeping, *, listen: Address, kubeconfig: Kubeconfig) -> int:
-    """Keep the certificate until SIGTERM or SIGINT. Returns the exit code: 1 where the keeper ended before.
+def run(settings: ControllerSettings, *, listen: Address, kubeconfig: Kubeconfig) -> int:
+    """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that.
 
     Raises:
-        UserError: there is no way to an API server, or the address can't be listened on.
+        UserError: the kubeconfig, the service account or the address can't be used.
     """
     log.start()
-    return asyncio.run(_run(keeping, listen, kubeconfig))
+    return asyncio.run(_run(settings, listen, kubeconfig))
 
 
-async def _run(keeping: Keeping, listen: Address, kubeconfig: Kubeconfig) -> int:
-    places = Places.of(keeping)
-
-    def open_cluster() -> AbstractAsyncContextManager[Cluster]:
-        return connect(kubeconfig, places)
-
+async def _run(settings: ControllerSettings, listen: Address, kubeconfig: Kubeconfig) -> int:
+    open_cluster = partial(connect_objects, kubeconfig, ObjectPaths.of(settings))
     async with open_cluster():
-        pass  # a kubeconfig that can't be used is said now, and not tried again
-    keeper = Controller(open_cluster, keeping.policy, clock=_now, note=log.note)
-    listener = await health.listen(listen, keeper.status, _now)
+        pass  # a kubeconfig that can't be used ends the process now
+    controller = Controller(open_cluster, settings.policy, clock=_now, note=log.note)
+    listener = await health.start_health_server(listen, controller.status, _now)
+    log.note(
+        "keeping",
+        secret=f"{settings.namespace}/{settings.secret}",
+        webhook_configuration=settings.webhook_configuration,
+        names=settings.policy.names,
+        listen=[f"http://{Address(*each[:2])}" for each in listener.addresses],
+    )
+    try:
+        exit_code = await _until_signal(controller)
+    finally:
+        await listener.cleanup()
+    log.note("stopped")
+    return exit_code
+
+
+async def _until_signal(controller: Controller) -> int:
+    """Run the controller until SIGTERM or SIGINT. Return the exit code: 1 if the controller ended before that."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    log.note(
-        "keeping",
-        secret=f"{keeping.namespace}/{keeping.secret}",
-        webhook_configuration=keeping.webhook_configuration,
-        names=keeping.policy.names,
-        listen=[f"http://{Address(*each[:2])}" for each in listener.addresses],
-    )
-    keeps = asyncio.create_task(keeper.run())
-    stops = asyncio.create_task(stopping.wait())
+    running, stop = asyncio.create_task(controller.run()), asyncio.create_task(stopping.wait())
     try:
-        await asyncio.wait((keeps, stops), return_when=asyncio.FIRST_COMPLETED)
-        failed = keeps.done()
+        await asyncio.wait((running, stop), return_when=asyncio.FIRST_COMPLETED)
+        failed = running.done()
         if failed:
-            log.note("the keeper ended, so the process ends", logging.ERROR, **_why(keeps))
+            log.note("the controller ended, so the process ends", logging.ERROR, **_why(running))
     finally:
-        for task in (keeps, stops):
+        for task in (running, stop):
             task.cancel()
-        await asyncio.gather(keeps, stops, return_exceptions=True)
-        await listener.cleanup()
-    log.note("stopped")
+        await asyncio.gather(running, stop, return_exceptions=True)
     return 1 if failed else 0
 
 

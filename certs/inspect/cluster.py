@@ -1,46 +1,46 @@
-"""What `inspect` looks at in a live cluster."""
+"""Reads the material for `inspect` from a live cluster."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from certs.controller.objects import ApiError, Cluster, Places, connect
+from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
 from certs.inspect.findings import Material
 from certs.rotation import state
-from certs.settings import Kept
+from certs.settings import ObjectNames
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 
 
 class CantReadCluster(UserError):
-    """The cluster can't be read."""
+    """The objects in the cluster can't be read."""
 
 
-def read(kubeconfig: Kubeconfig, kept: Kept) -> tuple[Material, Address | None]:
-    """The Secret and the bundles, and where the Service is.
+def read_material(kubeconfig: Kubeconfig, names: ObjectNames) -> tuple[Material, Address | None]:
+    """Return the Secret with the bundles, and the address of the Service.
 
     Raises:
-        UserError: there is no way to the cluster, or no permission, or no webhook configuration.
+        UserError: the cluster can't be reached, a permission is missing, or there is no webhook configuration.
     """
-    return asyncio.run(_read(kubeconfig, Places.of(kept), kept.service))
+    return asyncio.run(_read(kubeconfig, ObjectPaths.of(names), names.service))
 
 
-async def _read(kubeconfig: Kubeconfig, places: Places, service: str) -> tuple[Material, Address | None]:
+async def _read(kubeconfig: Kubeconfig, paths: ObjectPaths, service: str) -> tuple[Material, Address | None]:
     try:
-        async with connect(kubeconfig, places) as cluster:
+        async with connect_objects(kubeconfig, paths) as cluster:
             seen = await cluster.read()
-            address = await _address(cluster, f"/api/v1/namespaces/{places.namespace}/services/{service}")
+            address = await _address(cluster, f"/api/v1/namespaces/{paths.namespace}/services/{service}")
     except ApiError as error:
         raise CantReadCluster(str(error)) from None
     secret = seen.secret or state.Secret(version="")
-    bundles = {hook.name: hook.bundle for hook in seen.configuration.hooks}
+    bundles = {hook.name: hook.bundle for hook in seen.configuration.webhooks}
     return Material(pair=secret.current, following=secret.next, bundles=bundles), address
 
 
-async def _address(cluster: Cluster, path: str) -> Address | None:
-    """Where the Service is; None where it is nowhere, or not for us to see."""
+async def _address(cluster: ClusterObjects, path: str) -> Address | None:
+    """Return the address of the Service; None if it has none, or if the user may not read it."""
     try:
         spec: dict[str, Any] = ((await cluster.find(path)) or {}).get("spec", {})
     except ApiError:

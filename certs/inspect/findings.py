@@ -1,4 +1,4 @@
-"""What is found about a pair, its authorities and a handshake: one line each, good, wrong or just to know. Pure."""
+"""The checks of a pair, its authorities and a handshake: one finding each. Pure."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from certs.x509.verify import timestamp
 
 
 class Result(StrEnum):
-    """How a check came out."""
+    """The result of a check."""
 
     OK = "ok"
     WRONG = "wrong"
     NOTE = "note"
 
 
-class Finding(Struct, frozen=True):
-    """One check, and what it found."""
+class InspectFinding(Struct, frozen=True):
+    """One check and its result. The names of the fields are those of the JSON output."""
 
     check: str
     result: Result
@@ -32,7 +32,7 @@ class Finding(Struct, frozen=True):
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """What there is to look at. `bundles`: the caBundle of each webhook, none where files are looked at."""
+    """The material to check. `bundles`: the caBundle of each webhook by its name; empty if a directory is checked."""
 
     pair: Pair
     following: Pair = NO_PAIR
@@ -40,51 +40,53 @@ class Material(Struct, frozen=True, kw_only=True):
 
     @property
     def trusted(self) -> bytes:
-        """What a caller trusts: the first webhook's bundle, or the file ca.crt."""
+        """The authorities that a caller trusts, PEM: the first webhook's bundle, or the file ca.crt."""
         return next(iter(self.bundles.values()), b"") if self.bundles else self.pair.authority
 
 
-def findings(material: Material, names: Sequence[str], now: datetime) -> Iterator[Finding]:
-    """Everything but the handshake. Without `names` the certificate is asked for its own."""
-    chain = pki.certificates(material.pair.certificate)
+def findings(material: Material, names: Sequence[str], now: datetime) -> Iterator[InspectFinding]:
+    """Yield the findings of all checks except the handshake. Without `names` the certificate may be for any name."""
+    chain = pki.read_certificates(material.pair.certificate)
     if not chain:
-        what = "tls.crt holds no certificate" if material.pair.certificate else "there is no tls.crt"
-        yield Finding("certificate", Result.WRONG, what)
+        what = "tls.crt holds no certificate" if material.pair.certificate else "tls.crt does not exist or is empty"
+        yield InspectFinding("certificate", Result.WRONG, what)
         return
     certificate = chain[0]
-    stated = pki.names_of(certificate)
-    yield Finding("certificate", Result.OK, described(certificate))
-    yield _judged("key", verify.key_problem(material.pair.key, certificate), "tls.key is the key of tls.crt")
-    yield _judged("names", verify.name_problem(certificate, names), ", ".join(stated) or "none")
-    yield _judged("dates", verify.date_problem(certificate, now), _dates(certificate, now))
+    stated = pki.subject_alternative_names(certificate)
+    yield InspectFinding("certificate", Result.OK, describe(certificate))
+    yield _result("key", verify.key_problem(material.pair.key, certificate), "tls.key is the key of tls.crt")
+    yield _result("names", verify.name_problem(certificate, names), ", ".join(stated) or "none")
+    yield _result("dates", verify.date_problem(certificate, now), _dates(certificate, now))
     name = names[0] if names else next(iter(stated), "")
     yield _authority("ca.crt", material.pair.authority, chain, name, now)
     for hook, bundle in material.bundles.items():
         yield _authority(f"caBundle of {hook}", bundle, chain, name, now)
     if material.following:
-        next_chain = pki.certificates(material.following.certificate)
-        yield Finding("next", Result.NOTE, described(next_chain[0]) if next_chain else "next.crt holds no certificate")
+        next_chain = pki.read_certificates(material.following.certificate)
+        yield InspectFinding(
+            "next", Result.NOTE, describe(next_chain[0]) if next_chain else "next.crt holds no certificate"
+        )
 
 
-def of_handshake(shaken: Handshake, pair: Pair) -> Finding:
-    """What a handshake says."""
-    what = f"{shaken.protocol}, {described(shaken.certificate)}"
-    if shaken.refused:
-        return Finding("handshake", Result.WRONG, f"{what}: refused, {shaken.refused}")
-    if shaken.certificate not in pki.certificates(pair.certificate)[:1]:
-        return Finding(
+def handshake_finding(handshake: Handshake, pair: Pair) -> InspectFinding:
+    """Return the finding of a handshake with the server of this pair."""
+    what = f"{handshake.protocol}, {describe(handshake.certificate)}"
+    if handshake.refused:
+        return InspectFinding("handshake", Result.WRONG, f"{what}: not trusted, {handshake.refused}")
+    if handshake.certificate not in pki.read_certificates(pair.certificate)[:1]:
+        return InspectFinding(
             "handshake", Result.NOTE, f"{what}: trusted, but not tls.crt; the server has not reloaded it yet"
         )
-    return Finding("handshake", Result.OK, f"{what}: trusted")
+    return InspectFinding("handshake", Result.OK, f"{what}: trusted")
 
 
-def described(certificate: x509.Certificate) -> str:
-    """A certificate in a few words."""
-    return f"{pki.fingerprint(certificate)}, until {timestamp(certificate.not_valid_after_utc)}"
+def describe(certificate: x509.Certificate) -> str:
+    """Return the fingerprint and the end of a certificate."""
+    return f"{pki.short_fingerprint(certificate)}, until {timestamp(certificate.not_valid_after_utc)}"
 
 
-def _judged(check: str, problem: str | None, good: str) -> Finding:
-    return Finding(check, Result.WRONG, problem) if problem else Finding(check, Result.OK, good)
+def _result(check: str, problem: str | None, good: str) -> InspectFinding:
+    return InspectFinding(check, Result.WRONG, problem) if problem else InspectFinding(check, Result.OK, good)
 
 
 def _dates(certificate: x509.Certificate, now: datetime) -> str:
@@ -99,13 +101,15 @@ def _left(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _authority(check: str, bundle: bytes, chain: Sequence[x509.Certificate], name: str, now: datetime) -> Finding:
-    authorities = pki.certificates(bundle)
+def _authority(
+    check: str, bundle: bytes, chain: Sequence[x509.Certificate], name: str, now: datetime
+) -> InspectFinding:
+    authorities = pki.read_certificates(bundle)
     verifying = [each for each in authorities if verify.verifies(each, chain, name, now)]
-    others = ", ".join(f"{pki.fingerprint(each)}" for each in authorities if each not in verifying)
+    others = ", ".join(f"{pki.short_fingerprint(each)}" for each in authorities if each not in verifying)
     if verifying:
-        beside = f"; beside it {others}" if others else ""
-        return Finding(check, Result.OK, f"{pki.fingerprint(verifying[0])} verifies tls.crt{beside}")
+        also = f"; also has {others}" if others else ""
+        return InspectFinding(check, Result.OK, f"{pki.short_fingerprint(verifying[0])} verifies tls.crt{also}")
     if not authorities:
-        return Finding(check, Result.WRONG, f"{'no certificate in it' if bundle else 'it is empty'}")
-    return Finding(check, Result.WRONG, f"nothing in it verifies tls.crt: {others}")
+        return InspectFinding(check, Result.WRONG, "has no certificate" if bundle else "is empty")
+    return InspectFinding(check, Result.WRONG, f"no authority in it verifies tls.crt: {others}")

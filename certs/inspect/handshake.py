@@ -1,4 +1,4 @@
-"""What a TLS handshake with a server gets: as an API server makes it, then without any trust, to see why not."""
+"""A TLS handshake with a server, as an API server makes it. If it fails, a second one accepts any certificate."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _SECONDS: Final = 5.0
 
 
 class Unreachable(Exception):
-    """Nobody answers there, or not with TLS."""
+    """No server answers at the address, or it does not use TLS."""
 
 
 class Handshake(Struct, frozen=True):
-    """What came of it: the certificate, and why it was refused where it was."""
+    """The result of a handshake. `refused`: why a caller would not trust the certificate; None if it would."""
 
     certificate: x509.Certificate
     protocol: str
     refused: str | None
 
 
-def shake(address: Address, name: str, authorities: bytes) -> Handshake:
-    """Shake hands as somebody who trusts these authorities and asks for that name.
+def shake_hands(address: Address, name: str, authorities: bytes) -> Handshake:
+    """Make a handshake as a caller that trusts `authorities` (PEM) and asks for `name`.
 
     Raises:
         Unreachable: there was no handshake.
     """
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    refused: str | None = "there is no authority to trust"
-    readable = pki.pem(pki.certificates(authorities))
+    refused: str | None = "the caller has no authority to trust"
+    readable = pki.pem(pki.read_certificates(authorities))
     try:
         if readable:
             trust.load_verify_locations(cadata=readable.decode())
@@ -59,5 +59,5 @@ def _shake(address: Address, name: str, trust: ssl.SSLContext, refused: str | No
     ):
         der = secured.getpeercert(binary_form=True)
         if der is None:
-            raise Unreachable(f"{address}: no certificate came")
+            raise Unreachable(f"{address}: the server sent no certificate")
         return Handshake(x509.load_der_x509_certificate(der), secured.version() or "", refused)

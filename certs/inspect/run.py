@@ -1,4 +1,4 @@
-"""`inspect`: shakes hands, and prints what is found there and in the material."""
+"""Runs the checks of `inspect`, and prints their findings."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from certs.inspect import findings
-from certs.inspect.findings import Finding, Material, Result
-from certs.inspect.handshake import Unreachable, shake
+from certs.inspect.findings import InspectFinding, Material, Result
+from certs.inspect.handshake import Unreachable, shake_hands
 from certs.rotation.state import CURRENT_KEYS
 from certs.x509.pki import Pair
 from webhook.component_base.address import Address
@@ -22,14 +22,17 @@ EXIT_WRONG: Final = 1
 
 
 class CantRead(UserError):
-    """The files can't be read."""
+    """The directory or a file in it can't be read."""
 
 
-class Subject(Struct, frozen=True, kw_only=True):
-    """What is inspected.
+class Inspection(Struct, frozen=True, kw_only=True):
+    """What to inspect.
 
-    `names`: what the certificate must be for; none where it may be for anything. `address`: where to shake hands, None
-    where nobody knows. `asked`: the user has named that address.
+    Attributes:
+        material: the pair and its authorities.
+        names: the names that the certificate must have; empty if it can have any.
+        address: the server for the handshake; None if its address is unknown.
+        asked: whether the user has named that address.
     """
 
     material: Material
@@ -38,8 +41,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     asked: bool
 
 
-def run(subject: Subject, *, output: str, stdout: TextIO) -> int:
-    """Print what is found. Returns the exit code: 0, or 1 where something is wrong."""
+def run(subject: Inspection, *, output: str, stdout: TextIO) -> int:
+    """Print the findings to `stdout`, as a table or as JSON. Return the exit code: 1 if a check failed, otherwise 0."""
     found = list(findings.findings(subject.material, subject.names, datetime.now(UTC)))
     if subject.address or subject.material.bundles:
         found.append(_handshake(subject))
@@ -49,10 +52,10 @@ def run(subject: Subject, *, output: str, stdout: TextIO) -> int:
 
 
 def read_directory(directory: Path) -> Material:
-    """The files of a mounted Secret; one that is not there is empty.
+    """Return the pair in a directory, such as a mounted Secret. A file that does not exist counts as empty.
 
     Raises:
-        CantRead: there is no such directory, or a file is not for us.
+        CantRead: the directory does not exist, or the user may not read a file.
     """
     if not directory.is_dir():
         raise CantRead(f"{directory}: no such directory; expected one with tls.crt, tls.key and ca.crt")
@@ -63,28 +66,28 @@ def read_directory(directory: Path) -> Material:
         except FileNotFoundError:
             contents.append(b"")
         except OSError as error:
-            raise CantRead(f"{directory / name}: {error.strerror}; run this as who may read it") from None
+            raise CantRead(f"{directory / name}: {error.strerror}; run this as a user who may read it") from None
     return Material(pair=Pair(*contents))
 
 
-def _handshake(subject: Subject) -> Finding:
-    advice = "forward a port to it (kubectl port-forward), and name that with --connect"
+def _handshake(subject: Inspection) -> InspectFinding:
+    advice = "forward a port to the Service (kubectl port-forward), and name that port with --connect"
     address, names = subject.address, subject.names
     if address is None:
-        return Finding("handshake", Result.NOTE, f"not tried: the Service has no address that can be seen; {advice}")
+        return InspectFinding("handshake", Result.NOTE, f"not tried: the address of the Service is unknown; {advice}")
     try:
-        shaken = shake(address, names[0] if names else address.host, subject.material.trusted)
+        handshake = shake_hands(address, names[0] if names else address.host, subject.material.trusted)
     except Unreachable as error:
         if subject.asked:
-            return Finding("handshake", Result.WRONG, str(error))
-        return Finding("handshake", Result.NOTE, f"the Service can't be reached from here ({error}); {advice}")
-    return findings.of_handshake(shaken, subject.material.pair)
+            return InspectFinding("handshake", Result.WRONG, str(error))
+        return InspectFinding("handshake", Result.NOTE, f"the Service can't be reached from here ({error}); {advice}")
+    return findings.handshake_finding(handshake, subject.material.pair)
 
 
-def _json(found: Sequence[Finding], *, good: bool) -> str:
+def _json(found: Sequence[InspectFinding], *, good: bool) -> str:
     return msgspec.json.format(msgspec.json.encode({"good": good, "findings": found})).decode() + "\n"
 
 
-def _table(found: Sequence[Finding]) -> str:
+def _table(found: Sequence[InspectFinding]) -> str:
     width = max(len(each.check) for each in found)
     return "".join(f"{each.result:<5}  {each.check:<{width}}  {each.detail}\n" for each in found)

@@ -1,4 +1,4 @@
-"""A step as the write that makes it so. Pure but for the randomness of new keys."""
+"""The write that a step needs. Pure, except for the randomness of new keys."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any, assert_never
 from msgspec import Struct
 
 from certs.rotation import state
-from certs.rotation.plan import Create, Issue, Policy, Promote, Publish, Stage, Unstage, Write
-from certs.rotation.state import State
+from certs.rotation.plan import Create, Issue, Promote, Publish, RotationPolicy, Stage, Unstage, Write
+from certs.rotation.state import ClusterState
 from certs.x509 import pki
 
 
 class CreateSecret(Struct, frozen=True):
-    """Make the Secret where there is none; an empty one, so that nothing of anybody's can be overwritten."""
+    """Create the Secret, empty, so that it overwrites nothing if another client creates it at the same time."""
 
 
 class PatchSecret(Struct, frozen=True):
-    """A JSON merge patch, for one resourceVersion."""
+    """A JSON merge patch of the Secret, for one resourceVersion."""
 
     body: Mapping[str, Any]
 
     def __repr__(self) -> str:
-        return "PatchSecret(...)"  # there is a key in it
+        return "PatchSecret(...)"  # the body has a private key
 
 
 class PatchConfiguration(Struct, frozen=True):
-    """A JSON merge patch, for one resourceVersion."""
+    """A JSON merge patch of the webhook configuration, for one resourceVersion."""
 
     body: Mapping[str, Any]
 
@@ -36,24 +36,24 @@ class PatchConfiguration(Struct, frozen=True):
 Change = CreateSecret | PatchSecret | PatchConfiguration
 
 
-def change(step: Write, seen: State, policy: Policy, now: datetime) -> Change:
-    """What to write, for a step that was planned from `seen`."""
+def change_for(step: Write, seen: ClusterState, policy: RotationPolicy, now: datetime) -> Change:
+    """Return the change that takes a step, which was planned from `seen`."""
     if isinstance(step, Publish):
-        return PatchConfiguration(state.configuration_change(seen.configuration, step.bundle.text, step.bundle.marks))
+        return PatchConfiguration(state.configuration_patch(seen.configuration, step.bundle.text, step.bundle.marks))
     if seen.secret is None or isinstance(step, Create):
         return CreateSecret()
     match step:
         case Issue():
             pair = pki.issue(policy.names, now=now, lifetime=policy.lifetime)
-            return PatchSecret(state.secret_change(seen.secret, current=pair, placed_at=now))
+            return PatchSecret(state.secret_patch(seen.secret, current=pair, placed_at=now))
         case Stage(previous=previous):
             pair = pki.issue(policy.names, now=now, lifetime=policy.lifetime)
-            return PatchSecret(state.secret_change(seen.secret, following=pair, previous=pki.pem(previous)))
+            return PatchSecret(state.secret_patch(seen.secret, following=pair, previous=pki.pem(previous)))
         case Unstage():
-            return PatchSecret(state.secret_change(seen.secret))
+            return PatchSecret(state.secret_patch(seen.secret))
         case Promote(previous=previous):
             return PatchSecret(
-                state.secret_change(seen.secret, current=seen.secret.next, previous=pki.pem(previous), placed_at=now)
+                state.secret_patch(seen.secret, current=seen.secret.next, previous=pki.pem(previous), placed_at=now)
             )
         case _:
             assert_never(step)

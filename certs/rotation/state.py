@@ -1,11 +1,14 @@
-"""What the cluster shows, as values: the Secret and the MutatingWebhookConfiguration; and changes to them.
+"""The state in the cluster: the Secret and the MutatingWebhookConfiguration as values, and patches of them.
 
-Pure. This is the whole memory of the keeper: a keeper that was just started knows as much as one that was not. A change
-names the resourceVersion that it is for, so that whoever was faster wins, and nothing is overwritten.
+Pure. This state is the whole memory of the controller, so a restart loses nothing. A patch names the resourceVersion
+that it changes: the API server refuses it if another client has written since.
 
-In the Secret, beside `tls.crt`, `tls.key` and `ca.crt`: a pair that waits for its authority to be known everywhere
-(`next.crt`, `next.key`, `next-ca.crt`), and the authorities that were published when the pair was put in place
-(`previous-ca.crt`). Beside the bundle, in an annotation: since when each authority has been in its role.
+The Secret has more keys than `tls.crt`, `tls.key` and `ca.crt`:
+
+- `next.crt`, `next.key`, `next-ca.crt`: the next pair, which waits until every API server trusts its authority.
+- `previous-ca.crt`: the authorities that were published when the current pair was written.
+
+An annotation of the configuration has the role of each authority in the bundle, and the time since it has that role.
 """
 
 from __future__ import annotations
@@ -32,21 +35,21 @@ _Moment = Annotated[datetime, Meta(tz=True)]
 
 
 class Role(StrEnum):
-    """What an authority is in the bundle for."""
+    """Why an authority is in the bundle."""
 
-    NEEDED = "needed"  # it verifies a pair of the Secret's
-    LEAVING = "leaving"  # it verifies none; a server may still serve what it verifies
+    NEEDED = "needed"  # it verifies a pair in the Secret
+    LEAVING = "leaving"  # it verifies no pair in the Secret, but a server may still serve an older pair of its own
 
 
 class Mark(Struct, frozen=True):
-    """An authority has been in this role since."""
+    """The role of an authority, and the time since which it has that role."""
 
     role: Role
     since: _Moment
 
 
 class Secret(Struct, frozen=True, kw_only=True):
-    """The Secret that servers mount. `placed_at`: when its current pair was put there."""
+    """The Secret that servers mount. `placed_at`: when its current pair was written."""
 
     version: str
     current: Pair = NO_PAIR
@@ -55,31 +58,31 @@ class Secret(Struct, frozen=True, kw_only=True):
     placed_at: datetime | None = None
 
 
-class Hook(Struct, frozen=True):
-    """One webhook of the configuration."""
+class MutatingWebhook(Struct, frozen=True):
+    """One webhook of the configuration, with its caBundle decoded to PEM."""
 
     name: str
     bundle: bytes
 
 
 class Configuration(Struct, frozen=True, kw_only=True):
-    """The MutatingWebhookConfiguration. `raw` is what the API server sent: whatever we do not know stays in it."""
+    """The MutatingWebhookConfiguration. `raw` is the object as the API server sent it, with all its fields."""
 
     version: str
-    hooks: tuple[Hook, ...]
+    webhooks: tuple[MutatingWebhook, ...]
     marks: Mapping[str, Mark]
     raw: Mapping[str, Any]
 
 
-class State(Struct, frozen=True):
-    """Both; None for a Secret that is not there."""
+class ClusterState(Struct, frozen=True):
+    """Both objects; None for a Secret that does not exist."""
 
     secret: Secret | None
     configuration: Configuration
 
 
 def read_secret(raw: Mapping[str, Any]) -> Secret:
-    """The Secret as the API server's JSON has it. What is damaged counts as empty: that is how it will be healed."""
+    """Return the Secret of the API server's JSON. A damaged value counts as empty, so that it is repaired."""
     data = {key: _decoded(value) for key, value in (raw.get("data") or {}).items()}
     stated = (raw["metadata"].get("annotations") or {}).get(PLACED_AT, "")
     return Secret(
@@ -92,19 +95,19 @@ def read_secret(raw: Mapping[str, Any]) -> Secret:
 
 
 def read_configuration(raw: Mapping[str, Any]) -> Configuration:
-    """The MutatingWebhookConfiguration as the API server's JSON has it."""
+    """Return the MutatingWebhookConfiguration of the API server's JSON."""
     return Configuration(
         version=raw["metadata"]["resourceVersion"],
-        hooks=tuple(
-            Hook(hook["name"], _decoded(hook["clientConfig"].get("caBundle") or ""))
-            for hook in raw.get("webhooks") or ()
+        webhooks=tuple(
+            MutatingWebhook(webhook["name"], _decoded(webhook["clientConfig"].get("caBundle") or ""))
+            for webhook in raw.get("webhooks") or ()
         ),
         marks=_marks((raw["metadata"].get("annotations") or {}).get(MARKS, "")),
         raw=raw,
     )
 
 
-def secret_change(
+def secret_patch(
     secret: Secret,
     *,
     current: Pair | None = None,
@@ -112,7 +115,7 @@ def secret_change(
     previous: bytes = b"",
     placed_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """A JSON merge patch of the Secret. Without `current` the pair that is there stays; the next one never does."""
+    """Return a JSON merge patch of the Secret. Without `current` it keeps the current pair. It always sets the next."""
     values: dict[str, bytes | None] = {
         key: value or None
         for key, value in zip(NEXT_KEYS, (following.certificate, following.key, following.authority), strict=True)
@@ -127,19 +130,21 @@ def secret_change(
     return {"metadata": metadata, "data": {key: _encoded(value) if value else None for key, value in values.items()}}
 
 
-def configuration_change(configuration: Configuration, bundle: bytes, marks: Mapping[str, Mark]) -> dict[str, Any]:
-    """A JSON merge patch of the configuration: this bundle for every webhook of it, and these marks.
+def configuration_patch(configuration: Configuration, bundle: bytes, marks: Mapping[str, Mark]) -> dict[str, Any]:
+    """Return a JSON merge patch of the configuration: this bundle (PEM) for each of its webhooks, and these marks.
 
-    A merge patch replaces a list whole, so the webhooks are sent as they were read; the resourceVersion guards them.
+    A merge patch replaces a whole list. So it has the webhooks as they were read; the resourceVersion protects them.
     """
     text = base64.b64encode(bundle).decode()
-    hooks: Sequence[Mapping[str, Any]] = configuration.raw.get("webhooks") or ()
+    webhooks: Sequence[Mapping[str, Any]] = configuration.raw.get("webhooks") or ()
     return {
         "metadata": {
             "resourceVersion": configuration.version,
             "annotations": {MARKS: msgspec.json.encode(marks).decode()},
         },
-        "webhooks": [{**hook, "clientConfig": {**hook["clientConfig"], "caBundle": text}} for hook in hooks],
+        "webhooks": [
+            {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": text}} for webhook in webhooks
+        ],
     }
 
 

@@ -1,7 +1,7 @@
-"""Certificates: makes a pair with an authority of its own, and reads PEM that anybody may have written.
+"""Issues a pair with its own authority, and reads certificates from PEM of any origin.
 
-No I/O, no clock; randomness is OpenSSL's. Invariant: the authority signs one certificate, and its key leaves no
-function.
+No I/O, no clock; randomness is OpenSSL's. Invariant: an authority signs one certificate, and its key never leaves the
+function that made it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 
-BACKDATED: Final = timedelta(hours=1)  # for API servers whose clocks are slow; kubeadm allows them 5 minutes
+BACKDATED: Final = timedelta(hours=1)  # for API servers with slow clocks; kubeadm allows 5 minutes
 _COMMON_NAME_CHARS: Final = 64  # RFC 5280: ub-common-name
-_SHOWN_HEX: Final = 16  # of a fingerprint: enough to tell any two apart that ever meet
+_SHOWN_HEX: Final = 16  # of a fingerprint: enough to distinguish certificates
 _CERTIFICATE: Final = re.compile(rb"-----BEGIN CERTIFICATE-----\s.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
 class Pair(Struct, frozen=True):
-    """A certificate, its key and the authority that verifies it, each PEM, or whatever stands in their place."""
+    """A certificate, its key and the authority that verifies it. Each is PEM, or any bytes found in its place."""
 
     certificate: bytes = b""
     key: bytes = b""
     authority: bytes = b""
 
     def __repr__(self) -> str:
-        return "Pair(...)"  # the key is nobody's to see
+        return "Pair(...)"  # no output may show the key
 
     def __bool__(self) -> bool:
         return bool(self.certificate or self.key or self.authority)
@@ -43,7 +43,7 @@ NO_PAIR: Final = Pair()
 
 
 def service_names(service: str, namespace: str, cluster_domain: str) -> tuple[str, ...]:
-    """What a Service is called; `<service>.<namespace>.svc` is what API servers ask for."""
+    """Return the DNS names of a Service, first `<service>.<namespace>.svc`, which API servers ask for."""
     return (
         f"{service}.{namespace}.svc",
         service,
@@ -53,9 +53,9 @@ def service_names(service: str, namespace: str, cluster_domain: str) -> tuple[st
 
 
 def issue(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
-    """A new pair for these names (addresses among them), valid until `now + lifetime`.
+    """Return a new pair for these DNS names and IP addresses, valid until `now + lifetime`.
 
-    Its authority has a name of its own: who looks an issuer up by its name finds one, however many are in a bundle.
+    Each authority has a different name, so that a lookup of the issuer by name finds only one in a bundle.
     """
     authority_key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
@@ -89,13 +89,13 @@ def issue(names: Sequence[str], *, now: datetime, lifetime: timedelta) -> Pair:
     )
 
 
-def certificates(text: bytes) -> list[x509.Certificate]:
-    """Every certificate that can be read in a text, as Go's AppendCertsFromPEM: what is none is passed over."""
+def read_certificates(text: bytes) -> list[x509.Certificate]:
+    """Return every certificate in a text that can be read. As in Go's AppendCertsFromPEM, the rest is skipped."""
     found = []
     for block in _CERTIFICATE.findall(text):
         try:
             certificate = x509.load_pem_x509_certificate(block)
-            _ = certificate.subject, certificate.extensions  # read late, these may turn out to be broken
+            _ = certificate.subject, certificate.extensions  # these are parsed lazily, and can be broken
         except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
             continue
         found.append(certificate)
@@ -103,17 +103,17 @@ def certificates(text: bytes) -> list[x509.Certificate]:
 
 
 def pem(chosen: Iterable[x509.Certificate]) -> bytes:
-    """The certificates as one text."""
+    """Return the certificates as one PEM text."""
     return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chosen)
 
 
-def fingerprint(certificate: x509.Certificate) -> str:
-    """What a certificate is called in logs and in our notes: the start of its SHA-256."""
+def short_fingerprint(certificate: x509.Certificate) -> str:
+    """Return the start of the certificate's SHA-256 in hex, which names it in logs and in the marks."""
     return certificate.fingerprint(hashes.SHA256()).hex()[:_SHOWN_HEX]
 
 
-def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
-    """The DNS names and addresses that a certificate is for."""
+def subject_alternative_names(certificate: x509.Certificate) -> tuple[str, ...]:
+    """Return the DNS names, then the IP addresses, that a certificate is for."""
     try:
         stated = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

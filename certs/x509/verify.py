@@ -1,6 +1,6 @@
-"""Can this pair be served, and would an API server take it? The first thing that is wrong, in one sentence.
+"""Checks that a pair can be served, and that an API server accepts it. The first problem is one sentence.
 
-Pure. The rules are stricter than Go's where the two differ: what passes here verifies everywhere.
+Pure. The rules are Go's or stricter, so that a pair that passes here is accepted by every caller.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from certs.x509.pki import Pair
 
 
 class Servable(Struct, frozen=True):
-    """A pair that servers take, and callers who trust its authority."""
+    """A pair that servers can serve, and that callers accept if they trust its authority."""
 
     certificate: x509.Certificate
     authority: x509.Certificate
@@ -33,24 +33,24 @@ class Flaw(Struct, frozen=True):
 
 
 def examine(pair: Pair, names: Sequence[str], now: datetime) -> Servable | Flaw:
-    """Judge a pair for these names, the first of which is what callers ask for."""
+    """Check a pair for these names; callers ask for the first."""
     if not pair:
-        return Flaw("there is none")
-    found = pki.certificates(pair.certificate)
+        return Flaw("there is no certificate")
+    found = pki.read_certificates(pair.certificate)
     if not found:
         return Flaw("tls.crt holds no certificate")
     certificate = found[0]
     wrong = key_problem(pair.key, certificate) or date_problem(certificate, now) or name_problem(certificate, names)
     if wrong:
         return Flaw(wrong)
-    for authority in pki.certificates(pair.authority):
+    for authority in pki.read_certificates(pair.authority):
         if verifies(authority, found, names[0], now):
             return Servable(certificate, authority)
-    return Flaw("nothing in ca.crt verifies tls.crt")
+    return Flaw("no authority in ca.crt verifies tls.crt")
 
 
 def key_problem(key: bytes, certificate: x509.Certificate) -> str | None:
-    """What is wrong with a certificate's key."""
+    """Return what is wrong with a certificate's key; None if nothing."""
     try:
         loaded = load_pem_private_key(key, password=None)
         same = loaded.public_key() == certificate.public_key()
@@ -62,7 +62,7 @@ def key_problem(key: bytes, certificate: x509.Certificate) -> str | None:
 
 
 def date_problem(certificate: x509.Certificate, now: datetime) -> str | None:
-    """What is wrong with a certificate's dates."""
+    """Return why a certificate is not valid now; None if it is."""
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < start:
         return f"tls.crt is not valid before {timestamp(start)}"
@@ -70,13 +70,13 @@ def date_problem(certificate: x509.Certificate, now: datetime) -> str | None:
 
 
 def name_problem(certificate: x509.Certificate, names: Sequence[str]) -> str | None:
-    """Which names a certificate should have and has not."""
-    missing = [name for name in names if name not in pki.names_of(certificate)]
+    """Return which of these names a certificate lacks; None if it has all."""
+    missing = [name for name in names if name not in pki.subject_alternative_names(certificate)]
     return f"tls.crt is not for {', '.join(missing)}" if missing else None
 
 
 def verifies(authority: x509.Certificate, chain: Sequence[x509.Certificate], name: str, now: datetime) -> bool:
-    """Whether a caller who trusts this authority takes a certificate, the chain's first, for that name."""
+    """Whether a caller that trusts `authority` accepts the first certificate of `chain` for `name`."""
     try:
         subject: x509.DNSName | x509.IPAddress = x509.IPAddress(ip_address(name))
     except ValueError:
@@ -90,5 +90,5 @@ def verifies(authority: x509.Certificate, chain: Sequence[x509.Certificate], nam
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as Kubernetes writes it."""
+    """Return a time as Kubernetes writes it."""
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from support.control_plane import audit
+from support.control_plane.certs_install import CertsInstall
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import Installed
-from support.control_plane.kept import Kept
 
 _running: list[ControlPlane] = []
 
@@ -59,9 +59,9 @@ def cluster(control_plane: ControlPlane) -> Iterator[ClusterState]:
 
 
 @pytest.fixture
-def kept(control_plane: ControlPlane, installed: Installed, tmp_path: Path) -> Iterator[Kept]:
+def kept(control_plane: ControlPlane, installed: Installed, tmp_path: Path) -> Iterator[CertsInstall]:
     """An install whose certificate nobody keeps yet."""
-    with Kept(control_plane, tmp_path, installed.port) as install:
+    with CertsInstall(control_plane, tmp_path, installed.port) as install:
         yield install
 
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from support.control_plane.certs_install import CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.kept import CONFIGURATION, SECRET, Kept
 from support.drivers.serving import ROOT, Pair
 
 MAX_HEALED_SECONDS: Final = 5.0
@@ -21,7 +21,7 @@ def messages(log: Path) -> list[str]:
     return [json.loads(line)["message"] for line in log.read_text().splitlines()]
 
 
-def test_the_api_server_takes_what_the_keeper_made(kept: Kept, installed: Installed, tmp_path: Path) -> None:
+def test_the_api_server_takes_what_the_keeper_made(kept: CertsInstall, installed: Installed, tmp_path: Path) -> None:
     """From nothing to a pod that was decided on over TLS, without a human touch."""
     with kept.keeping():
         kept.until(kept.is_good)
@@ -37,7 +37,7 @@ def test_the_api_server_takes_what_the_keeper_made(kept: Kept, installed: Instal
             installed.certificate = others
 
 
-def test_a_bundle_that_somebody_empties_is_healed_at_once(kept: Kept) -> None:
+def test_a_bundle_that_somebody_empties_is_healed_at_once(kept: CertsInstall) -> None:
     """The watch tells the keeper; calls fail open until then, so that is what is measured."""
     with kept.keeping():
         kept.until(kept.is_good)
@@ -46,7 +46,7 @@ def test_a_bundle_that_somebody_empties_is_healed_at_once(kept: Kept) -> None:
     assert took < MAX_HEALED_SECONDS
 
 
-def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: Kept) -> None:
+def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: CertsInstall) -> None:
     """By name, without a permission to create any other; what servers may still serve stays published meanwhile."""
     with kept.keeping() as log:
         kept.until(kept.is_good)
@@ -54,12 +54,13 @@ def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: 
         kept.api.delete(SECRET)
         kept.until(lambda: kept.state().secret is not None)
         while not kept.is_good():
-            assert all(before.authority in hook.bundle for hook in kept.state().configuration.hooks) or kept.is_good()
+            state = kept.state().configuration
+            assert all(before.authority in webhook.bundle for webhook in state.webhooks) or kept.is_good()
         assert kept.state().secret.current.authority != before.authority
     assert "Secret created" in messages(log)
 
 
-def test_an_upgrade_keeps_the_pair(kept: Kept) -> None:
+def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
     """Applying the manifests again touches neither the Secret's data nor the bundle."""
     with kept.keeping():
         kept.until(kept.is_good)
@@ -67,10 +68,10 @@ def test_an_upgrade_keeps_the_pair(kept: Kept) -> None:
         kept.plane.install([*kept.manifests, kept.configuration])
         after = kept.state()
     assert after.secret.current == before.secret.current
-    assert after.configuration.hooks == before.configuration.hooks
+    assert after.configuration.webhooks == before.configuration.webhooks
 
 
-def test_two_keepers_started_at_once_agree(kept: Kept) -> None:
+def test_two_keepers_started_at_once_agree(kept: CertsInstall) -> None:
     """On one pair, which is then left alone."""
     with kept.keeping() as one, kept.keeping() as other:
         kept.until(kept.is_good)
@@ -80,21 +81,21 @@ def test_two_keepers_started_at_once_agree(kept: Kept) -> None:
     assert said.count("certificate issued") == 1
 
 
-def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: Kept) -> None:
+def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: CertsInstall) -> None:
     """And says what is missing, and what to do."""
     kept.api.delete(CONFIGURATION)
     with kept.keeping() as log:
-        kept.until(lambda: "something is in the way, trying again" in messages(log))
+        kept.until(lambda: "can't read or write the objects, trying again" in messages(log))
         kept.api.apply(kept.configuration)
         kept.until(kept.is_good)
-    (line,) = (json.loads(line) for line in log.read_text().splitlines() if "in the way" in line)
+    (line,) = (json.loads(line) for line in log.read_text().splitlines() if "trying again" in line)
     assert line["error"] == (
-        f"MutatingWebhookConfiguration {NAME} is not there; apply the manifests, or name the right one with "
+        f"MutatingWebhookConfiguration {NAME} does not exist; apply the manifests, or name the right one with "
         "--webhook-configuration"
     )
 
 
-def test_a_keeper_outlives_its_api_server(kept: Kept) -> None:
+def test_a_keeper_outlives_its_api_server(kept: CertsInstall) -> None:
     """It comes back as the API server does, and heals what happened meanwhile."""
     with kept.keeping() as log:
         kept.until(kept.is_good)
@@ -104,7 +105,7 @@ def test_a_keeper_outlives_its_api_server(kept: Kept) -> None:
     assert not [line for line in log.read_text().splitlines() if "Traceback" in line]
 
 
-def test_inspect_tells_good_from_wrong(kept: Kept, tmp_path: Path) -> None:
+def test_inspect_tells_good_from_wrong(kept: CertsInstall, tmp_path: Path) -> None:
     """Exit code 0 for a kept install, 1 where the bundle is emptied, 2 where there is none; a table, and JSON."""
     admin = kept.plane.kubeconfig(tmp_path / "admin.kubeconfig", kept.plane.admin)
 
@@ -125,4 +126,4 @@ def test_inspect_tells_good_from_wrong(kept: Kept, tmp_path: Path) -> None:
     kept.api.delete(CONFIGURATION)
     code, text = inspect()
     assert code == 2
-    assert text.startswith(f"error: MutatingWebhookConfiguration {NAME} is not there; apply the manifests")
+    assert text.startswith(f"error: MutatingWebhookConfiguration {NAME} does not exist; apply the manifests")

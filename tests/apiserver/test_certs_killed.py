@@ -10,18 +10,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from support.control_plane.kept import CONFIGURATION, NAMES, PLACES, SECRET, Kept
+from support.control_plane.certs_install import CONFIGURATION, NAMES, PATHS, SECRET, CertsInstall
 
-from certs.controller import objects
-from certs.controller.objects import Cluster
+from certs import cluster
+from certs.cluster import ClusterObjects
 from certs.controller.reconciler import Controller
 from certs.rotation import state
-from certs.rotation.plan import Policy
-from certs.rotation.state import State
+from certs.rotation.plan import RotationPolicy
+from certs.rotation.state import ClusterState
 from certs.x509 import pki
 from webhook.component_base.kubeconfig import Kubeconfig
 
-QUICK: Final = Policy(
+QUICK: Final = RotationPolicy(
     names=NAMES,
     lifetime=timedelta(days=1),
     renew_before=timedelta(hours=8),
@@ -33,7 +33,7 @@ WRITES_OF_A_ROTATION: Final = 5
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
-def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(kept: Kept, write: int, moment: str) -> None:
+def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(kept: CertsInstall, write: int, moment: str) -> None:
     """By the next one, on a real API server: at no moment is the pair in the Secret not published."""
     asyncio.run(_crash(kept, write, moment))
     assert kept.is_good()
@@ -46,14 +46,14 @@ class Killed(Exception):
 class Dying:
     """The real cluster, where one write is the last; and whether a pair was ever served that is not published."""
 
-    def __init__(self, real: Cluster, kept: Kept, left: int | None, moment: str) -> None:
+    def __init__(self, real: ClusterObjects, kept: CertsInstall, left: int | None, moment: str) -> None:
         self._real, self._kept, self._left, self._moment = real, kept, left, moment
 
-    async def read(self) -> State:
+    async def read(self) -> ClusterState:
         """As the real one."""
         return await self._real.read()
 
-    async def changed(self, seen: State, at_most: timedelta) -> None:
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:
         """As the real one; once nothing is to be done for long, this life is over."""
         if at_most > QUICK.retire:
             raise Killed
@@ -65,13 +65,13 @@ class Dying:
             raise Killed
         await self._real.write(change)
         seen = self._kept.state()
-        assert all(seen.secret.current.authority in hook.bundle for hook in seen.configuration.hooks), change
+        assert all(seen.secret.current.authority in hook.bundle for hook in seen.configuration.webhooks), change
         if self._left == 0:
             raise Killed
         self._left = self._left - 1 if self._left else None
 
 
-async def _crash(kept: Kept, write: int, moment: str) -> None:
+async def _crash(kept: CertsInstall, write: int, moment: str) -> None:
     first = pki.issue(
         NAMES, now=datetime.now(UTC), lifetime=timedelta(hours=7)
     )  # due at once: eight hours are asked for
@@ -86,7 +86,7 @@ async def _crash(kept: Kept, write: int, moment: str) -> None:
 
         @asynccontextmanager
         async def connect(left: int | None = left, at: str = at) -> AsyncIterator[Dying]:
-            async with objects.connect(Kubeconfig(file=kept.kubeconfig), PLACES) as real:
+            async with cluster.connect_objects(Kubeconfig(file=kept.kubeconfig), PATHS) as real:
                 yield Dying(real, kept, left, at)
 
         keeper = Controller(connect, QUICK, clock=lambda: datetime.now(UTC), note=lambda *_, **__: None)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
+from support.control_plane.certs_install import CONFIGURATION, CertsInstall
 from support.control_plane.installed import NAME
-from support.control_plane.kept import CONFIGURATION, Kept
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api, Object
 
@@ -21,17 +21,17 @@ EVERYTHING: Final = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/
 OWNER: Final = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": "for-a-test"}
 
 FIELDS: Final[dict[str, tuple[Any, str]]] = {
-    "admissionReviewVersions": (["v1", "v1beta1"], "no field of a webhook"),
-    "failurePolicy": ("Fail", "no field of a webhook"),
-    "matchConditions": (None, "no field of a webhook"),
-    "matchPolicy": ("Exact", "no field of a webhook"),
+    "admissionReviewVersions": (["v1", "v1beta1"], "only clientConfig.caBundle of a webhook"),
+    "failurePolicy": ("Fail", "only clientConfig.caBundle of a webhook"),
+    "matchConditions": (None, "only clientConfig.caBundle of a webhook"),
+    "matchPolicy": ("Exact", "only clientConfig.caBundle of a webhook"),
     "name": ("other.kubevirt-coschedule.io", "may not add, remove, rename or move"),
-    "namespaceSelector": ({}, "no field of a webhook"),
-    "objectSelector": ({}, "no field of a webhook"),
-    "reinvocationPolicy": ("Never", "no field of a webhook"),
-    "rules": ([EVERYTHING], "no field of a webhook"),
-    "sideEffects": ("NoneOnDryRun", "no field of a webhook"),
-    "timeoutSeconds": (30, "no field of a webhook"),
+    "namespaceSelector": ({}, "only clientConfig.caBundle of a webhook"),
+    "objectSelector": ({}, "only clientConfig.caBundle of a webhook"),
+    "reinvocationPolicy": ("Never", "only clientConfig.caBundle of a webhook"),
+    "rules": ([EVERYTHING], "only clientConfig.caBundle of a webhook"),
+    "sideEffects": ("NoneOnDryRun", "only clientConfig.caBundle of a webhook"),
+    "timeoutSeconds": (30, "only clientConfig.caBundle of a webhook"),
 }
 """Field of a webhook -> another value, which an admin may write, and the message that the certificate controller gets.
 
@@ -45,8 +45,8 @@ METADATA: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "labels": ({"labels": {"changed": "true"}}, "labels, ownerReferences or finalizers"),
     "finalizers": ({"finalizers": ["example.com/for-a-test"]}, "labels, ownerReferences or finalizers"),
     "ownerReferences": ({"ownerReferences": [OWNER]}, "labels, ownerReferences or finalizers"),
-    "annotations": ({"annotations": {"changed": "true"}}, f"no annotation but {state.MARKS}"),
-    "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "no annotation but"),
+    "annotations": ({"annotations": {"changed": "true"}}, f"only the annotation {state.MARKS}"),
+    "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "only the annotation"),
 }
 
 Webhooks = list[dict[str, Any]]
@@ -61,7 +61,7 @@ LIST: Final[dict[str, Callable[[Webhooks], Webhooks]]] = {
 class Confined:
     """The install on one API server, as the admin and as the keeper's account see it."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: CertsInstall) -> None:
         self.bundle = kept.plane.ca_pem
         self.admin, self.keeper = kept.api, kept.plane.as_user(kept.account)
         kept.until(lambda: self.told(self.keeper, {"metadata": {"labels": {"changed": "true"}}}) is not None)
@@ -92,17 +92,18 @@ class Confined:
 def confined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Confined]:
     """On the newest and on the oldest Kubernetes that we build."""
     install = request.getfixturevalue("installed" if request.param == "newest" else "installed_on_old")
-    with Kept(install.plane, tmp_path_factory.mktemp("confined"), install.port) as kept:
+    with CertsInstall(install.plane, tmp_path_factory.mktemp("confined"), install.port) as kept:
         yield Confined(kept)
 
 
 def refused(confined: Confined, change: Object, reason: str) -> None:
     """The keeper is refused what an admin may write, in words that say so."""
     assert confined.told(confined.admin, change) is None
-    told = confined.told(confined.keeper, change) or ""
-    assert told.startswith("422 ")
-    assert f"ValidatingAdmissionPolicy '{NAME}-certs' with binding '{NAME}-certs' denied request: the keeper" in told
-    assert reason in told
+    refusal = confined.told(confined.keeper, change) or ""
+    assert refusal.startswith("422 ")
+    policy = f"ValidatingAdmissionPolicy '{NAME}-certs' with binding '{NAME}-certs'"
+    assert f"{policy} denied request: the certificate controller" in refusal
+    assert reason in refusal
 
 
 def properties(confined: Confined, schema: str) -> set[str]:
@@ -130,7 +131,9 @@ def test_the_keeper_may_change_nobody_who_is_called(field: str, confined: Confin
     """Neither the Service nor by an address of its own: that is where every write of a cluster could be sent to."""
     service = confined.webhooks[0]["clientConfig"]["service"]
     client = {"service": {**service, field: SERVICE[field]}} if field in SERVICE else {"url": "https://192.0.2.1/"}
-    refused(confined, {"webhooks": confined.with_first(clientConfig=client)}, "may not change whom the API server")
+    refused(
+        confined, {"webhooks": confined.with_first(clientConfig=client)}, "may change only caBundle in clientConfig"
+    )
 
 
 @pytest.mark.parametrize("changed", LIST.values(), ids=LIST)
@@ -148,9 +151,9 @@ def test_the_keeper_may_change_no_metadata(metadata: dict[str, Any], reason: str
 def test_the_keeper_may_change_what_it_keeps(confined: Confined) -> None:
     """With what is there, and what it adds and takes away again: caBundle of each webhook, and its annotation."""
     seen = state.read_configuration(confined.keeper.get(CONFIGURATION))
-    written = confined.keeper.patch(CONFIGURATION, state.configuration_change(seen, confined.bundle, {}))
+    written = confined.keeper.patch(CONFIGURATION, state.configuration_patch(seen, confined.bundle, {}))
     assert written["metadata"]["annotations"] == MARKS
-    assert [hook.bundle for hook in state.read_configuration(written).hooks] == [confined.bundle] * 2
+    assert [hook.bundle for hook in state.read_configuration(written).webhooks] == [confined.bundle] * 2
     bare = [{**hook, "clientConfig": {"service": hook["clientConfig"]["service"]}} for hook in written["webhooks"]]
     change = {"metadata": {"annotations": {state.MARKS: None}}, "webhooks": bare}
     assert confined.told(confined.keeper, change) is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.control_plane.certs_install import CONFIGURATION, SECRET, CertsInstall
 from support.control_plane.installed import NAME
-from support.control_plane.kept import CONFIGURATION, SECRET, Kept
 from support.control_plane.kube_answers import ApiError
 from support.control_plane.kube_api import Api
 
@@ -74,7 +74,7 @@ def named(target: dict[str, Any], name: str, namespace: str | None = None) -> di
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_the_account_may_write_two_objects_and_nothing_else(
-    kept: Kept,
+    kept: CertsInstall,
     verb: str,
     target: dict[str, Any],
     allowed: bool,  # noqa: FBT001 - a column

@@ -170,7 +170,7 @@ def test_nothing_comes_back_while_the_keeper_still_runs(plane: ControlPlane, adm
     admin(*CLIENT_SIDE, MANIFESTS)
     with keeper(plane, tmp_path) as says:
         assert remove(plane, admin) == [("Secret", NAME, TLS)]
-        says("something is in the way, trying again")
+        says("can't read or write the objects, trying again")
         assert everything(plane.api).keys() == before.keys()
 
 

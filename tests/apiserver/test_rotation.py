@@ -67,7 +67,7 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: 
         keeper.kill()
     more = counted.more()
     connections = install.proxy.accepted - connections
-    taken = [len(server.said("certificate taken")) for server in install.servers]
+    taken = [len(server.said("certificate loaded")) for server in install.servers]
     pods = len(admitting.admissions)
     figures = (
         f"{pods} pods, {len(callers.leaves)} certificates in the Secret, {callers.rotations} authorities retired, "

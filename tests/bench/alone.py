@@ -20,7 +20,7 @@ from sample import sample_review
 from scale import Scale, claim_name, collections, namespace
 from table import percentile
 
-from webhook.app.handler import admitter
+from webhook.app.handler import admit_function
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods
@@ -36,7 +36,8 @@ def _known(scale: Scale, pods: WatchedPods) -> ClusterCache:
 
 async def _measure(scale: Scale, calls: int) -> dict[str, Any]:
     admits = {
-        pods: admitter(_known(scale, pods), Policy(), lambda _: None) for pods in (WatchedPods.ALL, WatchedPods.NONE)
+        pods: admit_function(_known(scale, pods), Policy(), lambda _: None)
+        for pods in (WatchedPods.ALL, WatchedPods.NONE)
     }
     vms = range(min(scale.claims, scale.launchers))
     reviews = [sample_review([claim_name(vm)], namespace(vm)).replace(_OWNER, b"%08x" % vm) for vm in vms]

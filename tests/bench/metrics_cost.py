@@ -26,7 +26,7 @@ from stages import stages  # noqa: E402
 from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
 from support.drivers.scraping import asking, scraped  # noqa: E402
 
-from webhook.app.handler import admitter  # noqa: E402
+from webhook.app.handler import admit_function  # noqa: E402
 from webhook.core.opt_in import Policy  # noqa: E402
 from webhook.files.manifests import Manifests  # noqa: E402
 from webhook.telemetry.metrics import Admissions  # noqa: E402
@@ -95,7 +95,7 @@ def main() -> None:
 async def _in_turn(view: Manifests, body: bytes, pairs: int) -> tuple[float, float]:
     """(median microseconds of an admission without counting, median of how much more the next one took, counted)."""
     admissions = Admissions()
-    uncounted, counted = (admitter(view, Policy(), note) for note in (lambda _: None, admissions.note))
+    uncounted, counted = (admit_function(view, Policy(), note) for note in (lambda _: None, admissions.count))
     took, more = [], []
     for number in range(pairs):
         ns = {}

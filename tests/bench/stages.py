@@ -14,9 +14,9 @@ from webhook.core.opt_in import Policy
 from webhook.core.patch import decision_patch, json_patch
 from webhook.core.placement import virt_launcher
 from webhook.core.view import ClusterView
-from webhook.telemetry import record
 from webhook.telemetry.log import Log
 from webhook.telemetry.metrics import Admissions
+from webhook.telemetry.record import admission_record
 
 _EVERY_LINE: Final = 10**9
 _ROUNDS: Final = 50  # short, so that the best of many repeats meets a quiet moment of the machine
@@ -46,8 +46,8 @@ def stages(body: bytes, view: ClusterView, repeats: int) -> Iterator[tuple[str, 
 
 def _counting(answer: Any) -> Callable[[], None]:
     """What /metrics takes of a call."""
-    admissions, noted = Admissions(), record.of(answer, 100)
-    return lambda: admissions.note(noted)
+    admissions, noted = Admissions(), admission_record(answer, 100)
+    return lambda: admissions.count(noted)
 
 
 def _log_line(answer: Any) -> Callable[[], None]:
@@ -55,7 +55,7 @@ def _log_line(answer: Any) -> Callable[[], None]:
 
     def note() -> None:
         with contextlib.redirect_stderr(stream):
-            log.note(record.of(answer, 100))
+            log.write(admission_record(answer, 100))
 
     stream, log = io.TextIOWrapper(io.BytesIO()), Log(per_second=_EVERY_LINE)
     return note

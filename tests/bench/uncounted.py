@@ -8,14 +8,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from webhook import cli
-from webhook.app import run
+from webhook.app import listeners
 from webhook.telemetry.metrics import Admissions
 
 
 def main() -> int:
     """Run `serve` with metrics that count nothing."""
-    Admissions.note = lambda *_: None  # type: ignore[method-assign] # that is the difference
-    run.count_refusals = lambda handler, _: handler  # type: ignore[attr-defined] # as above
+    Admissions.count = lambda *_: None  # type: ignore[method-assign] # that is the difference
+    listeners.count_refusals = lambda handler, _: handler  # type: ignore[attr-defined] # as above
     return cli.main()
 
 

@@ -32,7 +32,7 @@ def options_table() -> str:
 
 def metrics() -> str:
     """The table of metrics."""
-    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.words} |" for each in Family]
+    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in Family]
     return "\n".join(["| Metric | Type | Labels | What it tells |", "|---|---|---|---|", *rows])
 
 

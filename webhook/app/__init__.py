@@ -1,1 +1,1 @@
-"""The webhook as a process."""
+"""`serve` as a process: it connects the cluster, the core and the listeners. Only this room imports all the others."""

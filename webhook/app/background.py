@@ -1,7 +1,7 @@
-"""Background: the tasks that this process runs for as long as it serves, under their names.
+"""Background: the tasks that run as long as the process serves, by name.
 
-None of them ends by itself, so whichever does has failed: it returned, raised, or was cancelled by somebody else. Then
-what it kept goes stale. So that is logged and counted, and the process is told to end: a new one begins well.
+No such task may end before `stop`. If a task returns, raises or is canceled, then the data that it updates becomes old.
+So the webhook logs and counts that, and ends the process. The kubelet then starts a new one.
 """
 
 from __future__ import annotations
@@ -15,28 +15,33 @@ from webhook.telemetry.record import LOGGER
 
 
 class Background:
-    """Tasks by name. `failures`: how many of each name ended before `stop`. `over` is set by the first that does."""
+    """Tasks by name.
+
+    Attributes:
+        failures: how many tasks of each name ended before `stop`.
+        failed: set when the first task ends before `stop`.
+    """
 
     def __init__(self) -> None:
         self.failures: Counter[str] = Counter()
-        self.over = asyncio.Event()
+        self.failed = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     @property
     def exit_code(self) -> int:
-        """Of the process: 0 where no task has failed."""
+        """The exit code of the process: 0 if no task has failed, otherwise 1."""
         return 1 if self.failures.total() else 0
 
     def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        """Run this from now on."""
-        self.failures[name] += 0  # a metric tells of it before it happens
+        """Run this coroutine in a task from now on."""
+        self.failures[name] += 0  # so that the metric exists before the first failure
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
-        """Cancel them all, and wait until they have ended."""
+        """Cancel all tasks, and wait until they have ended."""
         self._stopping = True
         for task in self._tasks:
             task.cancel()
@@ -50,4 +55,4 @@ class Background:
         because = "it was cancelled" if task.cancelled() else "it failed" if error else "it returned"
         fields = {"task": task.get_name(), "because": because}
         LOGGER.error("a background task ended, so the process ends", exc_info=error, extra={"fields": fields})
-        self.over.set()
+        self.failed.set()

@@ -1,4 +1,8 @@
-"""The function that answers the AdmissionReviews of an entry."""
+"""The admission function: the body of an AdmissionReview in, the body of its answer out.
+
+Invariant: a call has three results. BadReview for a body that is not an AdmissionReview, the pod unchanged, or the pod
+with a patch. The webhook never rejects a pod.
+"""
 
 from __future__ import annotations
 
@@ -18,93 +22,108 @@ from webhook.core.opt_in import Policy
 from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, Ref
 from webhook.serving.routes import Admit
-from webhook.telemetry import record
 from webhook.telemetry.log import failure
-from webhook.telemetry.record import LOGGER, AdmissionRecord
+from webhook.telemetry.record import LOGGER, AdmissionRecord, admission_record
 
 OnAnswer = Callable[[Answer, Entry], None]
-"""What is told of each answer, after it was made; it neither waits nor fails."""
+"""Called with each answer after it is made. It must neither wait nor raise."""
+
+OnRecord = Callable[[AdmissionRecord], None]
+"""Called with the record of each call."""
 
 
-class Cluster(Protocol):
-    """Where the facts come from: a live cluster's Store, or Manifests."""
+class FactSource(Protocol):
+    """The facts about the cluster: a live cluster's ClusterCache, or Manifests."""
 
     def view(self) -> ClusterView:
-        """The cluster as it is known now."""
+        """Return the cluster as the source knows it now."""
         ...
 
     async def read(self, view: Any, refs: Sequence[Ref], deadline: float) -> ClusterView:
-        """The view with these objects read as well; none of them is NOT_CACHED in it. Ends by `deadline`."""
+        """Read these objects, and return the view with them. Ends by `deadline`, a time of the event loop.
+
+        In the returned view none of the objects is NOT_CACHED.
+        """
         ...
 
-    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
-        """The pod that is being created in `namespace` was just drawn to nodes."""
+    def assume(self, pod: Pod, namespace: str, pin: Pin, /) -> None:
+        """Count a pod that is created in `namespace` on the nodes of its pin, before a watch shows it."""
         ...
 
-    def forget(self, pod: Pod, namespace: str) -> None:
-        """The pod that is being created in `namespace` is decided on anew: what was assumed of it is void."""
+    def forget(self, pod: Pod, namespace: str, /) -> None:
+        """Drop what was assumed of a pod that is created in `namespace`, because it is decided again."""
         ...
 
 
-def entries(
-    cluster: Cluster, policy: Policy, note: Callable[[AdmissionRecord], None], hear: OnAnswer | None = None
+def admit_functions(
+    facts: FactSource, policy: Policy, on_record: OnRecord, on_answer: OnAnswer | None = None
 ) -> Mapping[str, Admit]:
-    """What answers the calls of each entry of the webhook configuration, by its path."""
-    return {entry.path: admitter(cluster, policy, note, entry, hear) for entry in Entry}
+    """Return the admission function of each entry of the webhook configuration, by its URL path."""
+    return {entry.path: admit_function(facts, policy, on_record, entry, on_answer) for entry in Entry}
 
 
-def admitter(
-    cluster: Cluster,
+def admit_function(
+    facts: FactSource,
     policy: Policy,
-    note: Callable[[AdmissionRecord], None],
+    on_record: OnRecord,
     entry: Entry = Entry.VIRT_LAUNCHER,
-    hear: OnAnswer | None = None,
+    on_answer: OnAnswer | None = None,
 ) -> Admit:
-    """The function that answers the AdmissionReviews of `entry` from `cluster`, and hands a record of each to `note`.
+    """Return the function that answers the AdmissionReviews of `entry` from `facts`.
 
-    It raises BadReview for what can't be answered. Any other failure of ours is answered too: the pod is admitted
-    unchanged, the reason says so, and the log has the error.
+    It raises BadReview for a body that is not an AdmissionReview. After any other failure it admits the pod unchanged:
+    the answer has the reason InternalError, and the log has the error.
     """
-
-    async def decided(creation: PodCreation, spent: _Spent, deadline: float) -> Answer:
-        """The answer, once everything that it takes was read."""
-        counts = entry is Entry.VIRT_LAUNCHER and not creation.request.dry_run
-        if counts:  # the API server may ask again about the same pod: the first answer is void
-            cluster.forget(creation.pod, creation.namespace)
-        view = cluster.view()
-        answer = core.answer(creation, view, policy)
-        while not isinstance(answer, Answer):
-            spent.reads += len(answer.refs)
-            asked = perf_counter_ns()
-            view = await cluster.read(view, answer.refs, deadline)
-            spent.read_ns += perf_counter_ns() - asked
-            answer = core.answer(creation, view, policy)
-        if counts and isinstance(answer.decision, Pin):  # at once, before anybody else is answered
-            cluster.assume(creation.before, creation.namespace, answer.decision)
-        return answer
+    decide = _Deciding(facts, policy, counts_pods=entry is Entry.VIRT_LAUNCHER).decide
 
     async def admit(body: bytes, deadline: float) -> bytes:
         started, spent = perf_counter_ns(), _Spent()
         try:
             creation = core.read(body, entry)
-            answer = creation if isinstance(creation, Answer) else await decided(creation, spent, deadline)
+            answer = creation if isinstance(creation, Answer) else await decide(creation, spent, deadline)
         except BadReview:
             raise
-        except Exception as error:  # noqa: BLE001 - the request boundary: whatever goes wrong, the VM starts
+        except Exception as error:  # noqa: BLE001 - the request boundary: the VM starts whatever fails here
             why = Reason.INTERNAL_ERROR.why(problem=type(error).__name__)
             answer = core.unchanged(admission_review.decode(body), why)
             LOGGER.error("admission failed", extra={"fields": {"uid": answer.request.uid, **failure(error)}})
         us = (perf_counter_ns() - started) // 1000
-        note(record.of(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))
-        if hear is not None:
-            hear(answer, entry)
+        on_record(admission_record(answer, us, spent.reads, entry, read_us=spent.read_ns // 1000))
+        if on_answer is not None:
+            on_answer(answer, entry)
         return answer.body
 
     return admit
 
 
 class _Spent(Struct):
-    """What one call cost: objects that were read for it, and the time until they were."""
+    """The cost of one call: the number of objects that it read, and the time of these reads."""
 
     reads: int = 0
     read_ns: int = 0
+
+
+class _Deciding(Struct, frozen=True):
+    """Decides pods from facts. `counts_pods`: a pinned pod is assumed on its nodes."""
+
+    facts: FactSource
+    policy: Policy
+    counts_pods: bool
+
+    async def decide(self, creation: PodCreation, spent: _Spent, deadline: float) -> Answer:
+        """Return the answer, after reading the objects that it needs and no cache has."""
+        facts, policy = self.facts, self.policy
+        counts = self.counts_pods and not creation.request.dry_run
+        if counts:  # the API server can call again for the same pod: the first answer is void
+            facts.forget(creation.pod, creation.namespace)
+        view = facts.view()
+        answer = core.answer(creation, view, policy)
+        while not isinstance(answer, Answer):
+            spent.reads += len(answer.refs)
+            began = perf_counter_ns()
+            view = await facts.read(view, answer.refs, deadline)
+            spent.read_ns += perf_counter_ns() - began
+            answer = core.answer(creation, view, policy)
+        if counts and isinstance(answer.decision, Pin):  # at once, before the process answers another call
+            facts.assume(creation.before, creation.namespace, answer.decision)
+        return answer

@@ -1,4 +1,4 @@
-"""Start, drain and stop."""
+"""The life of the webhook's port: listen, drain after a signal, stop within a grace period."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.app.settings import ServeSettings
-from webhook.serving.routes import Check
+from webhook.serving.health import Check
 from webhook.serving.server import Listener
 from webhook.telemetry.record import LOGGER
 
-SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server waits 10 s by default for an answer that it has asked for
+SHUTDOWN_GRACE_SECONDS: Final = 10.0  # an API server's default timeout for a call
 
 
-async def _take_calls(
+async def serve_calls(
     webhook: Listener,
     settings: ServeSettings,
     stopping: asyncio.Event,
-    facts: Mapping[str, Any],
+    log_fields: Mapping[str, Any],
 ) -> None:
-    """Listen until a signal comes, or a background task ends; then drain and stop."""
+    """Listen until `stopping` is set. Then drain for `drain_seconds`, and stop within SHUTDOWN_GRACE_SECONDS."""
     listen = await webhook.start(settings.listen)
     try:
-        _log("serving", listen=f"https://{listen}", mode=settings.mode, **facts)
+        log_info("serving", listen=f"https://{listen}", mode=settings.mode, **log_fields)
         await stopping.wait()
-        webhook.drain()
-        _log("draining", drain_seconds=settings.drain_seconds)
-        # All of it, even where nobody is connected any more: whether a caller's node still sends new connections here
-        # (its kube-proxy may learn of our going seconds after we do) can't be seen from this side.
+        webhook.begin_drain()
+        log_info("draining", drain_seconds=settings.drain_seconds)
+        # The whole time, even if no client is connected. The kube-proxy of a caller's node can learn seconds later
+        # that this replica stops, and sends new connections until then. The webhook can't see that.
         await asyncio.sleep(settings.drain_seconds)
-        _log("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
+        log_info("stopping", grace_seconds=SHUTDOWN_GRACE_SECONDS)
     finally:
         await webhook.stop(SHUTDOWN_GRACE_SECONDS)
 
 
-def _shutdown(stopping: asyncio.Event) -> Check:
-    """Readiness goes with the signal, before anything else does: that is what takes new callers elsewhere."""
+def shutdown_check(stopping: asyncio.Event) -> Check:
+    """Return the check that makes /readyz fail at the signal, so that new callers go to another replica."""
     return Check("shutdown", ok=False, detail="shutting down") if stopping.is_set() else Check("shutdown", ok=True)
 
 
-def _stopping(stopping: asyncio.Event) -> asyncio.Event:
-    """Set by the first SIGTERM or SIGINT, too; a second one ends the process on the spot."""
+def set_on_signal(stopping: asyncio.Event) -> asyncio.Event:
+    """Set the event at the first SIGTERM or SIGINT, and exit at once at the second. Return the event."""
     signalled = False
 
     def on_signal() -> None:
@@ -59,13 +59,14 @@ def _stopping(stopping: asyncio.Event) -> asyncio.Event:
     return stopping
 
 
-async def _first(*events: asyncio.Event) -> None:
-    """Wait until one of these is set."""
+async def wait_for_first(*events: asyncio.Event) -> None:
+    """Wait until one of the events is set."""
     waits = [asyncio.create_task(event.wait()) for event in events]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
 
 
-def _log(message: str, **fields: object) -> None:
+def log_info(message: str, **fields: object) -> None:
+    """Log a line with fields at level info."""
     LOGGER.info(message, extra={"fields": fields})

@@ -17,7 +17,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 
 
 class Kind(StrEnum):
@@ -126,11 +126,8 @@ class ClusterView(Protocol):
         """The number of `node_names` that are Ready and not cordoned."""
         ...
 
-    def snapshot(self) -> Snapshot | str | None:
-        """What the pods of the cluster leave of its nodes.
-
-        A sentence instead says why that is not known. None: this process does not watch pods.
-        """
+    def snapshot(self) -> AnySnapshot:
+        """Return the nodes and pods; or why there is no snapshot now, or that this process counts no pods."""
         ...
 
     def volume_claims(self, volume: str) -> Sequence[NamespacedName] | NoObject:

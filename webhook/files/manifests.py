@@ -24,9 +24,8 @@ from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
-from webhook.core.scheduler.plugins.node_volume_limits import limits
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted
 from webhook.core.view import ClusterView, NoObject, Ref
 from webhook.files.documents import BadDocument, Document, read_file
 
@@ -97,9 +96,11 @@ class Manifests:
         self._attachments = within(VolumeAttachment, longhorn_namespace)
         every: list[Pod] = [pod for pod, _ in taken[Pod].values()]
         self._virt_launchers = [pod for pod in every if _is_virt_launcher(pod)]
-        limits_of = {name: limits(node.spec) for name, node in within(CSINode, "").items()}
+        limits_of = {name: volume_limits_of(node.spec) for name, node in within(CSINode, "").items()}
         counts_pods = headroom is not None and _has_allocatable(self._nodes.values())
-        self._snapshot = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if counts_pods else None
+        self._snapshot: ListedSnapshot | NotCounted = NOT_COUNTED
+        if counts_pods:
+            self._snapshot = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM)
 
     @classmethod
     def load(
@@ -199,8 +200,8 @@ class Manifests:
         """Return Longhorn's Node for the Kubernetes node of that name."""
         return self._longhorn_nodes.get(name, NoObject.NOT_FOUND)
 
-    def snapshot(self) -> ListedSnapshot | None:
-        """Return the snapshot of pods and nodes; None if no node has status.allocatable."""
+    def snapshot(self) -> ListedSnapshot | NotCounted:
+        """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
         return self._snapshot
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:

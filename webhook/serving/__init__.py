@@ -1,1 +1,1 @@
-"""The server: sockets, TLS, HTTP and limits. It knows nothing of clusters or decisions."""
+"""The HTTPS server: sockets, TLS, HTTP and limits. It imports neither the cluster's caches nor the decisions."""

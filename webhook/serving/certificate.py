@@ -1,14 +1,18 @@
-"""The certificate that is served, kept up to date with its files, without closing a connection.
+"""The serving certificate, reloaded when its files change, without closing a connection.
 
-The files are looked at each second. What is new, and can be served, is taken for every handshake from then on;
-connections and handshakes that are under way keep what they have. What can't be served is said, and changes nothing.
+The webhook compares the files each second. It uses a new pair for every handshake from then on, if the pair can be
+served. Connections and handshakes that are under way keep the pair that they began with. A pair that can't be served is
+logged, and changes nothing.
 
-Looked at, not listened for: inotify misses the renames of a volume that is mounted by subPath or over a network, and
-still needs a second look for what goes bad or good with time. A look costs 20 us of a second, a new pair 1 ms once.
+Why it reads the files instead of using inotify: inotify misses the renames of a volume that is mounted by subPath or
+over a network. It also does not report a certificate that expires. A check takes 20 us, a new pair 1 ms.
 
-At the start there may be no pair. Two cases are waited for, since somebody is there who mends them: neither file is
-there yet, in a directory that is (a Secret that nobody has made); and anything wrong in a volume that a kubelet keeps.
-Files that are wrong anywhere else were given by hand: that is said at once, and nothing is started.
+At the start there may be no pair. The webhook waits in two cases, because something will repair the files:
+
+- Neither file exists, but their directory does: nobody has created the Secret yet.
+- The files are in a volume that a kubelet writes, whatever is wrong with them.
+
+In all other cases a user wrote the files. Then the process reports the problem and does not start.
 """
 
 from __future__ import annotations
@@ -23,52 +27,55 @@ from errno import ENOENT
 from typing import Any, Final, Self
 
 from webhook.serving.handshakes import Handshakes
-from webhook.serving.pem import BadCertificate, Problem, check_dates, timestamp
-from webhook.serving.routes import Check
-from webhook.serving.tls import Files, Loaded, load
+from webhook.serving.health import Check
+from webhook.serving.pem import BadCertificate, Problem, check_dates, rfc3339
+from webhook.serving.tls import LoadedPair, TLSFiles, load
 from webhook.telemetry.record import LOGGER
 
-_LOOK_SECONDS: Final = 1.0
-_REPEAT: Final = timedelta(minutes=1)  # of what nobody can call us with: often enough to be seen, seldom enough to read
-_KUBELETS_LINK: Final = "..data"  # pkg/volume/util/atomic_writer.go: in each volume of files, also in an empty one
+_CHECK_SECONDS: Final = 1.0
+_REPEAT: Final = timedelta(minutes=1)  # between two log lines while no certificate, or an expired one, is served
+_KUBELETS_LINK: Final = "..data"  # pkg/volume/util/atomic_writer.go: in each volume of files, even in an empty one
 
 
 class CurrentContext(ssl.SSLContext):
-    """A context that makes every connection by another one, which can be swapped at any time.
+    """A context that hands every new connection to `current`, another context, which can be swapped at any time.
 
-    A listener keeps the one that it was given. Both loops make a connection's TLS by
-    `wrap_bio`, a public method, at its start: so a connection is made by one fresh context and no other, its protocol
-    versions and the callers it takes included. (A `sni_callback` could only exchange the certificate.)
+    A listener keeps the context that it was given. asyncio and uvloop both start TLS with the public method `wrap_bio`.
+    So each connection has exactly one context: certificate, protocol versions and accepted clients come from the same
+    files. A `sni_callback` could swap only the certificate.
     """
 
     current: ssl.SSLContext
 
     def __new__(cls, first: ssl.SSLContext) -> Self:
-        """Begin with this one."""
+        """Return a context that begins with `first`."""
         made = super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
         made.current = first
         return made
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
-        """A connection's TLS, by the context that is current now."""
+        """Return the TLS of a new connection, made by the current context."""
         return self.current.wrap_bio(*arguments, **named)
 
 
 class ServingCertificate:
-    """What is served and what is wrong with the files, as of the last look.
+    """The pair that is served, and the problem of its files at the last check.
 
-    `reloads` (pairs taken after the first), `failures` (distinct ones, by kind) and `not_after` are for metrics.
+    Attributes:
+        available: set when there is a certificate to serve.
+        problem: what is wrong with the files now, None if nothing.
+        reloads: pairs that were loaded after the first one.
+        failures: how often a new problem was found, by kind.
 
-    Raises, as it is made:
-        BadCertificate: files that were given by hand can't be served.
+    The constructor raises BadCertificate if the files can't be served and nothing will repair them.
     """
 
     def __init__(
         self,
-        files: Files,
+        files: TLSFiles,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        look_seconds: float = _LOOK_SECONDS,
+        check_seconds: float = _CHECK_SECONDS,
     ) -> None:
         self.reloads = 0
         self.failures: Counter[Problem] = Counter()
@@ -76,66 +83,68 @@ class ServingCertificate:
         self.handshakes = Handshakes(now)
         self._files = files
         self._now = now
-        self._look_seconds = look_seconds
-        self._loaded: Loaded | None = None
+        self._check_seconds = check_seconds
+        self._loaded: LoadedPair | None = None
         self._context: CurrentContext | None = None
-        self.there = asyncio.Event()
-        self._said = datetime.min.replace(tzinfo=UTC)
+        self.available = asyncio.Event()
+        self._logged_at = datetime.min.replace(tzinfo=UTC)
         try:
-            self._renew(now())
+            self._load_if_new(now())
         except BadCertificate as problem:
-            if not _is_kept(files):
+            if not _will_be_repaired(files):
                 raise
-            self._blame(problem, now())
+            self._note_problem(problem, now())
 
     @property
     def not_after(self) -> datetime | None:
-        """Until when the certificate that is served is valid; None where there is none."""
+        """When the certificate that is served expires; None if there is no certificate."""
         return self._loaded.certificate.not_valid_after_utc if self._loaded else None
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context to listen with, for as long as anybody listens, once a certificate is `there`."""
-        assert self._context, "there is no certificate yet"  # noqa: S101 - a mistake of the caller's
+        """The context to listen with. It stays the same after a reload. Call this after `available` is set."""
+        assert self._context, "there is no certificate yet"  # noqa: S101 - a mistake of the calling code
         return self._context
 
-    async def keep(self) -> None:
-        """Look again and again, for ever."""
+    async def watch_files(self) -> None:
+        """Check the files each second until this task is canceled."""
         while True:
-            await asyncio.sleep(self._look_seconds)
+            await asyncio.sleep(self._check_seconds)
             try:
-                self.look()
-            except Exception:  # noqa: BLE001 - the task's supervisor: what is served is served on
+                self.check_files()
+            except Exception:  # noqa: BLE001 - the task's supervisor: the webhook continues with the pair that it has
                 LOGGER.exception("certificate check failed")
 
-    def look(self) -> None:
-        """Take what is new and good; say, once, what is not. What can go right at the next look is no exception."""
+    def check_files(self) -> None:
+        """Load new files if they can be served. Otherwise log the problem once; a later check can succeed."""
         now = self._now()
         try:
-            taken = self._renew(now)
+            loaded = self._load_if_new(now)
         except BadCertificate as problem:
-            self._blame(problem, now)
+            self._note_problem(problem, now)
             return
-        if taken and self.reloads:
-            _log(logging.INFO, "certificate taken", valid_until=self.not_after)
-        elif not taken and self.problem is not None:
-            _log(logging.INFO, "certificate files are as they were", valid_until=self.not_after)
+        if loaded and self.reloads:
+            _log(logging.INFO, "certificate loaded", valid_until=self.not_after)
+        elif not loaded and self.problem is not None:
+            _log(logging.INFO, "certificate files match the served certificate again", valid_until=self.not_after)
         self.problem = None
 
     def check(self) -> Check:
-        """For /readyz: nobody is sent here before there is a certificate. A bad one later takes nobody away.
+        """Return the check for /readyz. It gates until the first certificate, and only shows problems after that.
 
-        All replicas have the same files; one that is not ready is not called, and helps no VM.
+        All replicas have the same files. If a problem made them all unready, the API server could call none of them.
         """
         if self.not_after is None:
-            return Check("certificate", ok=False, detail=f"waiting for one that can be served: {self.problem}")
-        served = f"valid until {timestamp(self.not_after)}"
+            return Check(
+                "certificate", ok=False, detail=f"waiting for a certificate that can be served: {self.problem}"
+            )
+        served = f"valid until {rfc3339(self.not_after)}"
         if self.problem is None:
             return Check("certificate", ok=True, detail=served)
-        return Check("certificate", ok=False, detail=f"{self.problem}; serving one {served}", gates=False)
+        return Check("certificate", ok=False, detail=f"{self.problem}; serving a certificate {served}", gates=False)
 
-    def _renew(self, now: datetime) -> bool:
-        """Whether there was anything new to take."""
+    def _load_if_new(self, now: datetime) -> bool:
+        """Load the files if they have changed. Return whether they have."""
         if self._loaded is not None and self._files.read() == self._loaded.contents:
             check_dates(self._loaded.certificate, self._files.cert_file, now)
             return False
@@ -143,32 +152,32 @@ class ServingCertificate:
         self.handshakes.watch(loaded.context)
         if self._context is None:
             self._context = CurrentContext(loaded.context)
-            self.there.set()
+            self.available.set()
         else:
             self._context.current = loaded.context
             self.reloads += 1
         return True
 
-    def _blame(self, problem: BadCertificate, now: datetime) -> None:
-        """Count and log what is new; what keeps everybody away is logged again from time to time."""
+    def _note_problem(self, problem: BadCertificate, now: datetime) -> None:
+        """Count and log a new problem. Log it again each minute while callers can't accept what is served."""
         new = str(problem) != str(self.problem)
         self.problem = problem
         if new:
             self.failures[problem.problem] += 1
         waiting, expired = self.not_after is None, self.not_after is not None and now >= self.not_after
-        if not new and not ((waiting or expired) and now >= self._said + _REPEAT):
+        if not new and not ((waiting or expired) and now >= self._logged_at + _REPEAT):
             return
-        self._said = now
+        self._logged_at = now
         if waiting:
             _log(logging.WARNING, "waiting for a certificate", because=str(problem))
         elif expired:
             _log(logging.ERROR, "serving an expired certificate", because=str(problem), valid_until=self.not_after)
         else:
-            _log(logging.ERROR, "certificate not taken", because=str(problem), valid_until=self.not_after)
+            _log(logging.ERROR, "certificate not loaded", because=str(problem), valid_until=self.not_after)
 
 
-def _is_kept(files: Files) -> bool:
-    """Is there somebody who will mend what is wrong? See the module's docstring."""
+def _will_be_repaired(files: TLSFiles) -> bool:
+    """Whether a kubelet, or the creation of the Secret, will repair the files: see the module's docstring."""
     if any((file.parent / _KUBELETS_LINK).is_symlink() for file in files.all):
         return True
     pair = (files.cert_file, files.key_file)

@@ -1,7 +1,8 @@
-"""Handshakes that fail: counted by reason, and said once a minute.
+"""TLS handshakes that fail: counted by reason, and logged once a minute for each reason.
 
-Nobody else says so: the event loops drop such a connection silently, without the alert that would tell the caller, and
-an API server that fails open goes on without us. Whether our certificate is trusted shows here and nowhere else.
+No other part reports them. The event loops close such a connection without a log line and without a TLS alert. With
+`failurePolicy: Ignore` the API server continues without the webhook. So only this module shows that callers do not
+trust the webhook's certificate.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from webhook.telemetry.record import LOGGER
 
 _REPEAT: Final = timedelta(minutes=1)
 
-# OpenSSL's reason, or its end -> what it means here. Go's client answers any certificate it refuses bad_certificate.
+# The end of OpenSSL's reason -> its meaning. Go's client sends bad_certificate for every certificate that it refuses.
 _MEANINGS: Final = (
-    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller showed no certificate, and --client-ca-file asks for one"),
-    ("CERTIFICATE_VERIFY_FAILED", "the caller's certificate is not one of --client-ca-file, or is not valid"),
-    ("ALERT_BAD_CERTIFICATE", "the caller does not trust our certificate: compare caBundle with its issuer"),
-    ("ALERT_UNKNOWN_CA", "the caller does not trust our certificate: compare caBundle with its issuer"),
-    ("UNSUPPORTED_PROTOCOL", "the caller speaks no TLS as new as --tls-min-version"),
+    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller sent no certificate, and --client-ca-file requires one"),
+    ("CERTIFICATE_VERIFY_FAILED", "the caller's certificate is not issued by --client-ca-file, or is not valid"),
+    ("ALERT_BAD_CERTIFICATE", "the caller does not trust the webhook's certificate: compare caBundle with its issuer"),
+    ("ALERT_UNKNOWN_CA", "the caller does not trust the webhook's certificate: compare caBundle with its issuer"),
+    ("UNSUPPORTED_PROTOCOL", "the caller does not support the TLS version that --tls-min-version requires"),
     ("HTTP_REQUEST", "the caller speaks plain HTTP"),
 )
 
 
 class Handshakes:
-    """What became of handshakes. `failures`, by OpenSSL's reason, is for a metric."""
+    """Counts failed handshakes. `failures`: how many, by OpenSSL's reason."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self.failures: Counter[str] = Counter()
         self._now = now
-        self._said: dict[str, datetime] = {}
+        self._logged_at: dict[str, datetime] = {}
 
     def watch(self, context: ssl.SSLContext) -> None:
-        """Hear of every handshake of a context's connections."""
+        """Count the failed handshakes of this context's connections from now on."""
         failed = self._failed
 
         class Connection(ssl.SSLObject):
@@ -55,9 +56,9 @@ class Handshakes:
         reason = error.reason or "UNKNOWN"
         self.failures[reason] += 1
         now = self._now()
-        if reason in self._said and now < self._said[reason] + _REPEAT:
+        if reason in self._logged_at and now < self._logged_at[reason] + _REPEAT:
             return
-        self._said[reason] = now
+        self._logged_at[reason] = now
         meaning = next((meaning for end, meaning in _MEANINGS if reason.endswith(end)), "")
         detail = getattr(error, "verify_message", "")
         because = ": ".join(filter(None, (meaning, detail))) or str(error)

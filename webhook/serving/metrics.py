@@ -11,8 +11,8 @@ from webhook.serving.pem import Problem
 from webhook.telemetry.exposition import Family
 
 
-def of_certificate(certificate: ServingCertificate) -> Iterator[Metric]:
-    """What is served, and what became of its files."""
+def certificate_families(certificate: ServingCertificate) -> Iterator[Metric]:
+    """Return the metrics of the certificate that is served, of its files, and of failed handshakes."""
     until = certificate.not_after
     yield Family.CERTIFICATE_EXPIRY.metric({(): until.timestamp()} if until else {})
     yield Family.CERTIFICATE_RELOADS.metric({(): certificate.reloads})

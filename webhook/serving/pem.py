@@ -1,6 +1,7 @@
-"""What a PEM file with a certificate or key holds, and whether it can be served: bytes in, or one sentence out.
+"""Parses the PEM of a certificate or key, and checks that it can be served.
 
-Pure: no file is read here, and no clock. Every sentence names the file, what is wrong, and what was expected.
+Pure: this module reads no file and no clock. A problem is a BadCertificate, with one sentence: the file, what is wrong
+and what was expected.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ _NOT_THAT: Final = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion, x509.
 
 
 class Problem(StrEnum):
-    """What can be wrong with the files; a metric's label."""
+    """What can be wrong with the files. The values are labels of a metric."""
 
     MISSING = "missing"  # or empty
     UNREADABLE = "unreadable"
     MALFORMED = "malformed"
     ENCRYPTED = "encrypted"
-    KEY_MISMATCH = "key-mismatch"  # a torn pair, or a wrong key
+    KEY_MISMATCH = "key-mismatch"  # files of two different pairs, or a wrong key
     NOT_YET_VALID = "not-yet-valid"
     EXPIRED = "expired"
     WRONG_NAME = "wrong-name"
     REFUSED = "refused"  # by OpenSSL
-    CHANGING = "changing"  # at every look
+    CHANGING = "changing"  # each time the files are read
 
 
 class BadCertificate(UserError):
-    """Files that can't be served."""
+    """Files that can't be served, with the kind of problem."""
 
     def __init__(self, problem: Problem, sentence: str) -> None:
         self.problem = problem
@@ -53,11 +54,11 @@ def _content(content: bytes | int, file: Path, what: str) -> bytes:
     raise BadCertificate(problem, f"{file}: {os.strerror(content)}; expected a PEM file with {what}")
 
 
-def certificates(content: bytes | int, file: Path, what: str) -> Sequence[x509.Certificate]:
-    """The certificates of a file, in their order: one at least.
+def load_certificates(content: bytes | int, file: Path, what: str) -> Sequence[x509.Certificate]:
+    """Return the certificates of a file in their order, at least one. `content`: its bytes, or the errno of reading it.
 
     Raises:
-        BadCertificate: it holds none.
+        BadCertificate: the file has no certificate.
     """
     pem = _content(content, file, what)
     try:
@@ -68,10 +69,10 @@ def certificates(content: bytes | int, file: Path, what: str) -> Sequence[x509.C
 
 
 def check_key(content: bytes | int, file: Path, certificate: x509.Certificate, cert_file: Path) -> None:
-    """Does this file hold the key of that certificate?
+    """Check that the file holds the private key of `certificate`.
 
     Raises:
-        BadCertificate: it holds none, an encrypted one, or another's.
+        BadCertificate: it holds no key, an encrypted key, or the key of another certificate.
     """
     pem = _content(content, file, "the certificate's private key")
     try:
@@ -86,18 +87,19 @@ def check_key(content: bytes | int, file: Path, certificate: x509.Certificate, c
     try:
         same = key.public_key() == certificate.public_key()
     except _NOT_THAT:
-        same = False  # a certificate for a kind of key that nobody knows
+        same = False  # cryptography does not know this kind of key
     if not same:
         raise BadCertificate(
-            Problem.KEY_MISMATCH, f"{file}: not the private key of {cert_file}; expected the two to be issued together"
+            Problem.KEY_MISMATCH,
+            f"{file}: not the private key of {cert_file}; expected the two to be issued together",
         )
 
 
 def check_name(certificate: x509.Certificate, file: Path, name: str) -> None:
-    """Is the certificate for this name, by its subject alternative names? Nobody looks at its subject any more.
+    """Check that the certificate is for this name, by its subject alternative names only: Go ignores its common name.
 
     Raises:
-        BadCertificate: it is not.
+        BadCertificate: it is for other names.
     """
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -112,7 +114,7 @@ def check_name(certificate: x509.Certificate, file: Path, name: str) -> None:
 
 
 def _covers(pattern: str, name: str) -> bool:
-    """As Go compares them: a star stands for one whole label, the first."""
+    """Compare as Go does: a star stands for one whole label, the first."""
     if pattern.startswith("*."):
         label, dot, rest = name.partition(".")
         return bool(label and dot) and rest == pattern[2:] and not _is_ip(name)
@@ -128,20 +130,20 @@ def _is_ip(text: str) -> bool:
 
 
 def check_dates(certificate: x509.Certificate, file: Path, now: datetime) -> None:
-    """Is it valid now?
+    """Check that the certificate is valid now.
 
     Raises:
-        BadCertificate: it is not; the sentence says since when, or from when on.
+        BadCertificate: it has expired, or is not valid yet; the sentence has the time.
     """
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < start:
         raise BadCertificate(
-            Problem.NOT_YET_VALID, f"{file}: not valid before {timestamp(start)}; check this machine's clock"
+            Problem.NOT_YET_VALID, f"{file}: not valid before {rfc3339(start)}; check this machine's clock"
         )
     if now >= end:
-        raise BadCertificate(Problem.EXPIRED, f"{file}: expired at {timestamp(end)}; issue a new one")
+        raise BadCertificate(Problem.EXPIRED, f"{file}: expired at {rfc3339(end)}; issue a new one")
 
 
-def timestamp(moment: datetime) -> str:
-    """A moment as Kubernetes writes it."""
+def rfc3339(moment: datetime) -> str:
+    """Return a time as Kubernetes writes it."""
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,14 +1,14 @@
-"""What is answered to whom: the webhook's path, the health paths, and one sentence for every wrong call.
+"""The HTTP side of the admission calls: which requests reach the admission function, and what all others get.
 
-Bytes and time of a body are bounded here. Whoever calls wrongly gets the HTTP status that says so. Invariant: no
-exception leaves a handler, and no answer carries a traceback.
+The size and the time of a body are limited here. A wrong request gets the HTTP status that says so, and one sentence.
+Invariant: no exception leaves a handler, and no answer contains a traceback.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from aiohttp import web
 from msgspec import Struct
@@ -18,80 +18,73 @@ from webhook.serving.deadline import budget_seconds
 from webhook.telemetry.record import LOGGER
 
 MAX_BODY_BYTES: Final = 7 * 1024 * 1024
-"""An object is at most 3 MiB in a request (apiserver MaxRequestBodyBytes); a review may carry it and its old self."""
+"""A request has an object of at most 3 MiB (apiserver MaxRequestBodyBytes). A review can have it twice: new and old."""
 
 _OK: Final = 200
 _SHOWN_CHARS: Final = 200
 _JSON: Final = "application/json"
-_SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
-_ANSWER_HEADERS: Final = {**_SERVER_HEADER, "Content-Type": _JSON}
+SERVER_HEADER: Final = {"Server": "kubevirt-coschedule"}
+_ANSWER_HEADERS: Final = {**SERVER_HEADER, "Content-Type": _JSON}
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What callers may take of time and connections."""
+    """How much time, memory and connections callers can use."""
 
-    body_seconds: float = 5.0  # longer than any sane timeoutSeconds of the webhook configuration
-    keepalive_seconds: float = 120.0  # Go's client idles a connection for 90 s, and must be the one that closes it
-    head_seconds: float = 10.0  # for a head, with the handshake before the first: Go's client gives one up then
-    call_seconds: float = 60.0  # twice as long as an API server waits: an answer not taken by then never is
-    first_call_seconds: float = 1.0  # at the end, for whoever connected a moment ago: a client dials in order to ask
-    bodies_bytes: int = 256 * 1024 * 1024  # of all bodies being read at once: 12,000 ordinary ones
-    connections: int = 1024  # a few per API server are in use; the rest is room for scans and mistakes
-    connections_per_peer: int = 512  # half: one address can't take all, and all API servers may come from one (NAT)
+    body_seconds: float = 5.0  # longer than the usual timeoutSeconds of the webhook configuration
+    keepalive_seconds: float = (
+        120.0  # Go's client closes an idle connection after 90 s, and must be the first to close it
+    )
+    head_seconds: float = 10.0  # for a head; the first includes the handshake, for which Go's client waits 10 s
+    call_seconds: float = 60.0  # twice the longest time that an API server waits for an answer
+    first_call_seconds: float = (
+        1.0  # at the stop, for a client that has just connected: it dials in order to send a call
+    )
+    bodies_bytes: int = 256 * 1024 * 1024  # of all bodies that are being read: 12,000 ordinary ones
+    connections: int = 1024  # an API server uses few; the rest is for scans and mistakes
+    connections_per_peer: int = 512  # half: one address can't use all, and NAT can give all API servers one address
 
 
 DEFAULT_LIMITS: Final = Limits()
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 Admit = Callable[[bytes, float], Awaitable[bytes]]
-"""The body of an AdmissionReview to the body that answers it; raises BadReview, and nothing else.
+"""Takes the body of an AdmissionReview and a deadline; returns the body of the answer. Raises only BadReview.
 
-The number is the time of the event loop by which the answer must be made; a body that was slow may have used it up.
-Nothing here cuts the call off at that time: whatever it waits for ends by then, and an answer that is late is no worse
-than none.
+The deadline is a time of the event loop. A slow body can arrive after it. This module does not cancel the call at the
+deadline: every wait inside the call ends by then, and a late answer does no more harm than no answer.
 """
 
 
 def webhook_handler(entries: Mapping[str, Admit], limits: Limits = DEFAULT_LIMITS) -> Handler:
-    """The HTTP side of the webhook around what answers at each path, for the event loop that runs."""
+    """Return the HTTP handler that calls the function of each path. Call this while the event loop runs."""
     loop_time = asyncio.get_running_loop().time
     expected = " or ".join(entries)
-    room_bytes = limits.bodies_bytes
+    bodies = _Bodies(limits)
 
     async def handle(request: web.BaseRequest) -> web.Response:
-        nonlocal room_bytes
         arrived = loop_time()
         path, _, query = request.raw_path.partition("?")
-        admit = entries.get(path) or entries.get(request.path)  # the latter: what an absolute URL, or escapes, come to
+        admit = entries.get(path) or entries.get(request.path)  # the second: an absolute URL, or a path with escapes
         if admit is None:
             return refuse(404, f"got path '{shown(request.path)}', expected {expected}")
         refusal = _refusal(request)
         if refusal is not None:
             return refusal
-        length = request.content_length or 0
-        if length > room_bytes:
-            return refuse(503, f"{limits.bodies_bytes} bytes of other calls are being read; call again")
-        room_bytes -= length
-        try:
-            body = await _body(request, limits.body_seconds)
-        except TimeoutError:
-            return refuse(408, f"the body did not come within {limits.body_seconds:g} s")
-        except (ConnectionError, web.RequestPayloadError):
-            return refuse(400, "the body ended before its Content-Length")
-        finally:
-            room_bytes += length
+        body = await bodies.read(request)
+        if isinstance(body, web.Response):
+            return body
         try:
             answer = await admit(body, arrived + budget_seconds(query))
         except BadReview as error:
             LOGGER.warning("bad review", extra={"fields": {"uid": uid_of(body), "because": str(error)}})
-            return _reply(400, str(error))
+            return reply(400, str(error))
         return web.Response(body=answer, headers=_ANSWER_HEADERS)
 
     return handle
 
 
 def count_refusals(handler: Handler, refused: Callable[[int], None]) -> Handler:
-    """`handler`, and `refused` hears the status of each call that got an HTTP error."""
+    """Return `handler` with a call of `refused` for each HTTP error, with its status."""
 
     async def handle(request: web.BaseRequest) -> web.Response:
         response = await handler(request)
@@ -102,8 +95,31 @@ def count_refusals(handler: Handler, refused: Callable[[int], None]) -> Handler:
     return handle
 
 
+def require_client(name: str, handler: Handler) -> Handler:
+    """Return `handler` for callers whose client certificate has this name, and 403 for all others.
+
+    The handshake has already verified the certificate's authority and dates (`tls`).
+    """
+
+    async def handle(request: web.BaseRequest) -> web.Response:
+        transport = request.transport
+        names = _client_names(transport.get_extra_info("peercert") or {}) if transport else []
+        if name in names:
+            return await handler(request)
+        got = shown(", ".join(names)) or "one without a name"
+        return refuse(403, f"got the client certificate of {got}, expected that of {name}")
+
+    return handle
+
+
+def _client_names(peercert: Mapping[str, Any]) -> list[str]:
+    """Return the common names (Kubernetes' user names) and DNS names of a certificate in the form of `ssl`."""
+    subject = [value for rdn in peercert.get("subject", ()) for key, value in rdn if key == "commonName"]
+    return subject + [value for key, value in peercert.get("subjectAltName", ()) if key == "DNS"]
+
+
 def _refusal(request: web.BaseRequest) -> web.Response | None:
-    """What is wrong with a request before a byte of its body is read; None where nothing is."""
+    """Return the answer to a request whose head is wrong, before its body is read. None: the head is right."""
     headers = request.headers
     if request.method != "POST":
         return refuse(405, f"got {shown(request.method)}, expected POST", {"Allow": "POST"})
@@ -122,8 +138,31 @@ def _refusal(request: web.BaseRequest) -> web.Response | None:
 
 
 def shown(text: str) -> str:
-    """What a caller sent, fit for a sentence: short, printable, ASCII."""
+    """Return a caller's text for use in a sentence: at most 200 characters, printable, ASCII."""
     return ascii(text[:_SHOWN_CHARS])[1:-1]
+
+
+class _Bodies:
+    """Reads the bodies of calls. Those that are being read have `bodies_bytes` in total, and `body_seconds` each."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._free_bytes = limits.bodies_bytes
+
+    async def read(self, request: web.BaseRequest) -> bytes | web.Response:
+        """Return the body, or the answer that refuses the request."""
+        limits, length = self._limits, request.content_length or 0
+        if length > self._free_bytes:
+            return refuse(503, f"{limits.bodies_bytes} bytes of other calls are being read; call again")
+        self._free_bytes -= length
+        try:
+            return await _body(request, limits.body_seconds)
+        except TimeoutError:
+            return refuse(408, f"the body did not come within {limits.body_seconds:g} s")
+        except (ConnectionError, web.RequestPayloadError):
+            return refuse(400, "the body ended before its Content-Length")
+        finally:
+            self._free_bytes += length
 
 
 async def _body(request: web.BaseRequest, seconds: float) -> bytes:
@@ -135,65 +174,13 @@ async def _body(request: web.BaseRequest, seconds: float) -> bytes:
         return await request.read()
 
 
-def _reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    return web.Response(status=status, text=f"{sentence}\n", headers={**_SERVER_HEADER, **(headers or {})})
+def reply(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
+    """Return a text answer with one sentence."""
+    return web.Response(status=status, text=f"{sentence}\n", headers={**SERVER_HEADER, **(headers or {})})
 
 
 def refuse(status: int, sentence: str, headers: dict[str, str] | None = None) -> web.Response:
-    """A reply that ends the connection: what follows on it is a body nobody will read."""
-    response = _reply(status, sentence, headers)
+    """Return an answer that ends the connection, because the server will not read the body that follows."""
+    response = reply(status, sentence, headers)
     response.force_close()
     return response
-
-
-class Check(Struct, frozen=True):
-    """One thing that readiness is made of. `detail`: why it is not `ok`, or more about it where it is.
-
-    One that does not gate is shown, and changes nothing: calls are answered without it.
-    """
-
-    name: str
-    ok: bool
-    detail: str = ""
-    gates: bool = True
-
-
-_PING: Final = Check("ping", ok=True)  # the API server's own word for: this event loop answers
-
-
-Expose = Callable[[str], tuple[str, bytes]]
-"""An Accept header to the content type and the body of /metrics."""
-
-
-def health_handler(
-    checks: Callable[[], Sequence[Check]], metrics: Expose = lambda _: ("text/plain; charset=utf-8", b"")
-) -> Handler:
-    """`/healthz` (this event loop answers), `/readyz` (calls are taken) and `/metrics`; no side effects.
-
-    With `?verbose` every check has its line, in the API server's own format.
-    """
-
-    async def handle(request: web.BaseRequest) -> web.Response:
-        if request.path not in ("/healthz", "/readyz", "/metrics"):
-            return refuse(404, f"got path '{shown(request.path)}', expected /healthz, /readyz or /metrics")
-        if request.method not in ("GET", "HEAD"):
-            return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
-        name = request.path[1:]
-        if name == "metrics":
-            content_type, body = metrics(request.headers.get("Accept", ""))
-            return web.Response(body=body, headers={**_SERVER_HEADER, "Content-Type": content_type})
-        found = [_PING, *checks()] if name == "readyz" else [_PING]
-        failed = [check for check in found if check.gates and not check.ok]
-        text = "; ".join(f"{check.name}: {check.detail}" for check in failed) or "ok"
-        if "verbose" in request.query:
-            text = "\n".join([*map(_line, found), f"{name} check {'failed' if failed else 'passed'}"])
-        return _reply(503 if failed else 200, text)
-
-    return handle
-
-
-def _line(check: Check) -> str:
-    detail = f": {check.detail}" if check.detail else ""
-    if check.ok:
-        return f"[+]{check.name} ok{detail}"
-    return f"[-]{check.name} failed{detail}{'' if check.gates else ' (not required)'}"

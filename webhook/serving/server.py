@@ -1,11 +1,11 @@
-"""A listening address: connections, TLS, and how they end.
+"""A listening address: it accepts connections, drains them and stops.
 
-Who may connect for how long is bounded here; what is answered is routes' business. Invariant: stopping ends in time,
-and answers every call in flight that comes to its end before that.
+This module limits the number and the times of connections; `routes` decides the answers. Invariant: `stop` ends in
+time, and every call in flight that ends before that gets its answer.
 
-A client that keeps connections can't be told to go but by an answer: whoever closes an idle connection may do so while
-a call is on its way, and Go's client does not repeat a POST. So `drain` closes nothing, and says `Connection: close` in
-every answer; what is idle after it was idle for all of it, and `stop` closes that.
+Only an answer can ask a client to leave. If the server closes an idle connection, a call may already be on its way, and
+Go's client does not repeat a POST. So `begin_drain` closes no connection, and adds `Connection: close` to every answer.
+`stop` closes the connections that stayed idle until then.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from aiohttp import web
 
 from webhook.component_base.address import Address
 from webhook.serving.connection import CLOSE_SECONDS, Connection
-from webhook.serving.places import Places
+from webhook.serving.connection_slots import ConnectionSlots
 from webhook.serving.routes import DEFAULT_LIMITS, MAX_BODY_BYTES, Handler, Limits
 from webhook.serving.sockets import listen
 from webhook.telemetry.record import LOGGER
 
-_ACCEPT_AT_ONCE: Final = 64  # of a flood; then whatever else there is to do has its turn
-_NO_FILES_SECONDS: Final = 1.0  # as asyncio's own server has it (base_events.py, ACCEPT_RETRY_DELAY)
-_NO_SECONDS: Final = 0.001  # aiohttp takes 0 for no limit at all
-_LOOK_SECONDS: Final = 0.01  # between two looks at what is being closed
+_ACCEPT_AT_ONCE: Final = 64  # of a flood of connections, before the event loop's other work continues
+_NO_FILES_SECONDS: Final = 1.0  # as in asyncio's own server (base_events.py, ACCEPT_RETRY_DELAY)
+_NO_SECONDS: Final = 0.001  # for aiohttp a timeout of 0 means no timeout
+_POLL_SECONDS: Final = 0.01  # between two checks whether connections have ended
 
 
 class Listener:
-    """One listening address with its HTTP server. Start it once, drain it, stop it once."""
+    """One listening address with its HTTP server. Call `start` once, then `begin_drain`, then `stop` once."""
 
     def __init__(self, handler: Handler, *, tls: ssl.SSLContext | None = None, limits: Limits = DEFAULT_LIMITS) -> None:
         self._loop = loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ class Listener:
             return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
         self._http = web.Server(self._answer, request_factory=request)
-        self.connections: Places[Connection] = Places(limits, loop.time)
+        self.connections: ConnectionSlots[Connection] = ConnectionSlots(limits, loop.time)
         self._handler = handler
         self._draining = False
         self._tls = tls
@@ -51,14 +51,14 @@ class Listener:
 
     @property
     def listens(self) -> bool:
-        """Whether it takes new connections."""
+        """Whether it accepts new connections."""
         return bool(self._sockets)
 
     async def start(self, address: Address) -> Address:
-        """Listen, and return the address that it came to (a port of 0 becomes a real one).
+        """Listen on `address`. Return it with the real port if the port was 0.
 
         Raises:
-            BadAddress: it is in use, not ours, or not allowed.
+            BadAddress: the address is in use, does not belong to this machine, or is not permitted.
         """
         self._sockets = await listen(address)
         for each in self._sockets:
@@ -67,10 +67,10 @@ class Listener:
         return Address(address.host or host, port)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Take the connections that wait.
+        """Accept the connections that wait.
 
-        Not by the loop's `create_server`: what it has accepted is not told of, and can't be closed, before the end of
-        the handshake.
+        The event loop's own `create_server` reports a connection only after its TLS handshake, so that the listener
+        could neither count nor close it before.
         """
         for _ in range(_ACCEPT_AT_ONCE):
             try:
@@ -80,22 +80,22 @@ class Listener:
             except OSError as error:
                 self._no_files(listening, error)
                 return
-            peer = self.connections.room(host)
+            peer = self.connections.reserve(host)
             if peer is None:
                 accepted.close()
                 continue
             accepted.settimeout(0)
             connection = Connection(self._http, self.connections, accepted, peer, self._limits)
-            self.connections.take(connection)
+            self.connections.add(connection)
             task = self._loop.create_task(self._join(accepted, connection))
             self._joining.add(task)
             task.add_done_callback(self._joining.discard)
 
     def _no_files(self, listening: socket.socket, error: OSError) -> None:
-        """The process can have no more sockets. One gives way, and whoever waits is taken when it is closed."""
-        seconds = _LOOK_SECONDS
-        if not self.connections.give_way():
-            LOGGER.error("no connection can be taken", extra={"fields": {"because": error.strerror}})
+        """Close one connection, because the process can't open more files; accept the next one after that."""
+        seconds = _POLL_SECONDS
+        if not self.connections.close_one():
+            LOGGER.error("can't accept connections", extra={"fields": {"because": error.strerror}})
             seconds = _NO_FILES_SECONDS
         self._loop.remove_reader(listening)
         self._loop.call_later(seconds, self._accept_again, listening)
@@ -105,45 +105,45 @@ class Listener:
             self._loop.add_reader(listening, self._accept, listening)
 
     async def _join(self, accepted: socket.socket, connection: Connection) -> None:
-        """Have the loop read and write it; with TLS, until the end of the handshake."""
+        """Give the connection to the event loop. With TLS this ends with the handshake."""
         seconds = CLOSE_SECONDS if self._tls else None
         try:
             await self._loop.connect_accepted_socket(
                 lambda: connection, accepted, ssl=self._tls, ssl_shutdown_timeout=seconds
             )
-        except OSError:  # it went, or its handshake failed: handshakes has told that
-            connection.forget()
+        except OSError:  # the client left, or its handshake failed: the module `handshakes` has logged that
+            connection.release()
             accepted.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
-        cast("Connection", request.protocol).asks()
+        cast("Connection", request.protocol).begin_request()
         response = await self._handler(request)
         if self._draining:
             response.force_close()
         return response
 
-    def drain(self) -> None:
-        """From now on each answer says `Connection: close`, and ends its connection. Everything else stays as it is.
+    def begin_drain(self) -> None:
+        """Add `Connection: close` to every answer from now on, and end the connection after it.
 
-        New connections are taken and answered: whoever has not heard yet that we go may still come. Requests that
-        were pipelined behind such an answer are dropped, as RFC 9112 (9.6) asks; Go's client does not pipeline.
+        The listener still accepts new connections, because a client learns late that this replica stops. It drops
+        requests that are pipelined behind such an answer, as RFC 9112 (9.6) requires. Go's client does not pipeline.
         """
         self._draining = True
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take no new connection, let calls in flight finish for up to `grace_seconds`, then close what is left.
+        """Accept no new connection, wait up to `grace_seconds` for calls in flight, then close all connections.
 
-        A connection that was accepted a moment ago is there for a call: that is waited for, for a moment, before what
-        is idle is closed. aiohttp's own shutdown would stop reading the bodies that are still on their way.
+        A client dials in order to send a call. So each connection without a request gets `first_call_seconds` before
+        idle connections are closed. aiohttp's own shutdown comes last, because it stops reading bodies.
         """
         end = self._loop.time() + grace_seconds
-        self.drain()
+        self.begin_drain()
         for each in self._sockets:
             self._loop.remove_reader(each)
             each.close()
         self._sockets = []
         await self._until_none(
-            lambda connection: connection.unasked, min(grace_seconds, self._limits.first_call_seconds)
+            lambda connection: connection.no_request_yet, min(grace_seconds, self._limits.first_call_seconds)
         )
         for connection in self.connections:
             if connection.idle:
@@ -151,15 +151,15 @@ class Listener:
         in_time = await self._until_none(lambda connection: connection.busy, end - self._loop.time())
         await self._http.shutdown(CLOSE_SECONDS if in_time else _NO_SECONDS)
         for connection in self.connections:
-            if not connection.made:
-                connection.cut()
+            if not connection.handshake_done:
+                connection.abort()
 
     async def _until_none(self, still: Callable[[Connection], bool], seconds: float) -> bool:
-        """Whether none is left in time."""
+        """Wait until `still` holds for no connection. Return False if that takes more than `seconds`."""
         try:
             async with asyncio.timeout(seconds):
-                while any(map(still, self.connections)):  # noqa: ASYNC110 - an event would be paid for by every call
-                    await asyncio.sleep(_LOOK_SECONDS)
+                while any(map(still, self.connections)):  # noqa: ASYNC110 - an event would cost each call time
+                    await asyncio.sleep(_POLL_SECONDS)
         except TimeoutError:
             return False
         return True

@@ -1,4 +1,4 @@
-"""Listening sockets for an address, and as many open files as their connections need."""
+"""Listening sockets for an address, with enough open files for their connections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 
 _BACKLOG: Final = 512
-_FILES: Final = 65_536  # many times what two listeners and the way to the API server take
+_FILES: Final = 65_536  # many times what two listeners and the connections to the API server need
 
 
 class BadAddress(UserError):
@@ -22,10 +22,10 @@ class BadAddress(UserError):
 
 
 async def listen(address: Address) -> list[socket.socket]:
-    """The sockets that listen there: one for each address that the host has, for every interface without a host.
+    """Return the listening sockets: one for each address of the host. Without a host: for every interface.
 
     Raises:
-        BadAddress: it is in use, not ours, or not allowed.
+        BadAddress: the address is in use, does not belong to this machine, or is not permitted.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -34,7 +34,7 @@ async def listen(address: Address) -> list[socket.socket]:
         )
         return _listen({(family, at) for family, _, _, _, at in found})
     except OSError as error:
-        # Python words an address in use itself; the errno's own words are the ones that people search for.
+        # Python has its own message for an address in use. The message of the errno is the one that people search for.
         what = error.strerror if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise BadAddress(f"can't listen on {address}: {what}; choose another address") from None
 
@@ -46,7 +46,7 @@ def _listen(found: set[tuple[int, Any]]) -> list[socket.socket]:
             try:
                 listening = socket.create_server(at, family=family, backlog=_BACKLOG)
             except OSError as error:
-                if error.errno == errno.EAFNOSUPPORT:  # a machine without IPv6 has names for it all the same
+                if error.errno == errno.EAFNOSUPPORT:  # a machine without IPv6 can still have names with IPv6 addresses
                     continue
                 raise
             listening.settimeout(0)
@@ -58,7 +58,7 @@ def _listen(found: set[tuple[int, Any]]) -> list[socket.socket]:
 
 
 def allow_files() -> None:
-    """Let this process have more files open: containers often begin with 1,024, as many as one listener takes."""
+    """Raise this process's limit of open files. Containers often start with 1,024, and one listener can use all."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:

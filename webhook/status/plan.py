@@ -11,16 +11,20 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
-from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.node_resources_fit import Shortage, refusal
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.reasons import Why
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+from webhook.core.scheduler.status import Passed
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 from webhook.terminal import printable
 
@@ -53,18 +57,18 @@ class TargetNode:
     `problem` says why these are not known; it is empty if they are known.
     """
 
-    def __init__(self, has: Mapping[str, int], load: NodeLoad, problem: str = "") -> None:
+    def __init__(self, has: Mapping[str, int], load: NodeRequests, problem: str = "") -> None:
         self.problem = problem
         self._has = has
         self._load = load
 
     def refusal(self, node: str, pod: Pod) -> Why | None:
         """Return why the pod does not fit on the node; None if it fits, or if the resources are not known."""
-        short = None if self.problem else refusal(usage(pod.spec), self._has, self._load)
-        if short is None:
+        if self.problem:
             return None
-        reason = Reason.NO_ROOM if isinstance(short, Shortage) else Reason.PORT_TAKEN
-        return reason.why(node=node, **short.names())
+        info = NodeInfo(Node(metadata=ObjectMeta(name=node)), self._has, self._load)
+        status = feasibility.filter_by_requests(_cycle(pod), info)
+        return None if isinstance(status, Passed) else status.why
 
     def add(self, pod: Pod) -> None:
         """Count the pod as one of the node."""
@@ -134,13 +138,18 @@ def _node_refusal(
     name: str, pod: Pod, volumes: Sequence[ClaimVolume], nodes: ClusterView, target: TargetNode | None
 ) -> str | NeedObjects:
     """Why the pod can't be migrated to this node; empty if it can."""
-    verdict = feasibility.judge(name, pod, volumes, nodes)
+    verdict = feasibility.evaluate(name, _cycle(pod, volumes), nodes)
     if isinstance(verdict, NeedObjects):
         return verdict
     full = target.refusal(name, pod) if target else None
     if full or not verdict.feasible:
         return (full or verdict.why).sentence
     return "" if _hostname(name, nodes) else f"node {name} has no label {HOSTNAME}"
+
+
+def _cycle(pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
+    """Return the state of the pod by itself: other pods are not counted here."""
+    return CycleState(IncomingPod.of(pod, "", volumes), NOT_COUNTED)
 
 
 def _hostname(name: str, nodes: ClusterView) -> str:
@@ -163,7 +172,7 @@ def _refusal(row: VMStatus, vm: VMDetails) -> str:
 
 def _not_evaluated(pod: Pod) -> list[str]:
     """A sentence for rules that only kube-scheduler can evaluate. If they forbid the node, the VM stays on its node."""
-    why: Why | None = feasibility.undecidable(pod)
+    why: Why | None = feasibility.why_not_evaluated(_cycle(pod))
     return (
         [f"not evaluated: {why.sentence}; if that forbids the node, the migration fails and the VM stays"]
         if why

@@ -20,7 +20,7 @@ from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.scheduler.state import node_info
-from webhook.core.scheduler.state.node_info import NodeLoad
+from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.kube import reader
@@ -100,7 +100,7 @@ class Planner:
         return self._target_nodes[node]
 
     async def _read_target_node(self, node: str) -> TargetNode:
-        load = NodeLoad()
+        load = NodeRequests()
         try:
             found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
             fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"

@@ -1,7 +1,7 @@
-"""Every metric that `serve` has: name, type, labels and words. The one table behind /metrics and the README.
+"""Every metric of `serve`: name, type, labels and help text. /metrics and the README's table are made from it.
 
-Names and units by Prometheus' rules. Every label has few values, known ahead: nothing that a caller or a cluster can
-name becomes one.
+Names and units follow Prometheus' rules. Every label has few values, which are known in advance. Names that a caller or
+a cluster chooses are never labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Labels = tuple[str, ...]
 
 
 class Histogram:
-    """How many values were at most each bound, and what they add up to. One event loop writes and reads: no lock."""
+    """The number of values up to each bound, and the sum of all. Only one event loop uses it, so it has no lock."""
 
     __slots__ = ("_bounds", "_counts", "_sum")
 
@@ -30,17 +30,17 @@ class Histogram:
         self._sum = 0.0
 
     def observe(self, value: float) -> None:
-        """Count one."""
+        """Count one value."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
     @property
     def sum(self) -> float:
-        """Of all values."""
+        """The sum of all values."""
         return self._sum
 
     def buckets(self) -> list[tuple[str, float]]:
-        """(upper bound, how many were at most that)."""
+        """Return (upper bound, number of values up to it) for each bound, and for +Inf."""
         names, total, found = [*(f"{bound:g}" for bound in self._bounds), "+Inf"], 0, []
         for name, count in zip(names, self._counts, strict=True):
             total += count
@@ -50,15 +50,15 @@ class Histogram:
 
 @unique
 class Family(Enum):
-    """Each metric, as /metrics calls it without its prefix: type, labels, and what it tells."""
+    """Each metric: name without prefix, type, labels and help text."""
 
-    def __init__(self, title: str, kind: str, labels: Labels, words: str) -> None:
+    def __init__(self, title: str, kind: str, labels: Labels, text: str) -> None:
         self.title = PREFIX + title
         self.kind = kind
         self.labels = labels
-        self.words = words
+        self.help = text
 
-    BUILD = "build_info", "gauge", ("version", "python"), "1, for the version that runs."
+    BUILD = "build_info", "gauge", ("version", "python"), "1, with the version that runs as label."
     ADMISSIONS = (
         "admissions_total",
         "counter",
@@ -69,81 +69,86 @@ class Family(Enum):
         "admission_duration_seconds",
         "histogram",
         ("entry",),
-        "From the whole body of a call to its answer.",
+        "Time from the complete body of a call to its answer.",
     )
     STAGE_DURATION = (
         "admission_stage_duration_seconds",
         "histogram",
         ("entry", "stage"),
-        "Of that, by stage: decide (bytes to bytes) and read (waiting for the API server, where a call had to).",
+        "The same time by stage: decide (computing the answer) and read (waiting for reads from the API server).",
     )
     READS = (
         "admission_reads",
         "histogram",
         ("entry",),
-        "Objects of an admission that no cache had, and that the API server was asked for.",
+        "Objects that an admission read from the API server, because no cache had them.",
     )
     REFUSED_CALLS = (
         "refused_calls_total",
         "counter",
         ("status",),
-        "Calls that got an HTTP error, by its status; 400 is a review that could not be read.",
+        "Calls that got an HTTP error, by its status. 400 is a body that is not a valid AdmissionReview.",
     )
     LOOKUPS = (
         "lookups_total",
         "counter",
         ("kind", "source", "outcome"),
-        "Objects looked for in the cache (hit, miss, stale) and by requests to the API server (found, absent, failed).",
+        "Lookups of objects in the cache (hit, miss, stale) and by requests to the API server (found, absent, failed).",
     )
     LATE_READS = (
         "late_reads_total",
         "counter",
         ("kind",),
-        "Objects that did not come before the deadline of the call that asked for them.",
+        "Reads from the API server that had no answer before the deadline of their call.",
     )
     CACHE_FRESH = (
         "cache_fresh",
         "gauge",
         ("cache",),
-        "1 while calls are answered from the cache, 0 while each object is read instead.",
+        "1 while calls use the cache, 0 while they read each object from the API server instead.",
     )
     CACHE_OBJECTS = "cache_objects", "gauge", ("cache",), "Objects in the cache."
     CACHE_LAST_EVENT = (
         "cache_last_event_timestamp_seconds",
         "gauge",
         ("cache",),
-        "When the API server was last heard, bookmarks included; absent before the first time.",
+        "Time of the last answer or event from the API server, bookmarks included; absent before the first one.",
     )
     CACHE_INTERRUPTIONS = (
         "cache_interruptions_total",
         "counter",
         ("cache", "cause"),
-        "Lists and watches that ended other than in order, by cause, and were begun anew.",
+        "Lists and watches that ended with an error and were started again, by cause.",
     )
     CACHE_UNREADABLE = (
         "cache_unreadable_objects_total",
         "counter",
         ("cache",),
-        "Objects from the API server that could not be decoded, and were left out.",
+        "Objects from the API server that could not be decoded, and are not in the cache.",
     )
     CERTIFICATE_EXPIRY = (
         "certificate_expiry_timestamp_seconds",
         "gauge",
         (),
-        "When the certificate that is served expires; absent while there is none.",
+        "Time at which the served certificate expires; absent while there is no certificate.",
     )
-    CERTIFICATE_RELOADS = "certificate_reloads_total", "counter", (), "New pairs taken after the first."
+    CERTIFICATE_RELOADS = (
+        "certificate_reloads_total",
+        "counter",
+        (),
+        "Certificates that were loaded after the first one.",
+    )
     CERTIFICATE_FAILURES = (
         "certificate_failures_total",
         "counter",
         ("problem",),
-        "Pairs that were not taken, by what is wrong with them.",
+        "Certificates that were not loaded, by the problem of their files.",
     )
     CERTIFICATE_PROBLEM = (
         "certificate_problem",
         "gauge",
         (),
-        "1 while the certificate's files can't be taken, and the pair before them (if any) is served on.",
+        "1 while the certificate's files can't be served; the webhook then serves the previous pair, if any.",
     )
     HANDSHAKE_FAILURES = (
         "tls_handshake_failures_total",
@@ -155,57 +160,56 @@ class Family(Enum):
         "events_total",
         "counter",
         ("outcome",),
-        "Events on VirtualMachineInstances (--events), by what became of them.",
+        "Events on VirtualMachineInstances (--events), by outcome.",
     )
     TASK_FAILURES = (
         "background_task_failures_total",
         "counter",
         ("task",),
-        "Background tasks that ended, though none may: the process ends with them, and is started anew.",
+        "Background tasks that ended. No such task may end, so the process ends too, and the kubelet restarts it.",
     )
     LOG_LINES_LEFT_OUT = (
         "log_lines_left_out_total",
         "counter",
         (),
-        "Lines of calls that were not written to the log: there were too many in one second.",
+        "Log lines of calls that were not written, because there were too many in one second.",
     )
     VMS = (
         "vms",
         "gauge",
         ("state",),
-        "VMs that asked for co-scheduling, by how they and their share-managers are to each other now.",
+        "VMs that asked for co-scheduling, by state: where they run now relative to their share-managers.",
     )
     VMS_SINCE = (
         "vms_oldest_timestamp_seconds",
         "gauge",
         ("state",),
-        "From when on the VM that is longest in this state has been in it; absent where none is.",
+        "Time since which the VM that is longest in this state has been in it; absent if no VM is in it.",
     )
     VM_DECISIONS = (
         "vm_decisions",
         "gauge",
         ("decision",),
-        "The same VMs by what their running pod was given; migrated: by a live migration; nothing: nobody was asked.",
+        "The same VMs, by the decision for their pod. migrated: a live migration moved the VM. nothing: no answer.",
     )
-
     VM_STARTS = (
         "vm_starts_total",
         "counter",
         ("decision",),
-        "Such VMs that were seen to start, by what their pod was given; nothing: the webhook was not asked.",
+        "Starts of such VMs, by the decision for their pod. nothing: the webhook gave no answer.",
     )
 
     def metric(self, values: Mapping[Labels, float]) -> Metric:
-        """The samples of a counter or gauge: label values -> value."""
+        """Return the family of a counter or gauge. `values`: label values -> value."""
         made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        metric = made(self.title, self.words, labels=self.labels)
+        metric = made(self.title, self.help, labels=self.labels)
         for labels, value in values.items():
             metric.add_metric(labels, value)
         return metric
 
     def histograms(self, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
-        """The samples of a histogram."""
-        metric = HistogramMetricFamily(self.title, self.words, labels=self.labels)
+        """Return the family of a histogram. `values`: label values with their histogram."""
+        metric = HistogramMetricFamily(self.title, self.help, labels=self.labels)
         for labels, histogram in values:
             metric.add_metric(labels, histogram.buckets(), histogram.sum)
         return metric

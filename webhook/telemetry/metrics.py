@@ -1,7 +1,7 @@
-"""/metrics: what this replica counts, and what it sees, as Prometheus' families.
+"""/metrics: what this replica counts, as Prometheus' metric families.
 
-A call adds to a few plain numbers (`note`); all else is made when somebody asks. Nothing here is global: two of these
-know nothing of each other.
+A call only adds to plain numbers (`Admissions.count`). The families are made at each scrape. There is no global state:
+each `Metrics` object is independent.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from webhook.core.admit import Entry
 from webhook.telemetry.exposition import Family, Histogram, Labels
 from webhook.telemetry.record import AdmissionRecord
 
-# From what an answer out of the caches takes to what the API server waits for it: timeoutSeconds of the configuration.
+# From the time of an answer from the caches to timeoutSeconds of the webhook configuration.
 _SECONDS: Final = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0)
-_READS: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)  # up to the most that are read for one pod
+_READS: Final = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)  # up to the largest number that is read for one pod
 _STAGES: Final = ("decide", "read")
 _REFUSALS: Final = (400, 403, 404, 405, 408, 411, 413, 415, 500, 503)
 _MICROSECOND: Final = 1e-6
@@ -33,12 +33,12 @@ _OPENMETRICS: Final = "application/openmetrics-text"
 _OPENMETRICS_TYPE: Final = f"{_OPENMETRICS}; version=1.0.0; charset=utf-8"
 
 
-Source = Callable[[], Iterable[Metric]]
-"""What is asked for its families at each scrape."""
+MetricSource = Callable[[], Iterable[Metric]]
+"""Returns metric families. Called at each scrape."""
 
 
 class Admissions:
-    """What became of the calls so far."""
+    """Counts calls: their answers, times, reads and HTTP errors."""
 
     def __init__(self) -> None:
         titles = [entry.title for entry in Entry]
@@ -48,8 +48,8 @@ class Admissions:
         self._reads = {(title,): Histogram(_READS) for title in titles}
         self._refused: Counter[Labels] = Counter({(str(status),): 0 for status in _REFUSALS})
 
-    def note(self, record: AdmissionRecord) -> None:
-        """Count a call. It costs each of them a microsecond: what can be left to whoever asks is left to them."""
+    def count(self, record: AdmissionRecord) -> None:
+        """Count a call. This takes 1 us of each call; all other work is done at the scrape."""
         entry = record.entry
         self._outcomes[entry, record.decision, record.reason] += 1
         self._durations[(entry,)].observe(record.duration_us * _MICROSECOND)
@@ -59,11 +59,11 @@ class Admissions:
             self._stages[entry, "read"].observe(record.read_us * _MICROSECOND)
 
     def refused(self, status: int) -> None:
-        """Count a call that got this HTTP error."""
+        """Count a call that got an HTTP error with this status."""
         self._refused[(str(status),)] += 1
 
     def families(self) -> Iterator[Metric]:
-        """As they are now."""
+        """Return the families with the current values."""
         yield Family.ADMISSIONS.metric(self._outcomes)
         yield Family.DURATION.histograms(self._durations.items())
         yield Family.STAGE_DURATION.histograms(self._stages.items())
@@ -72,41 +72,41 @@ class Admissions:
 
 
 class LinesLeftOut(Protocol):
-    """A log that does not write every line."""
+    """A log that limits its lines."""
 
     @property
     def left_out(self) -> int:
-        """How many lines were not written so far, for there were too many."""
+        """How many lines were not written, because there were too many in one second."""
         ...
 
 
-def of_log(log: LinesLeftOut) -> Iterator[Metric]:
-    """What the log does not tell."""
+def log_families(log: LinesLeftOut) -> Iterator[Metric]:
+    """Return the count of log lines that were not written."""
     yield Family.LOG_LINES_LEFT_OUT.metric({(): log.left_out})
 
 
-def of_background(failures: Mapping[str, int]) -> Iterator[Metric]:
-    """What runs in the background, by name, and how often it has ended."""
+def background_families(failures: Mapping[str, int]) -> Iterator[Metric]:
+    """Return the count of ended background tasks. `failures`: that count by task name."""
     yield Family.TASK_FAILURES.metric({(name,): count for name, count in failures.items()})
 
 
 class Metrics(Collector):
-    """All that /metrics tells. Each source says its families when it is asked."""
+    """The content of /metrics: build and process metrics, and the families of each source."""
 
-    def __init__(self, *sources: Source) -> None:
+    def __init__(self, *sources: MetricSource) -> None:
         self._sources = sources
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        """As they are now."""
+        """Return all families with the current values."""
         yield Family.BUILD.metric({(__version__, platform.python_version()): 1})
         for source in self._sources:
             yield from source()
 
     def expose(self, accept: str) -> tuple[str, bytes]:
-        """Content type and body for this Accept header: OpenMetrics where that is asked for, else the text format."""
+        """Return content type and body for an Accept header: OpenMetrics if it asks for that, else the text format."""
         if _OPENMETRICS in (each.partition(";")[0].strip().lower() for each in accept.split(",")):
             openmetrics_text: bytes = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
             return _OPENMETRICS_TYPE, openmetrics_text

@@ -1,6 +1,6 @@
-"""One AdmissionRecord per call: what the log, the metrics and whoever else tells of calls is made from.
+"""AdmissionRecord: what the log, the metrics and the page show of one call.
 
-Names of objects only: never a field's content.
+It has names of objects only, never the content of a field.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ LOGGER: Final = logging.getLogger("webhook")
 
 
 class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one call asked and was answered.
+    """One call and its answer. Field names and order are those of the log line.
 
-    `entry`: of the webhook configuration. `duration_us`: microseconds from the whole body to the answer. `reads`:
-    objects that no cache had, and that the API server was asked for; `read_us` of the microseconds went there.
+    Attributes:
+        entry: the entry of the webhook configuration that the API server called.
+        duration_us: microseconds from the complete body to the answer.
+        reads: how many objects were read from the API server, because no cache had them.
+        read_us: how many microseconds of `duration_us` these reads took.
     """
 
     time: datetime
@@ -45,13 +48,13 @@ class AdmissionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     dry_run: bool = False
 
 
-def of(
+def admission_record(
     answer: Answer, duration_us: int, reads: int = 0, entry: Entry = Entry.VIRT_LAUNCHER, *, read_us: int = 0
 ) -> AdmissionRecord:
-    """The record of an answer, as of now."""
+    """Return the record of an answer, with the current time."""
     request, pod, decision, audit = answer.request, answer.pod, answer.decision, answer.audit_annotations
     meta = pod.metadata if pod else None
-    instance = kubevirt.owner(pod) if pod else None
+    vmi = kubevirt.owner(pod) if pod else None
     return AdmissionRecord(
         time=datetime.now(UTC),
         level="info",
@@ -64,7 +67,7 @@ def of(
         duration_us=duration_us,
         namespace=request.namespace,
         pod=(meta.name or meta.generate_name) if meta else None,
-        vmi=instance.name if instance else None,
+        vmi=vmi.name if vmi else None,
         nodes=() if isinstance(decision, Leave) else decision.nodes,
         operations=len(answer.operations),
         reads=reads,

@@ -1,4 +1,4 @@
-"""A background task that ends inside a running `serve`: calls are answered, the process drains and ends, not with 0."""
+"""A background task ends inside a running `serve`: calls are answered, the process drains, and exits with 1."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Running(NamedTuple):
     pair: Pair
 
     async def health(self, call: bytes) -> str:
-        """What the health port answers."""
+        """Return the answer of the health port."""
         async with await Wire.open(self.health_port) as wire:
             return (await wire.ask(call)).body.decode()
 
 
 @asynccontextmanager
 async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_seconds: float) -> AsyncIterator[Running]:
-    """It serves a cluster without an object."""
+    """Serve a cluster without objects."""
     async with ApiServer(cluster_of()) as server:
         pair = issue(directory)
         given = {
@@ -65,7 +65,7 @@ async def running(directory: Path, caplog: pytest.LogCaptureFixture, drain_secon
         }
         chosen = ServeSettings(**values(cli.COMMANDS, "serve", *(f"--{name}={value}" for name, value in given.items())))
         caplog.set_level("INFO", logger="webhook")
-        ended = asyncio.create_task(run._serve_live(chosen, Log()))
+        ended = asyncio.create_task(run.run_until_stopped(chosen, Log()))
         try:
             await until(lambda: ended.done() or bool(_told(caplog, "serving")))
             ports = [int(each[name].rpartition(":")[2]) for each in _told(caplog, "serving") for name in _PORTS]
@@ -80,7 +80,7 @@ def _told(caplog: pytest.LogCaptureFixture, message: str) -> list[dict[str, str]
 
 
 def _cancelled(name: str) -> Callable[[], None]:
-    """Has the task of this name end as it does where a library within it raises CancelledError."""
+    """Make the task of this name end as if a library raised CancelledError in it."""
 
     def cancel() -> None:
         [task] = [each for each in asyncio.all_tasks() if each.get_name() == name]
@@ -93,7 +93,7 @@ def _cancelled(name: str) -> Callable[[], None]:
 async def test_a_task_that_is_cancelled_ends_the_process_well(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    """It says so and counts it, turns readiness off, answers who still calls, and ends with 1."""
+    """It logs and counts that, is not ready any more, answers the last callers, and exits with 1."""
     async with running(tmp_path, caplog, drain_seconds=1) as serve:
         _cancelled(name)()
         await until(lambda: bool(_told(caplog, "draining")))
@@ -129,7 +129,7 @@ async def test_a_task_that_ends_at_once_ends_the_process(
     kind: type,
     end: Callable[..., Awaitable[None]],
 ) -> None:
-    """Raised or returned, before the first call or after: it ends with 1, and says why."""
+    """Raised or returned, before the first call or after: it exits with 1, and logs why."""
     monkeypatch.setattr(kind, "run", end)
     async with running(tmp_path, caplog, drain_seconds=0) as serve, asyncio.timeout(MAX_WAIT_SECONDS):
         assert await serve.ended == 1
@@ -137,7 +137,7 @@ async def test_a_task_that_ends_at_once_ends_the_process(
 
 
 async def test_a_signal_ends_it_with_0(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Tasks that are cancelled because it goes are no failures."""
+    """Tasks that are canceled at the stop are not failures."""
     async with running(tmp_path, caplog, drain_seconds=0) as serve:
         os.kill(os.getpid(), signal.SIGTERM)
         async with asyncio.timeout(MAX_WAIT_SECONDS):

@@ -1,4 +1,4 @@
-"""/healthz and /readyz over real sockets, in plain HTTP: what is said of which checks."""
+"""/healthz and /readyz over real sockets, in plain HTTP: the answers for different checks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from support.fakes.wire import Wire
 
 from webhook.component_base.address import Address
-from webhook.serving.routes import Check, health_handler
+from webhook.serving.health import Check, health_handler
 from webhook.serving.server import Listener
 
 UP: Final = Check("shutdown", ok=True)
@@ -50,7 +50,7 @@ SENTENCES: Final = {
 
 @pytest.mark.parametrize(("line", "checks", "status", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
 async def test_health_is_one_sentence(line: str, checks: list[Check], status: int, sentence: str) -> None:
-    """Alive as long as it answers, ready as long as no check that gates has failed; a failed one is named."""
+    """Alive if it answers, ready if no gating check has failed. The answer names failed checks."""
     async with health(checks) as wire:
         reply = await wire.ask(f"{line} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
     assert reply.status == status
@@ -84,14 +84,14 @@ VERBOSE: Final = {
 
 @pytest.mark.parametrize(("path", "checks", "status", "lines"), VERBOSE.values(), ids=VERBOSE.keys())
 async def test_verbose_names_every_check(path: str, checks: list[Check], status: int, lines: list[str]) -> None:
-    """A line for each check and one for the whole, as the API server's own /readyz?verbose has them."""
+    """One line for each check and one for all, as in the API server's /readyz?verbose."""
     async with health(checks) as wire:
         reply = await wire.ask(f"GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
     assert (reply.status, reply.body.decode().splitlines()) == (status, lines)
 
 
 async def test_health_answers_a_head_without_a_body() -> None:
-    """HEAD is a GET whose body is not sent."""
+    """HEAD is a GET without the body in the answer."""
     async with health([UP]) as wire:
         await wire.send(b"HEAD /healthz HTTP/1.0\r\n\r\n")
         head, _, body = (await wire.rest()).partition(b"\r\n\r\n")

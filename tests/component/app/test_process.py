@@ -1,4 +1,4 @@
-"""`serve` as a real process: it starts, answers over TLS and ends as told, or says in sentences why it does not."""
+"""`serve` as a real process: it starts, answers over TLS and ends at a signal, or reports why it does not start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def health(server: Serving, path: bytes) -> int:
 
 
 def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path, tmp_path: Path) -> None:
-    """A review is answered; SIGTERM turns readiness off, and whoever still comes is answered; on another it ends."""
+    """It answers a review. After SIGTERM it is not ready but answers new callers; after a second signal it ends."""
     with serving(*flags(pair, manifests), log=tmp_path / "log") as server:
         with Client(server.port, pair.trust) as client:
             response = client.ask(request(BODY)).response
@@ -77,7 +77,7 @@ def test_it_serves_drains_and_obeys_a_second_signal(pair: Pair, manifests: Path,
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, number: signal.Signals) -> None:
-    """Set by its environment alone it serves, and SIGTERM or Ctrl-C ends it with 0, an idle connection or not."""
+    """It serves with settings from the environment. SIGTERM or Ctrl-C ends it with 0, even with idle connections."""
     given = {"TLS_CERT_FILE": pair.cert_file, "TLS_PRIVATE_KEY_FILE": pair.key_file, "MANIFESTS": manifests}
     environment = {f"KUBEVIRT_COSCHEDULE_{name}": str(value) for name, value in given.items()}
     environment |= {"KUBEVIRT_COSCHEDULE_MODE": "preferred", "KUBEVIRT_COSCHEDULE_DRAIN_SECONDS": "0"}
@@ -98,7 +98,7 @@ def test_a_signal_ends_it_well(pair: Pair, manifests: Path, tmp_path: Path, numb
 
 
 class Caller(Thread):
-    """A client that calls again and again, on one connection for as long as it may, until nobody listens any more."""
+    """A client that calls again and again, on one connection while it can, until the server does not listen."""
 
     def __init__(self, server: Serving, pair: Pair) -> None:
         super().__init__(daemon=True)
@@ -108,7 +108,7 @@ class Caller(Thread):
         self.warm = Event()
 
     def run(self) -> None:
-        """Call."""
+        """Call until the server does not listen any more."""
         while client := self._dial():
             with client:
                 while self._call(client):
@@ -123,7 +123,7 @@ class Caller(Thread):
             return None
 
     def _call(self, client: Client) -> bool:
-        """Whether the connection may be used again."""
+        """Return whether the connection may be used again."""
         try:
             self.replies.append(client.ask(request(BODY)))
         except (EOFError, OSError) as error:
@@ -135,7 +135,7 @@ class Caller(Thread):
 
 
 def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, manifests: Path, tmp_path: Path) -> None:
-    """Callers that never pause, and one whose body is slow: each call is answered, and the process ends in time."""
+    """Callers that never pause, and one with a slow body: each call is answered, and the process ends in time."""
     every_line = "--log-admissions-per-second=999999"
     with serving(*flags(pair, manifests), "--drain-seconds=1", every_line, log=tmp_path / "log") as server:
         callers = [Caller(server, pair) for _ in range(3)]
@@ -194,14 +194,14 @@ BAD: Final[dict[str, tuple[Callable[[Pair, Path], object], list[str]]]] = {
 def test_what_cannot_be_served_is_said_in_sentences(
     pair: Pair, manifests: Path, harm: Callable[[Pair, Path], object], sentences: list[str]
 ) -> None:
-    """One line for each problem on standard error, all of them at once, exit code 2, and no traceback."""
+    """One line for each problem on standard error, all at once, exit code 2, and no traceback."""
     harm(pair, manifests)
     assert_refused([*flags(pair, manifests), "--listen=127.0.0.1:0", "--health-listen=127.0.0.1:0"], sentences)
 
 
 @pytest.mark.parametrize("flag", ["--listen", "--health-listen"])
 def test_a_port_in_use_is_one_sentence(pair: Pair, manifests: Path, flag: str) -> None:
-    """It is said which address, and what to do."""
+    """The sentence has the address, and what to do."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         listen = {"--listen": "127.0.0.1:0", "--health-listen": "127.0.0.1:0"} | {flag: address}
@@ -210,7 +210,7 @@ def test_a_port_in_use_is_one_sentence(pair: Pair, manifests: Path, flag: str) -
 
 
 def assert_refused(words: list[str], sentences: list[str]) -> None:
-    """`serve` ends with 2 and these sentences, a line each."""
+    """`serve` exits with 2 and these sentences, one a line."""
     command = [sys.executable, "-m", "webhook", "serve", *words]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=MAX_WAIT_SECONDS)  # noqa: S603 - our own program
     lines = [line for line in ended.stderr.splitlines() if not line.startswith("{")]

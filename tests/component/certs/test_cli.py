@@ -1,4 +1,4 @@
-"""The command line of the certificates' program: help, mistakes, `issue`, and `keep` as a process without a cluster."""
+"""The command line of the certificate controller: help, mistakes, `issue`, and `keep` without a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from webhook.component_base.options import Option
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
 def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Each with what it is for."""
+    """Each subcommand with its purpose."""
     assert cli.main(words) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert all(f"{command.name} {command.short_help}" in told for command in cli.COMMANDS)
@@ -85,7 +85,7 @@ def test_the_help_of_a_command_lists_every_option(command: Command, capsys: pyte
 def test_a_mistake_is_a_sentence_and_exit_code_2(
     words: list[str], problems: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And never a traceback."""
+    """The output never has a traceback."""
     assert cli.main(words) == 2
     said = capsys.readouterr()
     assert [line for line in said.err.splitlines() if not line.startswith("See ")] == problems
@@ -93,28 +93,28 @@ def test_a_mistake_is_a_sentence_and_exit_code_2(
 
 
 def test_issue_writes_a_pair_whose_key_is_nobody_elses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Into a directory that is made; issued again, it is replaced, whatever mode the old files had."""
+    """The directory is created. A second issue replaces the files, whatever their modes are."""
     directory = tmp_path / "new" / "tls"
     for name in ("localhost,127.0.0.1", "web.example.org"):
         assert cli.main(["issue", "--dir", str(directory), "--name", name, "--lifetime", "1d"]) == 0
         pair = Pair(*((directory / file).read_bytes() for file in ("tls.crt", "tls.key", "ca.crt")))
         assert isinstance(verify.examine(pair, name.split(","), datetime.now(UTC)), verify.Servable)
         assert stat.S_IMODE((directory / "tls.key").stat().st_mode) == 0o600
-        assert pki.names_of(pki.certificates(pair.certificate)[0]) == tuple(name.split(","))
+        assert pki.subject_alternative_names(pki.read_certificates(pair.certificate)[0]) == tuple(name.split(","))
         (directory / "tls.key").chmod(0o644)
     assert capsys.readouterr().out.count("ca.crt that verifies it") == 2
 
 
 def answer(port: int, path: str) -> tuple[int, str]:
-    """What the health port says."""
+    """Return the answer of the health port."""
     with closing(HTTPConnection("127.0.0.1", port, timeout=MAX_WAIT_SECONDS)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read().decode()
 
 
-def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_path: Path) -> None:
-    """Alive, not ready, and why; SIGTERM ends it with 0."""
+def test_keep_waits_for_a_cluster_that_does_not_answer_until_a_signal(tmp_path: Path) -> None:
+    """It is alive, not ready, and says why. SIGTERM ends it with 0."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -127,7 +127,7 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_p
     words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", "127.0.0.1:0"]
     with spawned([sys.executable, *words], tmp_path / "log") as process:
         (address,) = until_logged(process, tmp_path / "log", "keeping")["listen"]
-        until_logged(process, tmp_path / "log", "something is in the way, trying again")
+        until_logged(process, tmp_path / "log", "can't read or write the objects, trying again")
         port = port_of(address)
         assert answer(port, "/healthz") == (200, "ok\n")
         code, text = answer(port, "/readyz")
@@ -140,7 +140,7 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_and_stops_when_told(tmp_p
 
 
 def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
-    """With what to do."""
+    """The sentence says what to do."""
     (tmp_path / "config").write_text(
         '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
         '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
@@ -154,7 +154,7 @@ def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    """`inspect | head -1`."""
+    """As in `inspect | head -1`."""
     assert cli.main(["issue", "--dir", str(tmp_path)]) == 0
     command = f"{sys.executable} -m certs inspect --dir {tmp_path} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603, S607 - a pipe needs a shell

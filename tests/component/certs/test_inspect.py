@@ -1,4 +1,4 @@
-"""`inspect` tells what is there, what is wrong with it, and what a TLS handshake really gets."""
+"""`inspect` shows what exists, what is wrong with it, and the result of a real TLS handshake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.fakes.certs_cluster import DAY, NAMES
 
 from certs import cli
 from certs.inspect import findings, run
-from certs.inspect.findings import Finding, Material, Result
+from certs.inspect.findings import InspectFinding, Material, Result
 from certs.x509 import pki
 from certs.x509.pki import NO_PAIR, Pair
 from webhook.component_base.address import Address
@@ -30,12 +30,12 @@ HOOK = "caBundle of hook"
 
 
 def results(material: Material, names: tuple[str, ...] = NAMES) -> dict[str, Result]:
-    """Check -> how it came out."""
+    """Return check -> result."""
     return {each.check: each.result for each in findings.findings(material, names, NOW)}
 
 
 def live(pair: Pair, bundle: bytes, following: Pair = NO_PAIR) -> Material:
-    """What a cluster shows."""
+    """Return the material of a cluster."""
     return Material(pair=pair, following=following, bundles={"hook": bundle})
 
 
@@ -58,7 +58,7 @@ def live(pair: Pair, bundle: bytes, following: Pair = NO_PAIR) -> Material:
     ],
 )
 def test_every_check_tells_its_own(material: Material, wrong: set[str]) -> None:
-    """What is wrong is wrong by itself, and the rest is told all the same."""
+    """One problem does not hide the results of the other checks."""
     found = results(material)
     assert {check for check, result in found.items() if result is Result.WRONG} == wrong
     assert (
@@ -66,13 +66,13 @@ def test_every_check_tells_its_own(material: Material, wrong: set[str]) -> None:
     )
 
 
-def test_names_are_judged_where_they_are_told() -> None:
-    """A directory's pair may be for anything."""
+def test_names_are_checked_if_they_are_given() -> None:
+    """The pair in a directory can be for any name."""
     assert results(Material(pair=GOOD), ())["names"] is Result.OK
     assert results(Material(pair=GOOD), ("localhost",))["names"] is Result.WRONG
 
 
-def test_the_time_that_is_left_is_told() -> None:
+def test_the_time_until_expiry_is_shown() -> None:
     """In days, hours, minutes or seconds."""
     for lifetime, left in (
         (30 * DAY, "30 d left"),
@@ -85,16 +85,16 @@ def test_the_time_that_is_left_is_told() -> None:
 
 
 class Silent(StreamRequestHandler):
-    """Shakes hands, and says nothing."""
+    """Makes the handshake, and sends nothing."""
 
     def handle(self) -> None:
-        """Wait for the other side to go."""
+        """Wait until the client disconnects."""
         self.rfile.read(1)
 
 
 @contextmanager
 def serving(pair: Pair, directory: Path) -> Iterator[Address]:
-    """A TLS server with that pair."""
+    """Run a TLS server with that pair."""
     (directory / "served.pem").write_bytes(pair.certificate + pair.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "served.pem")
@@ -108,21 +108,23 @@ def serving(pair: Pair, directory: Path) -> Iterator[Address]:
         thread.join()
 
 
-def handshake(served: Pair, shown: Material, directory: Path) -> Finding:
-    """What is found where a server serves one pair, and the cluster shows another."""
+def handshake(served: Pair, shown: Material, directory: Path) -> InspectFinding:
+    """Return the finding if a server serves one pair, and the cluster has another."""
     with serving(served, directory) as address:
-        return run._handshake(run.Subject(material=shown, names=NAMES, address=address, asked=True))
+        return run._handshake(run.Inspection(material=shown, names=NAMES, address=address, asked=True))
 
 
 def test_a_handshake_that_an_api_server_would_take_is_good(tmp_path: Path) -> None:
-    """With what it got."""
+    """The finding has the certificate."""
     found = handshake(GOOD, live(GOOD, OTHER.authority + b"garbage\n" + GOOD.authority), tmp_path)
     assert found.result is Result.OK
-    assert found.detail.startswith(f"TLSv1.3, {pki.fingerprint(pki.certificates(GOOD.certificate)[0])}, until ")
+    assert found.detail.startswith(
+        f"TLSv1.3, {pki.short_fingerprint(pki.read_certificates(GOOD.certificate)[0])}, until "
+    )
 
 
 def test_a_server_that_has_not_reloaded_is_a_note(tmp_path: Path) -> None:
-    """It is trusted still: so it is for a minute after each renewal."""
+    """It is still trusted: this is normal for a minute after each renewal."""
     found = handshake(OTHER, live(GOOD, GOOD.authority + OTHER.authority), tmp_path)
     assert (found.result, "has not reloaded" in found.detail) == (Result.NOTE, True)
 
@@ -133,18 +135,18 @@ def test_a_server_that_has_not_reloaded_is_a_note(tmp_path: Path) -> None:
         (OTHER, GOOD.authority, "unable to get local issuer certificate"),
         (EXPIRED, EXPIRED.authority, "certificate has expired"),
         (certs_cluster.pair(at=NOW, names=["localhost"]), None, "Hostname mismatch"),
-        (GOOD, b"", "there is no authority to trust"),
+        (GOOD, b"", "the caller has no authority to trust"),
     ],
     ids=["stranger", "expired", "wrong name", "no bundle"],
 )
 def test_a_handshake_that_an_api_server_would_refuse_is_wrong(
     served: Pair, bundle: bytes | None, why: str, tmp_path: Path
 ) -> None:
-    """With what it got, and why that is refused."""
+    """The finding has the certificate, and why it is not trusted."""
     found = handshake(served, live(GOOD, served.authority if bundle is None else bundle), tmp_path)
     assert found.result is Result.WRONG
     assert why in found.detail
-    assert pki.fingerprint(pki.certificates(served.certificate)[0]) in found.detail
+    assert pki.short_fingerprint(pki.read_certificates(served.certificate)[0]) in found.detail
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_a_handshake_that_an_api_server_would_refuse_is_wrong(
     [
         (Address("127.0.0.1", 1), True, Result.WRONG, "127.0.0.1:1: Connection refused"),
         (Address("127.0.0.1", 1), False, Result.NOTE, "can't be reached from here"),
-        (None, False, Result.NOTE, "name that with --connect"),
+        (None, False, Result.NOTE, "name that port with --connect"),
     ],
     ids=["asked", "not asked", "nowhere"],
 )
@@ -162,15 +164,15 @@ def test_a_server_that_is_not_reached_is_wrong_only_where_one_was_named(
     result: Result,
     words: str,
 ) -> None:
-    """From a laptop the Service can't be reached, and nothing is wrong with that."""
-    subject = run.Subject(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
+    """A laptop can't reach the Service, and that is not a problem."""
+    subject = run.Inspection(material=live(GOOD, GOOD.authority), names=NAMES, address=address, asked=asked)
     found = run._handshake(subject)
     assert found.result is result
     assert words in found.detail
 
 
 def test_the_table_and_the_json_tell_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """And the exit code sums it up."""
+    """The exit code is 1 if a check failed."""
     assert cli.main(["issue", "--dir", str(tmp_path)]) == 0
     capsys.readouterr()
     assert cli.main(["inspect", "--dir", str(tmp_path)]) == 0
@@ -185,11 +187,11 @@ def test_the_table_and_the_json_tell_the_same(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_file_that_can_not_be_read_is_said(tmp_path: Path) -> None:
-    """A directory in its place stands for any of the reasons."""
+    """A directory in place of the file stands for any read error."""
     (tmp_path / "tls.crt").mkdir()
-    with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as who may read it"):
+    with pytest.raises(run.CantRead, match=r"tls\.crt: Is a directory; run this as a user who may read it"):
         run.read_directory(tmp_path)
     output = io.StringIO()
-    subject = run.Subject(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
+    subject = run.Inspection(material=Material(pair=NO_PAIR), names=(), address=None, asked=False)
     assert run.run(subject, output="text", stdout=output) == 1
-    assert output.getvalue() == "wrong  certificate  there is no tls.crt\n"
+    assert output.getvalue() == "wrong  certificate  tls.crt does not exist or is empty\n"

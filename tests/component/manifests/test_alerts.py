@@ -1,4 +1,4 @@
-"""The alerts, by Prometheus' own evaluator: each fires when it should, with its words, and not when it should not."""
+"""The alerts, by Prometheus' own evaluator: each fires when it should, with its text, and not otherwise."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Case(NamedTuple):
 
 
 def ours(name: str, labels: str = "") -> str:
-    """A series of ours."""
+    """Return a series of the webhook."""
     return f"{PREFIX}{name}{{{labels}}}"
 
 
 def hook(name: str = HOOK) -> str:
-    """The API server's count for a webhook."""
+    """Return the API server's count for a webhook."""
     return f'{FAIL_OPEN}{{name="{name}",type="admit",instance="a"}}'
 
 
@@ -64,7 +64,7 @@ CASES: Final = {
     "the same of one replica, while the other is new": Case("NotAsked", {STARTS: "0x10 1x30"}, "20m", {}),
     "a start that was missed among others": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x8 8x32"}, "20m"),
     "no start": Case("NotAsked", {STARTS: "3x40", CALLS: "7x40"}, "30m"),
-    "a start a moment ago": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x40"}, "13m"),
+    "a start 2 minutes ago": Case("NotAsked", {STARTS: "0x10 1x30", CALLS: "7x40"}, "13m"),
     "a start an hour ago": Case("NotAsked", {STARTS: "0x10 1x90", CALLS: "7x100"}, "80m"),
     # The pods.
     "no pod from the start": Case("Absent", {}, "15m", {}),
@@ -100,13 +100,13 @@ CASES: Final = {
 
 
 def rule(name: str) -> dict[str, Any]:
-    """The alert of that name."""
+    """Return the alert of that name."""
     (found,) = [each for each in alerts() if each["alert"] == f"KubevirtCoschedule{name}"]
     return found
 
 
 def expected(case: Case) -> list[dict[str, Any]]:
-    """What promtool is to see fire."""
+    """Return the alerts that promtool must see."""
     if case.labels is None:
         return []
     found = rule(case.alert)
@@ -120,7 +120,7 @@ def expected(case: Case) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_an_alert_fires_when_it_should_and_not_otherwise(case: Case, tmp_path: Path) -> None:
-    """With its labels and its words, as promtool evaluates it."""
+    """With its labels and its text, as promtool evaluates it."""
     write_rules(tmp_path)
     test = {
         "interval": "1m",
@@ -137,19 +137,19 @@ def test_an_alert_fires_when_it_should_and_not_otherwise(case: Case, tmp_path: P
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_alert_is_seen_to_fire_and_not_to_fire(name: str) -> None:
-    """An alert without a row above is one that nobody has tried."""
+    """Every alert has a row above."""
     assert {case.labels is not None for case in CASES.values() if case.alert == name} == {True, False}
 
 
 def test_the_rules_are_what_prometheus_takes(tmp_path: Path) -> None:
-    """Its own check, lint included."""
+    """The check of promtool itself, with its linter."""
     code, said = promtool("check", "rules", "--lint-fatal", write_rules(tmp_path))
     assert code == 0, said
     assert f"{len(alerts())} rules found" in said
 
 
 def test_a_rule_that_is_none_is_seen(tmp_path: Path) -> None:
-    """Else the test above would be satisfied with anything."""
+    """Otherwise the test above would accept anything."""
     file = write_rules(tmp_path)
     file.write_text(file.read_text(encoding="utf-8").replace("absent(", "abscent("), encoding="utf-8")
     assert promtool("check", "rules", file)[0] != 0
@@ -157,7 +157,7 @@ def test_a_rule_that_is_none_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_alert_says_what_it_is_and_where_its_runbook_is(name: str) -> None:
-    """A summary in one line, a description, a severity, and a section of the README in its own name."""
+    """A summary of one line, a description, a severity, and a README section with its name."""
     found = rule(name)
     notes, alert = found["annotations"], found["alert"]
     assert "\n" not in notes["summary"]
@@ -169,6 +169,6 @@ def test_an_alert_says_what_it_is_and_where_its_runbook_is(name: str) -> None:
 
 
 def test_the_alerts_stand_in_the_file_that_is_applied() -> None:
-    """Under the names that the tests above know."""
+    """With the names that the tests above use."""
     assert ALERTS.is_file()
     assert len(NAMES) == len(set(NAMES)) == 8

@@ -23,14 +23,14 @@ ROOT: Final = rendering.ROOT
 
 
 class Instruction(NamedTuple):
-    """One instruction of a Dockerfile, its continued lines joined."""
+    """Return one instruction of a Dockerfile, with its continued lines joined."""
 
     word: str
     rest: str
 
 
 def instructions(text: str) -> list[Instruction]:
-    """Every instruction, comments left out."""
+    """Return every instruction, without comments."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     return [Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
@@ -42,19 +42,19 @@ RUNS: Final = RECIPE[max(place for place, instruction in enumerate(RECIPE) if in
 
 
 def the_only(word: str, among: list[Instruction] = RUNS) -> str:
-    """What the only instruction of this kind says."""
+    """Return the content of the only instruction of this kind."""
     (found,) = (instruction.rest for instruction in among if instruction.word == word)
     return found
 
 
 def copied_from_here() -> list[str]:
-    """What is copied from the checkout."""
+    """Return what is copied from the checkout."""
     copies = [instruction.rest.split() for instruction in RECIPE if instruction.word == "COPY"]
     return [source for words in copies if not words[0].startswith("--from") for source in words[:-1]]
 
 
 def let_in(path: str) -> bool:
-    """Whether .dockerignore, which refuses everything and then names exceptions, has one for this very path."""
+    """Whether .dockerignore, which refuses everything and then names exceptions, has one for this path."""
     refused, *patterns = [
         line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")
     ]
@@ -63,7 +63,7 @@ def let_in(path: str) -> bool:
 
 
 def test_everything_that_is_copied_is_there_and_let_in() -> None:
-    """Otherwise the build fails, where this project has no engine to notice; and nothing is let in for nothing."""
+    """Otherwise the build fails where no engine tests it. And every exception is used."""
     sources = copied_from_here()
     assert {"webhook", "certs", "requirements.lock", "manifests/examples"} <= set(sources)
     assert [source for source in sources if not (ROOT / source).exists()] == []
@@ -72,7 +72,7 @@ def test_everything_that_is_copied_is_there_and_let_in() -> None:
 
 
 def test_packages_are_installed_by_hash_from_the_lock_and_never_built() -> None:
-    """And each of them has a hash to be checked by."""
+    """Each of them has a hash to check."""
     (install,) = (item.rest for item in RECIPE if item.word == "RUN" and "pip install" in item.rest)
     assert {"--require-hashes", "--only-binary=:all:", "--no-cache-dir"} <= set(install.split())
     assert "-r requirements.lock" in install
@@ -83,7 +83,7 @@ def test_packages_are_installed_by_hash_from_the_lock_and_never_built() -> None:
 
 
 def test_both_stages_start_from_the_same_python_with_a_tag() -> None:
-    """Compiled packages and bytecode are for one version; `latest` would be another one tomorrow."""
+    """Compiled packages and bytecode are for one version; `latest` would change."""
     bases = [instruction.rest.split()[0] for instruction in RECIPE if instruction.word == "FROM"]
     assert bases == ["${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
     default = RECIPE[0].rest.partition("=")[2]
@@ -94,13 +94,13 @@ def test_both_stages_start_from_the_same_python_with_a_tag() -> None:
 
 
 def test_it_runs_as_the_user_that_the_deployment_says() -> None:
-    """By number: a name can't be shown to be not root."""
+    """By number: a kubelet can't check that a name is not root."""
     security = at("spec.template.spec.securityContext", the("Deployment"))
     assert the_only("USER") == f"{security['runAsUser']}:{security['runAsGroup']}"
 
 
 def test_it_starts_the_program_without_a_shell() -> None:
-    """Signals reach it, and words are taken as they are; the webhook's Deployment gives arguments and no command."""
+    """Signals reach it, and arguments are not interpreted. The Deployment gives arguments and no command."""
     assert json.loads(the_only("ENTRYPOINT")) == ["python", "-m", "webhook"]
     (command,) = json.loads(the_only("CMD"))
     assert command == at("spec.template.spec.containers.0.args.0", the("Deployment"))
@@ -115,7 +115,7 @@ def test_the_keeper_is_started_as_the_webhook_is() -> None:
 
 
 def test_it_needs_no_working_directory_no_named_user_and_no_place_to_write() -> None:
-    """A directory can be changed, the uid has no entry in passwd, and the root filesystem is read-only."""
+    """Its directory can differ, its uid is not in passwd, and its root filesystem is read-only."""
     home = the_only("WORKDIR")
     assert the_only("COPY") == f"--from=build {home} {home}"
     assert set(the_only("ENV").split()) == {f"PYTHONPATH={home}", "PYTHONDONTWRITEBYTECODE=1"}
@@ -130,14 +130,14 @@ def test_it_names_the_ports_that_are_listened_on() -> None:
 
 
 def test_it_is_labelled_with_this_version() -> None:
-    """Title, version and licence, by the names that OCI gives them."""
+    """Title, version and license, with OCI's names."""
     labels = dict(re.findall(r'org\.opencontainers\.image\.([a-z]+)="([^"]*)"', the_only("LABEL")))
     assert labels.keys() == {"title", "description", "version", "licenses"}
     assert (labels["version"], labels["licenses"]) == (__version__, "Apache-2.0")
 
 
 def test_health_is_asked_by_probes_alone() -> None:
-    """A HEALTHCHECK would be a second opinion, and needs a program in the image."""
+    """A HEALTHCHECK would duplicate the probes, and needs a program in the image."""
     assert [item for item in RECIPE if item.word == "HEALTHCHECK"] == []
     assert "livenessProbe" in at("spec.template.spec.containers.0", the("Deployment"))
 

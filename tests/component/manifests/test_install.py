@@ -1,4 +1,4 @@
-"""The install says what the code does, may do no more than the code needs, and can hold up nothing."""
+"""The install matches the code, grants only what the code needs, and can block nothing."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def serve_settings() -> ServeSettings:
 
 
 def ports() -> dict[str, int]:
-    """The container's ports by name."""
+    """Return the container's ports by name."""
     return {port["name"]: port["containerPort"] for port in at(f"{CONTAINER}.ports", the("Deployment"))}
 
 
 def test_the_arguments_are_options_of_the_program() -> None:
-    """The program reads them without a complaint, and then reads the live cluster."""
+    """The program accepts them, and reads the live cluster."""
     found = serve_settings()
     mount, volume = at(f"{CONTAINER}.volumeMounts.0", the("Deployment")), at(f"{POD}.volumes.0", the("Deployment"))
     assert found.manifests is None
@@ -62,7 +62,7 @@ def test_the_arguments_are_options_of_the_program() -> None:
 
 @pytest.mark.parametrize(("entry", "webhook"), WEBHOOKS.items(), ids=lambda each: getattr(each, "title", ""))
 def test_a_call_finds_its_way_from_the_api_server_to_the_program(entry: Entry, webhook: str) -> None:
-    """Webhook to Service to pod to the port that is listened on, at the path that is answered."""
+    """Webhook to Service to pod to the listening port, at the path that is answered."""
     called = at(f"{webhook}.clientConfig.service", the("MutatingWebhookConfiguration"))
     assert called == {"name": NAME, "namespace": NAME, "path": entry.path, "port": 443}
     assert [(port["port"], port["targetPort"]) for port in at("spec.ports", the("Service"))] == [(443, "https")]
@@ -72,12 +72,12 @@ def test_a_call_finds_its_way_from_the_api_server_to_the_program(entry: Entry, w
 
 
 def test_an_api_server_asks_any_replica() -> None:
-    """With session affinity a node that is lost takes every call with it, until its pods are known not to be ready."""
+    """With session affinity a lost node would get all calls until its pods are known not to be ready."""
     assert "sessionAffinity" not in the("Service")["spec"]
 
 
 def test_replicas_are_known_by_what_the_service_selects() -> None:
-    """Whom an API server may ask is who counts."""
+    """Only the API server can decide who calls."""
     assert at("spec.selector", the("Service")) == REPLICA_LABELS
 
 
@@ -95,7 +95,7 @@ def test_replicas_are_known_by_what_the_service_selects() -> None:
     ],
 )
 def test_every_selector_means_the_pods_of_the_deployment(kind: str, path: str) -> None:
-    """Name and component: other parts of the product can come to live beside them."""
+    """Name and component, so that other parts can be added later."""
     labels = at("spec.template.metadata.labels", the("Deployment"))
     assert at(path, the(kind)) == labels == {"app.kubernetes.io/name": NAME, "app.kubernetes.io/component": "webhook"}
 
@@ -104,12 +104,12 @@ def test_every_selector_means_the_pods_of_the_deployment(kind: str, path: str) -
     ("probe", "path"), [("startupProbe", "/healthz"), ("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")]
 )
 def test_probes_ask_what_the_health_port_answers(probe: str, path: str) -> None:
-    """Only readiness goes where a server is told to stop; liveness is the event loop."""
+    """A server that stops fails only readiness; liveness is the event loop."""
     assert at(f"{CONTAINER}.{probe}.httpGet", the("Deployment")) == {"path": path, "port": "health"}
 
 
 def test_a_pod_is_given_the_time_that_its_end_takes() -> None:
-    """The drain, the calls in flight, and a margin; without a hook that would need a shell."""
+    """The drain, the calls in flight, and a margin, without a hook, which would need a shell."""
     needed = serve_settings().drain_seconds + SHUTDOWN_GRACE_SECONDS
     assert at(f"{POD}.terminationGracePeriodSeconds", the("Deployment")) >= needed + 3
     assert at(f"{CONTAINER}.lifecycle", the("Deployment")) is None
@@ -122,7 +122,7 @@ GROUPS: Final = {
 }
 CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE)
 ROLES: Final = (("ClusterRole", NAME, ""), ("ClusterRole", f"{NAME}-pods", ""), ("Role", NAME, LONGHORN_NAMESPACE))
-"""(kind, name, where it holds) of what the service account is given."""
+"""(kind, name, scope) of what the service account has."""
 
 
 def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str, str]]:
@@ -138,13 +138,13 @@ def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str,
 
 
 def verbs(resource: Resource) -> set[str]:
-    """How the program reads it: what is cached is listed and watched, and what is asked for by name is got."""
+    """As the program reads it: list and watch for caches, get for single objects."""
     cached = {"list", "watch"} if resource.watched else set()
     return cached | ({"get"} if resource.kind not in CACHED_ALONE else set())
 
 
 def test_the_service_account_may_read_what_the_program_reads_and_nothing_else() -> None:
-    """Neither more nor less, to the namespace and the verb; and the bindings give it to that account."""
+    """Exactly, to the namespace and the verb; and the bindings grant it to that account."""
     read = {
         (resource.namespace, GROUPS[resource.prefix], resource.plural, verb)
         for resource in kinds.resources(LONGHORN_NAMESPACE)
@@ -169,7 +169,7 @@ def test_the_service_account_may_read_what_the_program_reads_and_nothing_else() 
     ],
 )
 def test_the_webhook_is_asked_as_gently_as_can_be(webhook: str, name: str, seconds: int) -> None:
-    """Everything about the call that must never change by accident."""
+    """All parts of the call that must never change by accident."""
     expected = {
         "name": name,
         "admissionReviewVersions": ["v1"],
@@ -202,14 +202,14 @@ SENT: Final = {
 
 
 def test_only_start_pods_are_sent() -> None:
-    """As KubeVirt labels them; a migration's target is kept off by its label."""
+    """With the labels of KubeVirt; the label of a migration target excludes it."""
     selector = at(f"{LAUNCHERS}.objectSelector", the("MutatingWebhookConfiguration"))
     labels = {pod: json.loads((PODS / f"{pod}.json").read_text())["metadata"]["labels"] for pod in SENT}
     assert {pod: selects(selector, labels[pod]) for pod in SENT} == SENT
 
 
 def test_the_selectors_use_the_names_that_the_rules_use() -> None:
-    """The label of a launcher, and the annotation, of which only the presence is judged here."""
+    """The label of a virt-launcher pod, and the presence of the annotation."""
     webhook = at(LAUNCHERS, the("MutatingWebhookConfiguration"))
     assert webhook["objectSelector"]["matchLabels"] == {LABEL_APP: VIRT_LAUNCHER}
     assert [condition["expression"] for condition in webhook["matchConditions"]] == [
@@ -219,14 +219,14 @@ def test_the_selectors_use_the_names_that_the_rules_use() -> None:
 
 
 def test_our_own_pods_and_the_control_planes_are_never_sent() -> None:
-    """Whatever they are labelled."""
+    """Whatever labels they have."""
     selector = at(f"{LAUNCHERS}.namespaceSelector", the("MutatingWebhookConfiguration"))
     sent = {name: selects(selector, {"kubernetes.io/metadata.name": name}) for name in ("vms", NAME, "kube-system")}
     assert sent == {"vms": True, NAME: False, "kube-system": False}
 
 
 def test_only_share_manager_pods_of_longhorns_namespace_are_sent_to_be_steered() -> None:
-    """By the component that the rules read too, in the namespace that they read."""
+    """By the component label that the rules read, in the namespace that they read."""
     webhook = at(SHARE_MANAGERS, the("MutatingWebhookConfiguration"))
     assert webhook["objectSelector"] == {"matchLabels": {LABEL_LONGHORN_COMPONENT: SHARE_MANAGER}}
     names = {"kubernetes.io/metadata.name": serve_settings().longhorn_namespace}

@@ -1,4 +1,4 @@
-"""The Deployments' pods: what they may do on their nodes, what they may take, and that they stand in nobody's way."""
+"""The Deployments' pods: their rights on the node, their resources, and that they block nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ POD: Final = "spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
 
 either = pytest.mark.parametrize("program", [NAME, CERTS])
-"""For the webhook's Deployment, and for the keeper's."""
+"""For the webhook's Deployment, and for the certificate controller's."""
 
 RESTRICTED: Final = {  # the Pod Security Standard "restricted", and what else a pod that only serves can do without
     f"{POD}.securityContext.runAsNonRoot": True,
@@ -31,12 +31,12 @@ RESTRICTED: Final = {  # the Pod Security Standard "restricted", and what else a
 @either
 @pytest.mark.parametrize(("path", "value"), RESTRICTED.items(), ids=RESTRICTED.keys())
 def test_the_pod_may_do_as_little_as_can_be(path: str, value: Any, program: str) -> None:
-    """And the namespace admits no other pod."""
+    """The namespace admits no other pod."""
     assert at(path, the("Deployment", name=program)) == value
 
 
 def test_the_namespace_enforces_the_restricted_standard() -> None:
-    """A pod that would do more is refused by the API server, not only by this test."""
+    """The API server itself refuses a pod with more rights."""
     labels = the("Namespace")["metadata"]["labels"]
     modes = ("enforce", "audit", "warn")
     assert {labels[f"pod-security.kubernetes.io/{mode}"] for mode in modes} == {"restricted"}
@@ -44,7 +44,7 @@ def test_the_namespace_enforces_the_restricted_standard() -> None:
 
 @either
 def test_the_pod_has_one_container_whose_user_can_read_and_nobody_write(program: str) -> None:
-    """Files of a volume are the group's to read and nobody else's; nothing can be written anywhere."""
+    """Only the group reads the files of a volume; nothing can be written anywhere."""
     pod = at(POD, the("Deployment", name=program))
     assert len(pod["containers"]) == 1
     assert "initContainers" not in pod
@@ -53,7 +53,7 @@ def test_the_pod_has_one_container_whose_user_can_read_and_nobody_write(program:
 
 
 def test_the_pair_is_mounted_by_the_webhook_alone() -> None:
-    """Read by its group. The keeper has it from the API, and mounts nothing."""
+    """Its group reads it. The certificate controller reads it from the API, and mounts nothing."""
     [volume] = at(f"{POD}.volumes", the("Deployment"))
     assert (set(volume), volume["secret"]["defaultMode"]) == ({"name", "secret"}, 0o440)
     assert at(f"{POD}.volumes", the("Deployment", name=CERTS)) is None
@@ -61,7 +61,7 @@ def test_the_pair_is_mounted_by_the_webhook_alone() -> None:
 
 @either
 def test_only_the_pod_gets_the_account_s_token(program: str) -> None:
-    """Another pod of the namespace that names the account does not get it by the way."""
+    """Another pod with this account does not get its token by default."""
     deployment = the("Deployment", name=program)
     assert at(f"{POD}.serviceAccountName", deployment) == program
     assert the("ServiceAccount", name=program)["automountServiceAccountToken"] is False
@@ -70,7 +70,7 @@ def test_only_the_pod_gets_the_account_s_token(program: str) -> None:
 
 @either
 def test_memory_is_bounded_and_the_cpu_is_not_throttled(program: str) -> None:
-    """A limit for memory, requests for both; a limit for the CPU would be latency of every VM's start."""
+    """A limit for memory, requests for both. A CPU limit would delay every VM's start."""
     resources = at(f"{CONTAINER}.resources", the("Deployment", name=program))
     assert resources["requests"].keys() == {"cpu", "memory"}
     assert resources["limits"].keys() == {"memory"}
@@ -106,7 +106,7 @@ BLOCKS_NOBODY: Final = {
 
 @pytest.mark.parametrize(("kind", "path", "value"), BLOCKS_NOBODY.values(), ids=BLOCKS_NOBODY.keys())
 def test_the_install_stands_in_nobodys_way(kind: str, path: str, value: Any) -> None:
-    """Neither a small cluster's, nor a full one's, nor that of whoever drains a node."""
+    """Neither of a small cluster, nor of a full one, nor a drain of a node."""
     assert at(path, the(kind)) == value
 
 
@@ -118,7 +118,7 @@ def test_the_pod_has_the_priority_class_of_the_install(program: str) -> None:
 
 
 def ingress(program: str) -> set[tuple[int, str]]:
-    """(port, protocol) that the network policies open, from anywhere, on the pods of a Deployment."""
+    """Return the (port, protocol) that the network policies open, from anywhere, on a Deployment's pods."""
     labels = at("spec.template.metadata.labels", the("Deployment", name=program))
     rules = [
         rule
@@ -132,13 +132,13 @@ def ingress(program: str) -> set[tuple[int, str]]:
 
 @either
 def test_the_network_policies_open_what_the_container_listens_on(program: str) -> None:
-    """Each port of it, and no other."""
+    """Each of its ports, and no other."""
     listening = at(f"{CONTAINER}.ports", the("Deployment", name=program))
     assert ingress(program) == {(port["containerPort"], "TCP") for port in listening}
 
 
 def test_a_network_policy_leaves_the_way_to_the_api_server() -> None:
-    """Out of each of our pods: the API server and DNS; and the webhook, for who inspects what it serves."""
+    """Out of all pods: the API server and DNS. `inspect` also needs the webhook's port."""
     spec = the("NetworkPolicy")["spec"]
     assert spec["podSelector"] == {"matchLabels": {"app.kubernetes.io/name": NAME}}
     assert spec["policyTypes"] == ["Ingress", "Egress"]

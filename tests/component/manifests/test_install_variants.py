@@ -28,7 +28,7 @@ from support.drivers.command_lines import by_flag, values
 
 from certs import cli as certs_cli
 from certs.rotation import state
-from certs.settings import Keeping
+from certs.settings import ControllerSettings
 from webhook import __version__, cli
 from webhook.app.settings import SERVE
 
@@ -134,7 +134,7 @@ def test_the_keeper_keeps_what_the_webhook_serves_and_api_servers_trust() -> Non
     """Its arguments, as the program reads them: the Secret that is mounted, the name that is checked, its port."""
     command, *words = at(f"{CONTAINER}.args", the("Deployment", name=CERTS))
     found = values(certs_cli.COMMANDS, command, *words)
-    keeping = Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
+    keeping = ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
     (mounted,) = at("spec.template.spec.volumes", the("Deployment"))
     assert command == "keep"
     assert (keeping.secret, keeping.namespace) == (mounted["secret"]["secretName"], NAME)
@@ -219,7 +219,7 @@ def test_the_image_is_this_version_and_set_in_one_place(install: str, tmp_path: 
     assert [identity(item) for item in rendered] == list(by_identity(install))
 
 
-def test_an_install_can_be_built_upon(tmp_path: Path) -> None:
+def test_an_install_can_be_the_base_of_another(tmp_path: Path) -> None:
     """A user's kustomization that names the folder sets the image of every Deployment, and adds a component."""
     copied(tmp_path)
     (tmp_path / "kustomization.yaml").write_text(

@@ -1,4 +1,4 @@
-"""Who may call: with client certificates asked for, only callers of the right authority, in the right name."""
+"""Client certificates: with --client-ca-file only callers of the right authority, with the right name, are answered."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from support.fakes.wire import Listening, Wire
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.component_base.address import Address
-from webhook.serving.callers import only
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import Problem
-from webhook.serving.routes import webhook_handler
+from webhook.serving.routes import require_client, webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import Files
+from webhook.serving.tls import TLSFiles
 
 CALL: Final = request(b"{}")
 NAME: Final = "kube-apiserver"
@@ -35,7 +34,7 @@ UNHEARD: Final = (ssl.SSLError, ConnectionError, EOFError)  # whichever comes fi
 
 
 class Guarded:
-    """A listener that asks callers for a certificate of CALLERS, in a name where one is given."""
+    """A listener that requires certificates of the authority CALLERS, and a name if one is given."""
 
     def __init__(self, directory: Path, name: str | None) -> None:
         self._directory, self._name = directory, name
@@ -45,25 +44,27 @@ class Guarded:
         self.certificate = ServingCertificate(self.files)
 
     @property
-    def files(self) -> Files:
-        """Where everything is."""
+    def files(self) -> TLSFiles:
+        """Create the files and the certificate."""
         directory = self.mounted.directory
         names = {"cert_file": "tls.crt", "key_file": "tls.key", "client_ca_file": "client-ca.crt"}
-        return Files(**{field: directory / name for field, name in names.items()})
+        return TLSFiles(**{field: directory / name for field, name in names.items()})
 
     def trust_callers_of(self, authority: Authority) -> None:
-        """From the next look on."""
+        """Replace the authorities in the file."""
         self.mounted.put({**self.pair.payload, "client-ca.crt": authority.pem})
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[Listening]:
-        """It, at work."""
+        """Run the listener."""
 
         async def admit(body: bytes, _: float) -> bytes:
             return body
 
         handler = webhook_handler({PATH: admit})
-        listener = Listener(only(self._name, handler) if self._name else handler, tls=self.certificate.context)
+        listener = Listener(
+            require_client(self._name, handler) if self._name else handler, tls=self.certificate.context
+        )
         address = await listener.start(Address("127.0.0.1", 0))
         try:
             yield Listening(listener, address.port, SERVERS.trust())
@@ -71,7 +72,7 @@ class Guarded:
             await listener.stop(0)
 
     async def call(self, server: Listening, caller: Issued | None) -> Reply:
-        """The answer to a caller who shows this certificate."""
+        """Return the answer to a caller with this certificate."""
         async with await Wire.open(server.port, SERVERS.trust(caller, self._directory)) as wire:
             return await wire.ask(CALL)
 
@@ -86,18 +87,18 @@ PASSED: Final = {
 
 @pytest.mark.parametrize(("name", "caller"), PASSED.values(), ids=PASSED)
 async def test_the_right_caller_is_answered(tmp_path: Path, name: str | None, caller: Issued) -> None:
-    """By its common name, as Kubernetes knows users, or by a DNS name; without a name to expect, by its authority."""
+    """By common name (Kubernetes' user name) or DNS name. Without an expected name the authority is enough."""
     guarded = Guarded(tmp_path, name)
     async with guarded.listening() as server:
         assert (await guarded.call(server, caller)).status == 200
 
 
 async def test_an_authority_need_not_be_a_root(tmp_path: Path) -> None:
-    """What the file holds is trusted, as in every such file of Kubernetes."""
+    """All authorities in the file are trusted, as in every such file of Kubernetes."""
     guarded = Guarded(tmp_path, NAME)
     intermediate = Authority(trustme.CA())
     guarded.trust_callers_of(intermediate)
-    guarded.certificate.look()
+    guarded.certificate.check_files()
     async with guarded.listening() as server:
         assert (await guarded.call(server, intermediate.issue(common_name=NAME))).status == 200
 
@@ -114,7 +115,7 @@ MISNAMED: Final = {
 
 @pytest.mark.parametrize(("caller", "shown"), MISNAMED.values(), ids=MISNAMED)
 async def test_a_caller_of_another_name_gets_one_sentence(tmp_path: Path, caller: Issued, shown: str) -> None:
-    """403, and which name was expected."""
+    """The status is 403, and the sentence has the expected name."""
     guarded = Guarded(tmp_path, NAME)
     async with guarded.listening() as server:
         reply = await guarded.call(server, caller)
@@ -133,10 +134,10 @@ UNKNOWN: Final = {
 
 @pytest.mark.parametrize("caller", UNKNOWN.values(), ids=UNKNOWN)
 @pytest.mark.parametrize("name", [None, NAME], ids=["any name", "a name"])
-async def test_whoever_has_no_certificate_of_the_authority_is_not_heard(
+async def test_a_caller_without_a_certificate_of_the_authority_is_refused(
     tmp_path: Path, name: str | None, caller: Issued | None
 ) -> None:
-    """The handshake ends it: not a byte of the call is read."""
+    """The handshake fails, and no byte of the call is read."""
     guarded = Guarded(tmp_path, name)
     async with guarded.listening() as server, asyncio.timeout(MAX_WAIT_SECONDS):
         with pytest.raises(UNHEARD):
@@ -144,7 +145,7 @@ async def test_whoever_has_no_certificate_of_the_authority_is_not_heard(
 
 
 async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: Path) -> None:
-    """From the next look on, callers of the old one can't begin; what they have begun goes on."""
+    """After the next check, callers of the old authority fail. Their existing connections continue."""
     guarded = Guarded(tmp_path, NAME)
     old, new = CALLERS.issue(common_name=NAME), STRANGERS.issue(common_name=NAME)
     async with (
@@ -154,7 +155,7 @@ async def test_a_new_authority_is_taken_without_closing_a_connection(tmp_path: P
     ):
         assert (await held.ask(CALL)).status == 200
         guarded.trust_callers_of(STRANGERS)
-        guarded.certificate.look()
+        guarded.certificate.check_files()
         assert (await guarded.call(server, new)).status == 200
         with pytest.raises(UNHEARD):
             await guarded.call(server, old)
@@ -178,11 +179,11 @@ BAD: Final = {
 async def test_a_bad_file_of_authorities_keeps_the_old_ones(
     tmp_path: Path, harm: dict[str, bytes | None], problem: Problem, sentence: str
 ) -> None:
-    """Never is a caller heard unverified, and never is everybody refused, for a file that can't be used."""
+    """A file that can't be used neither lets callers in unverified, nor refuses all of them."""
     guarded = Guarded(tmp_path, NAME)
     async with guarded.listening() as server:
         guarded.mounted.put({**SERVERS.issue().payload, **harm})
-        guarded.certificate.look()
+        guarded.certificate.check_files()
         assert guarded.certificate.failures == {problem: 1}
         assert sentence in guarded.certificate.check().detail
         assert (await guarded.call(server, CALLERS.issue(common_name=NAME))).status == 200
@@ -191,7 +192,7 @@ async def test_a_bad_file_of_authorities_keeps_the_old_ones(
 
 
 def test_serve_takes_what_its_flags_say(tmp_path: Path) -> None:
-    """The authority, the name and the oldest TLS reach the listener; health is asked for without a certificate."""
+    """The options for authority, name and oldest TLS version work. The health port requires no certificate."""
     guarded = Guarded(tmp_path, NAME)
     manifests = write_cluster(tmp_path / "cluster.json", cluster())
     files = guarded.files

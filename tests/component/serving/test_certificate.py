@@ -1,4 +1,4 @@
-"""The certificate that is served: what is good is taken at the next look, what is not is said and changes nothing."""
+"""The serving certificate: a good pair is loaded at the next check; a bad one is logged and changes nothing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from support.control_plane.mounted import (
 )
 
 from webhook.serving.certificate import ServingCertificate
+from webhook.serving.health import Check
 from webhook.serving.pem import Problem
-from webhook.serving.routes import Check
 
 UNTIL_END: Final = "valid until 2026-04-01T00:00:00Z"
 
@@ -35,7 +35,7 @@ STRANGER: Final = Authority()
 
 @pytest.fixture
 def clock() -> Clock:
-    """Noon of a day in February."""
+    """A clock at noon of a day in February."""
     return Clock()
 
 
@@ -46,7 +46,7 @@ def mounted(tmp_path: Path) -> Mounted:
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
-    """(level, message) of each log line since the last time."""
+    """Return (level, message) of each log line since the last call."""
     lines = [(record.levelname, record.getMessage()) for record in caplog.records]
     caplog.clear()
     return lines
@@ -59,7 +59,7 @@ def _encrypted(pair: Issued) -> bytes:
 
 
 Harm = Callable[[Issued, Issued], Mapping[str, bytes | None]]
-"""(the pair that is served, a new one) -> what is in the volume."""
+"""(the pair that is served, a new one) -> the content of the volume."""
 
 BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
     "torn pair, new key": (
@@ -123,11 +123,7 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
         Problem.ENCRYPTED,
         "tls.key: the private key is encrypted",
     ),
-    "certificate gone": (
-        lambda _, new: {"tls.key": new.key},
-        Problem.MISSING,
-        "tls.crt: No such file or directory",
-    ),
+    "certificate gone": (lambda _, new: {"tls.key": new.key}, Problem.MISSING, "tls.crt: No such file or directory"),
     "key gone": (lambda _, new: {"tls.crt": new.certificate}, Problem.MISSING, "tls.key: No such file or directory"),
     "Secret emptied": (lambda _, __: {}, Problem.MISSING, "tls.crt: No such file or directory"),
     "swapped": (
@@ -140,9 +136,13 @@ BAD: Final[dict[str, tuple[Harm, Problem, str]]] = {
 
 @pytest.mark.parametrize(("harm", "expected"), [(harm, rest) for harm, *rest in BAD.values()], ids=BAD)
 def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
-    mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture, harm: Harm, expected: tuple[Problem, str]
+    mounted: Mounted,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    harm: Harm,
+    expected: tuple[Problem, str],
 ) -> None:
-    """It is said once, stands in /readyz and is counted; then a good pair is served, and nothing is wrong."""
+    """The problem is logged once, shown in /readyz and counted. Then a good pair is served without a problem."""
     caplog.set_level(logging.INFO)
     problem, sentence = expected
     old, new, next_good = good(), good(), good(not_after=END + DAY)
@@ -152,7 +152,7 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
 
     mounted.put(harm(old, new))
     for _ in range(3):
-        certificate.look()
+        certificate.check_files()
         clock.now += MINUTE
     assert certificate.context.current is before
     assert served(certificate) == old.der
@@ -160,33 +160,36 @@ def test_what_is_wrong_keeps_the_old_pair_and_the_next_good_one_is_taken(
     check = certificate.check()
     assert (check.ok, check.gates) == (False, False)
     assert sentence in check.detail
-    assert check.detail.endswith(f"; serving one {UNTIL_END}")
+    assert check.detail.endswith(f"; serving a certificate {UNTIL_END}")
     assert len(check.detail.splitlines()) == 1
-    assert said(caplog) == [("ERROR", "certificate not taken")]
+    assert said(caplog) == [("ERROR", "certificate not loaded")]
 
     mounted.put(next_good.payload)
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == next_good.der
     assert (certificate.failures, certificate.reloads, certificate.not_after) == ({problem: 1}, 1, END + DAY)
     assert certificate.check() == Check("certificate", ok=True, detail="valid until 2026-04-02T00:00:00Z")
-    assert said(caplog) == [("INFO", "certificate taken")]
+    assert said(caplog) == [("INFO", "certificate loaded")]
 
 
 def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """A look at what is served already changes nothing, also after something wrong was there in between."""
+    """A check of unchanged files changes nothing, even after a problem in between."""
     caplog.set_level(logging.INFO)
     pair = good()
     mounted.put(pair.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
     before = certificate.context.current
     mounted.put(pair.payload)
-    certificate.look()
+    certificate.check_files()
     assert said(caplog) == []
     mounted.put({})
-    certificate.look()
+    certificate.check_files()
     mounted.put(pair.payload)
-    certificate.look()
-    assert said(caplog) == [("ERROR", "certificate not taken"), ("INFO", "certificate files are as they were")]
+    certificate.check_files()
+    assert said(caplog) == [
+        ("ERROR", "certificate not loaded"),
+        ("INFO", "certificate files match the served certificate again"),
+    ]
     assert certificate.context.current is before
     assert certificate.check().ok
 
@@ -194,51 +197,51 @@ def test_the_same_files_again_are_no_news(mounted: Mounted, clock: Clock, caplog
 def test_what_is_wrong_in_another_way_is_said_too(
     mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each distinct problem has its own line, and its own count."""
+    """Each different problem has its own line and its own count."""
     old, new = good(), good()
     mounted.put(old.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
     for payload in ({}, {"tls.crt": new.certificate}, {"tls.crt": new.certificate, "tls.key": b""}):
         mounted.put(payload)
-        certificate.look()
-    assert said(caplog) == [("ERROR", "certificate not taken")] * 3
+        certificate.check_files()
+    assert said(caplog) == [("ERROR", "certificate not loaded")] * 3
     assert certificate.failures == {Problem.MISSING: 3}
 
 
 def test_time_alone_makes_a_pair_good(mounted: Mounted, clock: Clock) -> None:
-    """One that is not valid yet is taken in its first second, without anybody touching the files."""
+    """A pair that is not valid yet is loaded in its first valid second, without a change of the files."""
     old, early = good(), good(not_before=NOON + DAY)
     mounted.put(old.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
     mounted.put(early.payload)
-    certificate.look()
+    certificate.check_files()
     clock.now = NOON + DAY - SECOND
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == old.der
     clock.now = NOON + DAY
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == early.der
 
 
 def test_an_expired_pair_is_served_on_loudly(mounted: Mounted, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody is better off without it; it is said at once, and again each minute, until there is a new one."""
+    """No certificate is not better than an expired one. It is logged at once and each minute until a new pair comes."""
     pair, new = good(), good(not_after=END + DAY)
     mounted.put(pair.payload)
     certificate = ServingCertificate(mounted.files, now=clock)
     clock.now = END - SECOND
-    certificate.look()
+    certificate.check_files()
     assert (said(caplog), certificate.check().ok) == ([], True)
     for clock.now in (END, END + SECOND, END + MINUTE - SECOND):
-        certificate.look()
+        certificate.check_files()
     assert said(caplog) == [("ERROR", "serving an expired certificate")]
     check = certificate.check()
     assert (check.ok, check.gates) == (False, False)
     assert "tls.crt: expired at 2026-04-01T00:00:00Z; issue a new one" in check.detail
     assert served(certificate) == pair.der
     clock.now = END + MINUTE
-    certificate.look()
+    certificate.check_files()
     assert said(caplog) == [("ERROR", "serving an expired certificate")]
     assert certificate.failures == {Problem.EXPIRED: 1}
     mounted.put(new.payload)
-    certificate.look()
+    certificate.check_files()
     assert certificate.check().ok

@@ -1,4 +1,4 @@
-"""The start without a pair: whom it waits for, what it says until then, and that it serves as soon as it can."""
+"""The start without a pair: when the process waits, what it reports, and that it serves when it can."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _gone(mounted: Mounted) -> None:
 
 
 def _plain(payload: Mapping[str, bytes]) -> Callable[[Mounted], None]:
-    """Files as somebody writes them by hand, in a directory that no kubelet keeps."""
+    """A directory with files that a user wrote, which no kubelet updates."""
 
     def write(mounted: Mounted) -> None:
         shutil.rmtree(mounted.directory)
@@ -67,27 +67,27 @@ WAITED_FOR: Final[dict[str, Callable[[Mounted], object]]] = {
 
 
 @pytest.mark.parametrize("given", WAITED_FOR.values(), ids=WAITED_FOR)
-def test_a_pair_that_somebody_will_mend_is_waited_for(
+def test_the_start_waits_for_a_pair_that_will_be_repaired(
     mounted: Mounted, caplog: pytest.LogCaptureFixture, given: Callable[[Mounted], object]
 ) -> None:
-    """It is said at once and each minute, and /readyz is off, until a good pair is there."""
+    """The problem is logged at once and each minute, and /readyz fails, until there is a good pair."""
     given(mounted)
     clock = Clock()
     certificate = ServingCertificate(mounted.files, now=clock)
     for seconds in range(121):
         clock.now = NOON + seconds * SECOND
-        certificate.look()
+        certificate.check_files()
     assert [record.getMessage() for record in caplog.records] == ["waiting for a certificate"] * 3
-    assert not certificate.there.is_set()
+    assert not certificate.available.is_set()
     check = certificate.check()
     assert (check.ok, check.gates) == (False, True)
-    assert check.detail.startswith(f"waiting for one that can be served: {mounted.directory}/tls.")
+    assert check.detail.startswith(f"waiting for a certificate that can be served: {mounted.directory}/tls.")
     pair = good()
     for name, content in pair.payload.items():
         (mounted.directory / name).unlink(missing_ok=True)
         (mounted.directory / name).write_bytes(content)
-    certificate.look()
-    assert certificate.there.is_set()
+    certificate.check_files()
+    assert certificate.available.is_set()
     assert served(certificate) == pair.der
     assert certificate.check().ok
     assert certificate.reloads == 0
@@ -107,7 +107,7 @@ REFUSED: Final[dict[str, Callable[[Mounted], object]]] = {
 def test_files_that_were_given_by_hand_are_refused(
     mounted: Mounted, caplog: pytest.LogCaptureFixture, given: Callable[[Mounted], object]
 ) -> None:
-    """Nobody would mend them while this waits; the one sentence is the exception's, and not in the log as well."""
+    """No other program would repair these files. The exception has the sentence, and the log does not repeat it."""
     given(mounted)
     with pytest.raises(BadCertificate):
         ServingCertificate(mounted.files, now=Clock())
@@ -116,7 +116,7 @@ def test_files_that_were_given_by_hand_are_refused(
 
 @contextmanager
 def waiting(mounted: Mounted, directory: Path) -> Iterator[Serving]:
-    """A `serve` process that has no certificate yet; its port is 0."""
+    """A `serve` process without a certificate; its port is 0."""
     manifests = write_cluster(directory / "cluster.json", cluster())
     files = mounted.files
     words = [f"--tls-cert-file={files.cert_file}", f"--tls-private-key-file={files.key_file}"]
@@ -134,7 +134,7 @@ def health(server: Serving, path: str) -> Reply:
 
 
 def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted, tmp_path: Path) -> None:
-    """Alive and not ready, it serves when the Secret comes; at the next one, a connection of before goes on."""
+    """It is alive and not ready, and serves when the Secret comes. A connection survives the next pair."""
     authority = Authority()
     first, second = authority.issue(), authority.issue(not_after=END + 999 * DAY)
     with waiting(mounted, tmp_path) as server:
@@ -142,8 +142,8 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
         unready = health(server, "/readyz")
         assert unready.status == 503
         assert unready.sentence == (
-            f"certificate: waiting for one that can be served: {mounted.directory}/tls.crt: No such file or directory; "
-            "expected a PEM file with the serving certificate"
+            f"certificate: waiting for a certificate that can be served: {mounted.directory}/tls.crt: "
+            "No such file or directory; expected a PEM file with the serving certificate"
         )
         mounted.put(first.payload)
         port = port_of(server.until_logged("serving")["listen"])
@@ -152,7 +152,7 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
         with Client(port, authority.trust()) as held:
             assert held.ask(review).response["allowed"] is True
             mounted.put(second.payload)
-            assert server.until_logged("certificate taken")["valid_until"] == "2028-12-25T00:00:00Z"
+            assert server.until_logged("certificate loaded")["valid_until"] == "2028-12-25T00:00:00Z"
             assert held.ask(review).response["allowed"] is True
             with Client(port, authority.trust()) as new:
                 assert new.ask(review).response["allowed"] is True
@@ -163,13 +163,13 @@ def test_a_server_without_a_secret_waits_serves_and_follows_it(mounted: Mounted,
 
 
 def shown(client: Client) -> bytes:
-    """The certificate that a connection was made with."""
+    """Return the certificate of a connection."""
     assert isinstance(client.socket, ssl.SSLSocket)
     return client.socket.getpeercert(binary_form=True) or b""
 
 
 def test_a_signal_ends_the_waiting(mounted: Mounted, tmp_path: Path) -> None:
-    """At once and well: nobody is there to drain."""
+    """It ends at once with 0, because no connection needs a drain."""
     with waiting(mounted, tmp_path) as server:
         server.signal(signal.SIGTERM)
         assert server.process.wait(MAX_WAIT_SECONDS) == 0

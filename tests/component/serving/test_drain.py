@@ -1,4 +1,4 @@
-"""How the server goes: nobody who still calls is left without an answer, and it ends in time. Over real sockets."""
+"""Drain and stop: every caller gets an answer, and the server ends in time. Over real sockets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IMPATIENT: Final = Limits(first_call_seconds=_SOON_SECONDS)
 
 
 class Gate:
-    """An admission that says when it was asked, and answers when it is told to."""
+    """An admission that signals when it is called, and answers when the test permits it."""
 
     def __init__(self, *, opened: bool = False) -> None:
         self.asked, self.go = asyncio.Event(), asyncio.Event()
@@ -33,7 +33,7 @@ class Gate:
             self.go.set()
 
     async def admit(self, body: bytes, deadline: float) -> bytes:
-        """The body, in time."""
+        """Return the body, within the time limit."""
         self.deadlines.append(deadline)
         self.asked.set()
         await self.go.wait()
@@ -44,27 +44,27 @@ class Gate:
 async def gated(
     directory: Path, limits: Limits = DEFAULT_LIMITS, *, opened: bool = False
 ) -> AsyncIterator[tuple[Gate, Listening]]:
-    """A server whose admission is a gate."""
+    """Return a server whose admission is this gate."""
     gate = Gate(opened=opened)
     async with listening(webhook_handler({PATH: gate.admit}, limits), directory, limits) as server:
         yield gate, server
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the event loop turn until it is so."""
+    """Let the event loop run until the condition holds."""
     async with asyncio.timeout(MAX_WAIT_SECONDS):
         while not condition():  # noqa: ASYNC110 - what is waited for has no event
             await asyncio.sleep(0)
 
 
 async def assert_last(reply: Reply, wire: Wire) -> None:
-    """The call was answered, in full; with the word that it is the last; and it is."""
+    """Check that the call was answered completely, with `Connection: close`, and that the connection ended."""
     assert (reply.status, reply.body, reply.headers.get("connection")) == (200, b"{}", "close")
     assert await wire.rest() == b""
 
 
 async def test_while_draining_old_and_new_connections_are_answered_for_the_last_time(tmp_path: Path) -> None:
-    """An idle connection stays open for its next call, a new one is taken; `Connection: close` sends both elsewhere."""
+    """An idle connection stays open for its next call, and a new one is accepted. Both get `Connection: close`."""
     async with (
         gated(tmp_path, opened=True) as (_, server),
         await server.connect() as old,
@@ -72,7 +72,7 @@ async def test_while_draining_old_and_new_connections_are_answered_for_the_last_
     ):
         assert (await old.ask(CALL)).headers.get("connection") != "close"
         assert (await quiet.ask(CALL)).status == 200
-        server.listener.drain()
+        server.listener.begin_drain()
         async with await server.connect() as new:
             await assert_last(await new.ask(CALL), new)
         await assert_last(await old.ask(CALL), old)
@@ -96,12 +96,12 @@ async def test_what_had_begun_is_answered(
     busy: bool,  # noqa: FBT001 - a row
     stops: bool,  # noqa: FBT001 - a row
 ) -> None:
-    """Whoever connected before the end, however far the first call had come, is answered: it is the last answer."""
+    """A caller that connected before the stop gets an answer, however much of its first call had arrived."""
     async with gated(tmp_path, opened=True) as (_, server):
         async with await Wire.open(server.port, None if begun is None else server.trust) as wire:
             await wire.send(begun or b"")
             await until(lambda: [(each.idle, each.busy) for each in server.listener.connections] == [(idle, busy)])
-            server.listener.drain()
+            server.listener.begin_drain()
             stopping = asyncio.create_task(server.listener.stop(MAX_WAIT_SECONDS)) if stops else None
             if stopping:
                 await until(lambda: not server.listener.listens)
@@ -114,18 +114,18 @@ async def test_what_had_begun_is_answered(
 
 
 async def test_pipelined_calls_behind_the_last_answer_are_dropped(tmp_path: Path) -> None:
-    """The first of them is answered whole, the connection ends, and nothing is answered after `Connection: close`."""
+    """The first request is answered, the connection ends, and nothing follows `Connection: close`."""
     async with gated(tmp_path) as (gate, server), await server.connect() as wire:
         await wire.send(CALL * 40)
         await gate.asked.wait()
-        server.listener.drain()
+        server.listener.begin_drain()
         gate.go.set()
         await assert_last(await wire.reply(), wire)
         assert len(gate.deadlines) == 1
 
 
 async def test_stopping_ends_what_is_idle_and_takes_nobody_new(tmp_path: Path) -> None:
-    """A call in flight is answered for the last time; an idle connection is closed; a new one is refused."""
+    """A call in flight gets its answer, an idle connection is closed, and a new one is refused."""
     async with gated(tmp_path) as (gate, server), await server.connect() as busy, await server.connect() as idle:
         gate.go.set()
         assert (await idle.ask(CALL)).status == 200
@@ -144,7 +144,7 @@ async def test_stopping_ends_what_is_idle_and_takes_nobody_new(tmp_path: Path) -
 
 
 async def test_a_call_that_comes_in_the_turn_of_the_end_is_answered(tmp_path: Path) -> None:
-    """A head that was read, and whose handling has not begun when everything idle is closed, is no idle connection."""
+    """A connection whose head was read is not idle, even if its handling has not begun."""
     async with gated(tmp_path, opened=True) as (_, server), await server.connect() as wire:
         await wire.ask(CALL)
         [connection] = server.listener.connections
@@ -155,7 +155,7 @@ async def test_a_call_that_comes_in_the_turn_of_the_end_is_answered(tmp_path: Pa
 
 
 async def test_a_body_in_flight_is_read_while_stopping(tmp_path: Path) -> None:
-    """A call whose head came before the end is answered, though its body comes after."""
+    """A call whose head came before the stop is answered, even if its body comes later."""
     async with gated(tmp_path, opened=True) as (_, server), await server.connect() as busy:
         assert (await busy.ask(WAITING[:-2])).status == 100  # the head was read, and the body is waited for
         stopping = asyncio.create_task(server.listener.stop(MAX_WAIT_SECONDS))
@@ -165,7 +165,7 @@ async def test_a_body_in_flight_is_read_while_stopping(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("secure", [True, False], ids=["connected", "in its handshake"])
 async def test_a_connection_that_never_asks_is_not_waited_for(tmp_path: Path, secure: bool) -> None:  # noqa: FBT001 - a row
-    """Its first call has a moment to come, and not all of the grace."""
+    """Its first call has `first_call_seconds`, and not the whole grace period."""
     async with (
         gated(tmp_path, IMPATIENT) as (_, server),
         await Wire.open(server.port, server.trust if secure else None) as wire,
@@ -178,7 +178,7 @@ async def test_a_connection_that_never_asks_is_not_waited_for(tmp_path: Path, se
 
 @pytest.mark.parametrize("grace_seconds", [_SOON_SECONDS, 0], ids=["a little", "none"])
 async def test_a_call_that_outlasts_the_grace_is_cut_off(tmp_path: Path, grace_seconds: float) -> None:
-    """Stopping ends in time, whatever a call waits for; a grace of no seconds is none, and not for ever."""
+    """`stop` ends in time, whatever a call waits for. A grace period of 0 s does not mean no limit."""
     async with gated(tmp_path) as (gate, server), await server.connect() as busy, await server.connect():
         await busy.send(CALL)
         await gate.asked.wait()
@@ -194,7 +194,7 @@ TIMEOUTS: Final = {"?timeout=3s": 3.0, "?timeout=soon": DEFAULT_TIMEOUT_SECONDS,
 @pytest.mark.parametrize("url", [PATH, f"https://localhost{PATH}", "/mutate/virt%2dlauncher"], ids=str)
 @pytest.mark.parametrize(("query", "timeout_seconds"), TIMEOUTS.items(), ids=ascii)
 async def test_the_deadline_counts_from_the_head(tmp_path: Path, url: str, query: str, timeout_seconds: float) -> None:
-    """The admission is told by when: the caller's timeout less the margin, from before the body was waited for."""
+    """The admission gets its deadline: the caller's timeout less the margin, from before the body was read."""
     async with gated(tmp_path, opened=True) as (gate, server), await server.connect() as wire:
         now = asyncio.get_running_loop().time
         whole = request(b"{}", head=f"POST {url}{query} HTTP/1.1", expect="100-continue")

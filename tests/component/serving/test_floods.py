@@ -1,4 +1,4 @@
-"""Callers that connect and ask nothing, by the thousand, at a real `serve`: everybody else is answered throughout."""
+"""Thousands of callers that connect and send nothing to a real `serve`: it answers all others meanwhile."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Server(NamedTuple):
     trust: ssl.SSLContext
 
     def port(self, listener: str) -> int:
-        """Of one of its two listeners."""
+        """Return the port of one of its two listeners."""
         return self.process.port if listener == "webhook" else self.process.health_port
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A replica as it begins in a pod, and room for the flood in this process."""
+    """Start a replica with the limits of a pod, and let this process open enough files for the flood."""
     directory = tmp_path_factory.mktemp("flooded")
     pair = issue(directory)
     manifests = write_cluster(directory / "cluster.json", cluster())
@@ -62,7 +62,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @contextmanager
 def _files(count: int) -> Iterator[None]:
-    """This process, and those that it starts, may have so many files open."""
+    """Permit this process, and those that it starts, so many open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
     try:
@@ -72,7 +72,7 @@ def _files(count: int) -> Iterator[None]:
 
 
 Flooding = Callable[[Server, int, int], socket.socket]
-"""The connection of a number, to a port."""
+"""(number, port) -> a connection."""
 
 
 def _silent(_: Server, port: int, number: int) -> socket.socket:  # noqa: ARG001 - Flooding
@@ -106,7 +106,7 @@ def test_a_flood_of_connections_keeps_nobody_from_an_answer(
     connect: Flooding,
     dribbles: bool,  # noqa: FBT001 - a row
 ) -> None:
-    """Each probe and each new caller within a second; an API server's connections in use are not cut."""
+    """Each probe and each new caller has an answer within 1 s. An API server's connections in use stay open."""
     late = Late()
     with ExitStack() as stack:
         kept = [stack.enter_context(Client(server.process.port, server.trust)) for _ in range(3)]
@@ -157,7 +157,7 @@ def _answered(server: Server, kept: Sequence[Client]) -> float:
 
 @pytest.fixture
 def short_of_files(server: Server) -> Iterator[Callable[[int], None]]:
-    """Leaves the replica so many more files to open, until the end of the test."""
+    """Leave the replica so many files to open until the end of the test."""
     pid = server.process.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 
@@ -174,7 +174,7 @@ def short_of_files(server: Server) -> Iterator[Callable[[int], None]]:
 def test_a_process_without_a_file_to_spare_answers(
     server: Server, short_of_files: Callable[[int], None], listener: str
 ) -> None:
-    """A silent connection gives way to whoever comes."""
+    """A silent connection is closed for each new caller."""
     with ExitStack() as stack:
         kept = stack.enter_context(Client(server.process.port, server.trust))
         assert kept.ask(request(BODY)).response["allowed"] is True
@@ -188,10 +188,10 @@ def test_a_process_without_a_file_to_spare_answers(
         assert time.monotonic() - began < DEFAULT_LIMITS.head_seconds  # nobody waits for the end of a silent one
 
 
-def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
+def test_without_a_connection_to_close_new_ones_are_accepted_later(
     server: Server, short_of_files: Callable[[int], None]
 ) -> None:
-    """As soon as the process may open files again, and the log tells what keeps it."""
+    """As soon as the process may open files again; until then the log has the reason."""
     with Client(server.process.health_port) as first:  # the loop has all the files that it takes
         assert first.ask(PROBE).status == 200
     until(lambda: not _open_connections(server), "connections of the past to be closed: they would give way")
@@ -200,13 +200,13 @@ def test_where_nobody_can_give_way_whoever_comes_is_taken_later(
         waiting = [stack.enter_context(Client(server.process.health_port)) for _ in range(3)]
         for each in waiting:
             each.send(HEALTH)
-        server.process.until_logged("no connection can be taken")
+        server.process.until_logged("can't accept connections")
         short_of_files(24)
         assert [each.reply().status for each in waiting] == [200, 200, 200]
 
 
 def _open_connections(server: Server) -> int:
-    """How many the replica has a file for; proc_net_tcp.rst: local address, state and inode of each socket."""
+    """Return how many connections the replica has a file for. proc_net_tcp.rst: local address, state, inode."""
     ports = {f"{server.port(listener):04X}" for listener in ("health", "webhook")}
     sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(each[1][-4:] in ports and each[3] != _LISTENING and each[9] != "0" for each in sockets)

@@ -1,4 +1,4 @@
-"""Handshakes that fail: nobody else says so, so it is said here, with what it means, and counted."""
+"""Failed handshakes are logged with their meaning, and counted, because no other part reports them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from webhook.serving.certificate import ServingCertificate
 from webhook.serving.handshakes import Handshakes
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import Files, load
+from webhook.serving.tls import TLSFiles, load
 
-INVALID: Final = "the caller's certificate is not one of --client-ca-file, or is not valid"
+INVALID: Final = "the caller's certificate is not issued by --client-ca-file, or is not valid"
 CALL: Final = request(b"{}")
 OURS: Final = Authority()
 CALLERS: Final = Authority()
 STRANGERS: Final = Authority()
 
 
-def asking_for_certificates(mounted: Mounted) -> Files:
-    """A pair of ours, and the authority of callers."""
+def asking_for_certificates(mounted: Mounted) -> TLSFiles:
+    """The webhook's pair, and the authority of callers."""
     mounted.put({**OURS.issue().payload, "client-ca.crt": CALLERS.pem})
     directory = mounted.directory
-    return Files(
+    return TLSFiles(
         cert_file=directory / "tls.crt",
         key_file=directory / "tls.key",
         client_ca_file=directory / "client-ca.crt",
@@ -44,7 +44,7 @@ def asking_for_certificates(mounted: Mounted) -> Files:
 
 @asynccontextmanager
 async def listening(certificate: ServingCertificate) -> AsyncIterator[Listening]:
-    """A listener with this certificate."""
+    """Run a listener with this certificate."""
 
     async def admit(body: bytes, _: float) -> bytes:
         return body
@@ -64,7 +64,7 @@ def _old(directory: Path) -> ssl.SSLContext:
 
 
 def _fail(port: int, trust: ssl.SSLContext) -> None:
-    """Call in vain. Event loops send no alert when they refuse a certificate; sockets do, and so does Go."""
+    """Make a call that fails. Event loops send no alert when they refuse a certificate; sockets and Go do."""
     with pytest.raises((OSError, EOFError)), Client(port, trust) as client:
         client.ask(CALL)
 
@@ -74,7 +74,7 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
     "no certificate": (
         lambda _: OURS.trust(),
         "PEER_DID_NOT_RETURN_A_CERTIFICATE",
-        "the caller showed no certificate, and --client-ca-file asks for one",
+        "the caller sent no certificate, and --client-ca-file requires one",
     ),
     "another authority's certificate": (
         lambda directory: OURS.trust(STRANGERS.issue(), directory),
@@ -89,9 +89,13 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
     "a caller who trusts another": (
         lambda directory: STRANGERS.trust(CALLERS.issue(), directory),
         "TLSV1_ALERT_UNKNOWN_CA",
-        "the caller does not trust our certificate: compare caBundle with its issuer",
+        "the caller does not trust the webhook's certificate: compare caBundle with its issuer",
     ),
-    "old TLS": (_old, "UNSUPPORTED_PROTOCOL", "the caller speaks no TLS as new as --tls-min-version"),
+    "old TLS": (
+        _old,
+        "UNSUPPORTED_PROTOCOL",
+        "the caller does not support the TLS version that --tls-min-version requires",
+    ),
 }
 
 
@@ -99,7 +103,7 @@ FAILING: Final[dict[str, tuple[Caller, str, str]]] = {
 async def test_a_handshake_that_fails_is_said_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, caller: Caller, reason: str, because: str
 ) -> None:
-    """With what it means; the next caller is none the worse."""
+    """The line has the meaning, and the next caller is answered."""
     mounted = Mounted(tmp_path / "tls")
     certificate = ServingCertificate(asking_for_certificates(mounted))
     async with listening(certificate) as server, asyncio.timeout(MAX_WAIT_SECONDS):
@@ -113,7 +117,7 @@ async def test_a_handshake_that_fails_is_said_and_counted(
 
 
 async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """An API server never is; a person with curl may be."""
+    """An API server never does that, but a user with curl can."""
     certificate = ServingCertificate(asking_for_certificates(Mounted(tmp_path / "tls")))
     async with listening(certificate) as server, await Wire.open(server.port) as wire:
         await wire.send(CALL)
@@ -123,7 +127,7 @@ async def test_a_caller_without_tls_is_said_too(tmp_path: Path, caplog: pytest.L
 
 
 def test_a_reason_is_said_once_a_minute_and_always_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A caller who tries again and again fills no log."""
+    """A caller that tries again and again does not fill the log."""
     context = load(asking_for_certificates(Mounted(tmp_path / "tls")), datetime.now(UTC)).context
     clock = Clock()
     handshakes = Handshakes(clock)

@@ -1,4 +1,4 @@
-"""What callers may take of time and connections, and what a failure of ours costs them: over real sockets."""
+"""The limits for callers, and a failure inside the webhook: over real sockets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.drivers.serving import PATH, request
 from support.fakes.wire import Wire, listening
 from support.objects import builders
 
-from webhook.app.handler import admitter
+from webhook.app.handler import admit_function
 from webhook.component_base.log_line import JSONFormatter
 from webhook.core.opt_in import Policy
 from webhook.serving.connection import Connection
@@ -25,7 +25,7 @@ _LATER_SECONDS: Final = 0.5  # where something has to come before, on a busy mac
 
 
 async def same(body: bytes, _deadline: float) -> bytes:
-    """The body itself, in place of an admission."""
+    """Return the body as the answer."""
     return body
 
 
@@ -39,7 +39,7 @@ BEGINNINGS: Final = {
 @pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
 async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginning: bytes, again: bool) -> None:  # noqa: FBT001 - a row
-    """Whoever connects, or stays, and never finishes a head is hung up on after the keep-alive time."""
+    """A caller that never completes a head is disconnected after the keepalive time."""
     limits = Limits(keepalive_seconds=_SOON_SECONDS)
     async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
@@ -50,7 +50,7 @@ async def test_a_connection_without_a_request_is_closed(tmp_path: Path, beginnin
 
 @pytest.mark.parametrize("sent", [0, 1, 20_000], ids=str)
 async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, sent: int) -> None:
-    """408 after the time that a body may take, however much of it came."""
+    """The status is 408 after the time for a body, even if a part has arrived."""
     limits = Limits(body_seconds=_SOON_SECONDS)
     async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
         whole = request(b"x" * 40_000)
@@ -60,7 +60,7 @@ async def test_a_body_that_does_not_come_is_waited_for_no_longer(tmp_path: Path,
 
 
 async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: Path) -> None:
-    """A connection that never speaks TLS is hung up on."""
+    """A connection that never starts TLS is closed."""
     limits = Limits(head_seconds=_SOON_SECONDS)
     handler = webhook_handler({PATH: same})
     async with listening(handler, tmp_path, limits) as server, await Wire.open(server.port) as wire:
@@ -69,7 +69,7 @@ async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
 async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, beginning: bytes) -> None:
-    """From the connection on, whatever of the head was said meanwhile."""
+    """The time counts from the connection on, even if parts of the head arrive."""
     limits = Limits(head_seconds=_SOON_SECONDS)
     async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         await wire.send(beginning)
@@ -91,7 +91,7 @@ async def test_a_first_head_that_is_due_as_the_handshake_ends(tmp_path: Path, mo
 
 @pytest.mark.parametrize("again", [False, True], ids=["at first", "after an answer"])
 async def test_a_head_that_comes_byte_by_byte_is_cut_off(tmp_path: Path, again: bool) -> None:  # noqa: FBT001 - a row
-    """Bytes do not lengthen the time that a head has, neither the first one nor a later one."""
+    """More bytes do not extend the time of a head, neither of the first nor of a later one."""
     limits = Limits(head_seconds=_LATER_SECONDS)
     async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         if again:
@@ -110,7 +110,7 @@ async def _dribble(wire: Wire) -> None:
 
 
 async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
-    """An address that has asked may keep a connection for later, for longer than a head has: Go's client does so."""
+    """An address that has sent requests may keep a connection longer than a head's time: Go's client does that."""
     limits = Limits(head_seconds=_LATER_SECONDS)
     loop = asyncio.get_running_loop()
     async with (
@@ -128,8 +128,8 @@ async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> 
         assert await slow.rest() == b""  # but a head that has begun must come
 
 
-async def test_a_newcomer_takes_the_place_of_a_silent_connection(tmp_path: Path) -> None:
-    """First of one in its handshake, then of one that said nothing after it; calls in flight and idle callers stay."""
+async def test_a_new_connection_takes_the_slot_of_a_silent_one(tmp_path: Path) -> None:
+    """First a connection in its handshake, then a silent one. Calls in flight and idle callers stay."""
     gate, limits = asyncio.Event(), Limits(connections=4)
 
     async def waits(body: bytes, _deadline: float) -> bytes:
@@ -155,8 +155,8 @@ async def test_a_newcomer_takes_the_place_of_a_silent_connection(tmp_path: Path)
         assert (await busy.reply()).body == b"1"
 
 
-async def test_a_newcomer_is_refused_where_all_have_calls_in_flight(tmp_path: Path) -> None:
-    """At the bound of its address, or of the listener; until one is answered."""
+async def test_a_new_connection_is_refused_if_all_have_calls_in_flight(tmp_path: Path) -> None:
+    """At the limit of its address or of the listener, until one call is answered."""
     asked, gate, limits = asyncio.Semaphore(0), asyncio.Event(), Limits(connections_per_peer=2)
 
     async def waits(body: bytes, _deadline: float) -> bytes:
@@ -181,7 +181,7 @@ async def test_a_newcomer_is_refused_where_all_have_calls_in_flight(tmp_path: Pa
 
 
 async def test_a_call_that_nobody_waits_for_any_more_gives_way(tmp_path: Path) -> None:
-    """A caller that does not take its answers holds its place for a time only."""
+    """A caller that does not read its answers keeps its slot only for a limited time."""
     asked, limits = asyncio.Event(), Limits(connections=1, call_seconds=0)
 
     async def waits(body: bytes, _deadline: float) -> bytes:
@@ -199,7 +199,7 @@ async def test_a_call_that_nobody_waits_for_any_more_gives_way(tmp_path: Path) -
 
 
 async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
-    """A call beyond the room is told to come again; a body that was read, or given up, makes room."""
+    """A call beyond the limit gets 503. A body that was read, or given up, frees its bytes."""
     limits = Limits(bodies_bytes=5)
     async with listening(webhook_handler({PATH: same}, limits), tmp_path, limits) as server:
         whole = request(b"1234", expect="100-continue")
@@ -213,23 +213,23 @@ async def test_bodies_that_are_read_at_once_are_bounded(tmp_path: Path) -> None:
 
 
 class BrokenView:
-    """A cluster whose every question fails."""
+    """A cluster that fails at every question."""
 
     def view(self) -> Self:
-        """Itself."""
+        """Return this object as its own view."""
         return self
 
     def forget(self, *_: object) -> None:
-        """Nothing was assumed."""
+        """Do nothing: nothing was assumed."""
 
     def __getattr__(self, question: str) -> Any:
         raise RuntimeError(f"no {question}\nat all")
 
 
 async def test_a_failure_of_ours_admits_the_pod_unchanged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The VM starts, the answer says why nothing was done, and the log has the error in one line."""
+    """The VM starts, the answer has the reason, and the log has the error in one line."""
     noted: list[AdmissionRecord] = []
-    admit = admitter(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
+    admit = admit_function(BrokenView(), Policy(), noted.append)  # type: ignore[arg-type] # that is the point
     review = builders.review(builders.virt_launcher_pod(claims=["disk"]))
     async with listening(webhook_handler({PATH: admit}), tmp_path) as server:
         reply = await server.ask(request(json.dumps(review).encode()))

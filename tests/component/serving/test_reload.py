@@ -1,4 +1,4 @@
-"""Swaps of the pair while it is read, and while connections are made: none fails, and none that is there is closed."""
+"""Changes of the pair while it is read or connections are made: none fails, and no connection is closed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate, Problem
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
-from webhook.serving.tls import Contents, Files, load
+from webhook.serving.tls import FileContents, TLSFiles, load
 
 CALL: Final = request(b"{}")
 _SWAPS: Final = 300
@@ -37,13 +37,13 @@ def mounted(tmp_path: Path) -> Mounted:
     return Mounted(tmp_path / "tls")
 
 
-class Hook(Files, frozen=True, kw_only=True):
-    """Files with somebody who acts after each time they were read."""
+class Hook(TLSFiles, frozen=True, kw_only=True):
+    """Files that another program changes after each read."""
 
     after: Callable[[], Any]
 
-    def read(self) -> Contents:
-        """As Files."""
+    def read(self) -> FileContents:
+        """As in TLSFiles."""
         contents = super().read()
         self.after()
         return contents
@@ -51,7 +51,7 @@ class Hook(Files, frozen=True, kw_only=True):
 
 @pytest.mark.parametrize("swaps", [1, 2])
 def test_a_swap_while_the_files_are_read_is_seen(mounted: Mounted, swaps: int) -> None:
-    """What is served is what was checked: all of one generation, the newest."""
+    """The served pair is the one that was checked: one generation, the newest."""
     pairs = [good() for _ in range(swaps)]
     mounted.put(good().payload)
     rest = iter(pairs)
@@ -68,7 +68,7 @@ def test_a_swap_while_the_files_are_read_is_seen(mounted: Mounted, swaps: int) -
 
 
 def test_what_was_wrong_for_a_moment_only_is_no_problem(mounted: Mounted) -> None:
-    """Two files that are written one after the other belong together in the end."""
+    """Two files that are written one after the other match in the end."""
     pair = good()
     mounted.put({**pair.payload, "tls.key": good().key})
     files = mounted.files
@@ -77,17 +77,17 @@ def test_what_was_wrong_for_a_moment_only_is_no_problem(mounted: Mounted) -> Non
 
 
 def test_files_that_never_stay_are_given_up(mounted: Mounted) -> None:
-    """Until the next look: somebody writes without end."""
+    """Until the next check, because a writer never stops."""
     mounted.put(good().payload)
     files = mounted.files
     hook = Hook(cert_file=files.cert_file, key_file=files.key_file, after=lambda: mounted.put(good().payload))
-    with pytest.raises(BadCertificate, match="changes whenever it is read") as caught:
+    with pytest.raises(BadCertificate, match="changes each time it is read") as caught:
         load(hook, NOON)
     assert caught.value.problem is Problem.CHANGING
 
 
 def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
-    """However its swaps and our looks fall together, there is nothing wrong, and the last pair is served."""
+    """Whatever the timing of swaps and checks, there is no problem, and the last pair is served."""
     pairs = [good() for _ in range(10)]
     mounted.put(pairs[0].payload)
     certificate = ServingCertificate(mounted.files, now=Clock())
@@ -103,30 +103,30 @@ def test_a_kubelet_never_shows_a_torn_pair(mounted: Mounted) -> None:
     swapping = Thread(target=swap)
     swapping.start()
     while swapping.is_alive():
-        certificate.look()
+        certificate.check_files()
         if served(certificate) == pairs[_HALFWAY % len(pairs)].der:
             taken.set()
     swapping.join()
-    certificate.look()
+    certificate.check_files()
     assert served(certificate) == pairs[(_SWAPS - 1) % len(pairs)].der
     assert set(certificate.failures) <= {Problem.CHANGING}  # where a busy machine lets one look see four generations
     assert certificate.reloads > 1
 
 
 def test_each_pair_is_served_by_a_context_of_its_own(mounted: Mounted) -> None:
-    """A context that serves is never loaded into: a torn pair would break every later handshake."""
+    """A context in use is never loaded into, because files of two pairs would break every later handshake."""
     contexts: list[ssl.SSLContext] = []
     certificate = None
     for _ in range(5):
         mounted.put(good().payload)
         certificate = certificate or ServingCertificate(mounted.files, now=Clock())
-        certificate.look()
+        certificate.check_files()
         contexts.append(certificate.context.current)
     assert len(set(map(id, contexts))) == 5
 
 
 class Reloading:
-    """A listener whose pair comes from a volume, and whose callers trust the authority of all its pairs."""
+    """A listener with a pair from a volume; its callers trust the authorities of all its pairs."""
 
     def __init__(self, mounted: Mounted) -> None:
         self._mounted = mounted
@@ -138,7 +138,7 @@ class Reloading:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[Listening]:
-        """It, at work."""
+        """Run the listener."""
 
         async def admit(body: bytes, _: float) -> bytes:
             return body
@@ -155,20 +155,20 @@ class Reloading:
         self._mounted.put(self.pairs[-1].payload)
 
     def rotate(self) -> None:
-        """A new pair, swapped in and looked at."""
+        """Swap in a new pair, and check the files."""
         self._store()
-        self.certificate.look()
+        self.certificate.check_files()
         assert self.certificate.problem is None
 
 
 def shown(wire: Wire) -> bytes:
-    """The certificate that a connection was made with."""
+    """Return the certificate of a connection."""
     certificate: bytes = wire._writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     return certificate
 
 
 async def test_no_handshake_fails_and_no_connection_ends_while_pairs_are_swapped(mounted: Mounted) -> None:
-    """Callers that never pause get each pair in its turn, and connections of before go on being answered."""
+    """Callers that never pause see each pair in its turn. Their old connections are still answered."""
     reloading = Reloading(mounted)
     seen: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -197,7 +197,7 @@ async def test_no_handshake_fails_and_no_connection_ends_while_pairs_are_swapped
 
 
 async def _heard(step: Callable[[], Any], incoming: ssl.MemoryBIO, wire: Wire) -> Any:
-    """What a step of a TLS client in memory comes to, with all that it waits for."""
+    """Run a step of a TLS client in memory, with all its waits."""
     while True:
         try:
             return step()
@@ -208,7 +208,7 @@ async def _heard(step: Callable[[], Any], incoming: ssl.MemoryBIO, wire: Wire) -
 
 
 async def test_a_handshake_that_is_under_way_is_finished_with_the_pair_it_began_with(mounted: Mounted) -> None:
-    """The caller has seen one certificate; another one's signature would make no sense to it."""
+    """The client has seen one certificate, so a signature of another would fail."""
     reloading = Reloading(mounted)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = reloading.trust.wrap_bio(incoming, outgoing, server_hostname=NAME)
@@ -227,7 +227,7 @@ async def test_a_handshake_that_is_under_way_is_finished_with_the_pair_it_began_
 
 
 async def test_a_caller_that_names_no_server_gets_the_new_pair_too(mounted: Mounted) -> None:
-    """Whoever calls an address sends no server name."""
+    """A client that connects to an IP address sends no server name."""
     reloading = Reloading(mounted)
     reloading.trust.check_hostname = False
     async with reloading.listening() as server:
@@ -242,12 +242,12 @@ async def test_a_caller_that_names_no_server_gets_the_new_pair_too(mounted: Moun
 
 
 async def test_a_torn_pair_breaks_no_handshake(mounted: Mounted) -> None:
-    """What is served is what was good, for as long as nothing better is there."""
+    """The last good pair is served as long as there is no better one."""
     reloading = Reloading(mounted)
     async with reloading.listening() as server:
         for harm in ("tls.crt", "tls.key"):
             mounted.put({**reloading.pairs[0].payload, harm: good().payload[harm]})
-            reloading.certificate.look()
+            reloading.certificate.check_files()
             async with await server.connect() as wire:
                 assert (await wire.ask(CALL)).status == 200
                 assert shown(wire) == reloading.pairs[0].der
@@ -255,7 +255,7 @@ async def test_a_torn_pair_breaks_no_handshake(mounted: Mounted) -> None:
 
 
 async def test_no_session_is_resumed(mounted: Mounted) -> None:
-    """A caller who comes again shakes hands anew: with the pair of today, and verified anew where that is asked for."""
+    """A caller that connects again makes a full handshake, with the current pair and a new verification."""
     reloading = Reloading(mounted)
     async with reloading.listening() as server, await server.connect() as wire:
         assert (await wire.ask(CALL)).status == 200
@@ -263,7 +263,7 @@ async def test_no_session_is_resumed(mounted: Mounted) -> None:
 
 
 async def test_the_files_are_looked_at_again_and_again(mounted: Mounted, caplog: pytest.LogCaptureFixture) -> None:
-    """A look that fails as none should is logged, and is not the last."""
+    """A check with an unexpected error is logged, and later checks still run."""
     troubles: list[str] = []
 
     def fail() -> None:
@@ -272,15 +272,15 @@ async def test_the_files_are_looked_at_again_and_again(mounted: Mounted, caplog:
 
     files = mounted.files
     watched = Hook(cert_file=files.cert_file, key_file=files.key_file, after=fail)
-    certificate = ServingCertificate(watched, now=Clock(), look_seconds=0.001)
+    certificate = ServingCertificate(watched, now=Clock(), check_seconds=0.001)
     caplog.clear()
     caplog.set_level(logging.INFO)
     troubles.append("broken")
     pair = good()
     mounted.put(pair.payload)
-    keeping = asyncio.create_task(certificate.keep())
+    keeping = asyncio.create_task(certificate.watch_files())
     async with asyncio.timeout(MAX_WAIT_SECONDS):
-        await certificate.there.wait()
+        await certificate.available.wait()
     keeping.cancel()
     assert served(certificate) == pair.der
     assert [record.getMessage() for record in caplog.records] == ["certificate check failed"]

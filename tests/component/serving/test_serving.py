@@ -1,4 +1,4 @@
-"""The webhook's HTTP side over real TLS sockets: whoever calls wrongly is told so, in one sentence."""
+"""The webhook's HTTP side over real TLS sockets: a wrong call gets one sentence that says what is wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHUNK_BYTES: Final = 16 * 1024**2
 
 
 async def count(body: bytes, _deadline: float) -> bytes:
-    """The number of bytes that came, in place of an admission; a body of `bad` is one that can't be read."""
+    """Answer with the number of bytes. A body of `bad` can't be read."""
     if body == b"bad":
         raise BadReview("kind: got nothing, expected AdmissionReview")
     return json.dumps({"response": {"bytes": len(body)}}).encode()
@@ -92,7 +92,7 @@ MISTAKES: Final = {
 async def test_a_mistake_gets_its_status_and_one_sentence(
     server: Listening, data: bytes, status: int, sentence: str
 ) -> None:
-    """Each wrong call is answered with the status that says what is wrong, and the next caller is served."""
+    """Each wrong call gets the status for its mistake, and the next caller is served."""
     reply = await server.ask(data)
     assert reply.status == status
     assert sentence in reply.sentence
@@ -100,13 +100,13 @@ async def test_a_mistake_gets_its_status_and_one_sentence(
 
 
 async def test_a_wrong_method_names_the_right_one(server: Listening) -> None:
-    """405 carries Allow, as RFC 9110 asks."""
+    """405 has the header Allow, as RFC 9110 requires."""
     reply = await server.ask(request(b"", head=f"DELETE {PATH} HTTP/1.1"))
     assert reply.headers["allow"] == "POST"
 
 
 async def test_a_refusal_ends_the_connection(server: Listening) -> None:
-    """What follows a refused head is a body that nobody reads: it is not taken for the next request."""
+    """The body after a refused head is not read as the next request."""
     async with await server.connect() as wire:
         reply = await wire.ask(request(request(b"{}"), content_type="text/plain"))
         assert (reply.status, reply.headers["connection"]) == (415, "close")
@@ -121,7 +121,7 @@ async def test_a_bad_review_keeps_the_connection(server: Listening) -> None:
 
 
 async def test_a_gzip_bomb_takes_no_memory(server: Listening) -> None:
-    """A mebibyte that inflates to a gibibyte is refused as it is, not inflated."""
+    """A mebibyte that inflates to a gibibyte is refused without inflating it."""
     bomb = gzip_bomb()
     inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     assert len(bomb) < 2 * 1024**2
@@ -132,14 +132,14 @@ async def test_a_gzip_bomb_takes_no_memory(server: Listening) -> None:
 
 
 async def test_a_gzip_bomb_that_is_not_declared_is_no_review(server: Listening) -> None:
-    """Compressed bytes without their header reach the decoder as they are."""
+    """Compressed bytes without their header reach the decoder unchanged."""
     bomb = gzip_bomb()
     assert (await server.ask(request(bomb))).response == {"bytes": len(bomb)}
 
 
 @pytest.mark.parametrize("size", [0, 1, 16 * 1024, 16 * 1024 + 1, 21_000, MAX_BODY_BYTES], ids=str)
 async def test_a_body_up_to_the_limit_is_read_whole(server: Listening, size: int) -> None:
-    """Bodies of any length up to 7 MiB arrive whole, across TLS records."""
+    """Bodies of any length up to 7 MiB arrive complete, across TLS records."""
     assert (await server.ask(request(b"x" * size))).response == {"bytes": size}
 
 
@@ -155,32 +155,32 @@ ACCEPTED: Final = {
 
 @pytest.mark.parametrize("data", ACCEPTED.values(), ids=ACCEPTED.keys())
 async def test_a_call_in_another_form_is_served(server: Listening, data: bytes) -> None:
-    """What HTTP allows beyond what the API server sends today is no mistake."""
+    """HTTP that the API server does not use today is still accepted."""
     assert (await server.ask(data)).response == {"bytes": 2}
 
 
 async def test_an_answer_says_nothing_of_the_software(server: Listening) -> None:
-    """The Server header names the program, not its parts and their versions."""
+    """The Server header has the name of the program, without libraries and versions."""
     for data in (request(b"{}"), request(b"bad"), b"garbage\r\n\r\n"):
         assert (await server.ask(data)).headers["server"] == "kubevirt-coschedule"
 
 
 async def test_http_1_0_ends_with_its_answer(server: Listening) -> None:
-    """A caller of HTTP/1.0 that does not ask to keep the connection sees it closed."""
+    """An HTTP/1.0 caller that does not ask for keep-alive gets its connection closed."""
     async with await server.connect() as wire:
         await wire.ask(request(b"{}", head=f"POST {PATH} HTTP/1.0"))
         assert await wire.rest() == b""
 
 
 async def test_a_connection_is_used_again(server: Listening) -> None:
-    """Many calls go over one connection, as Go's client does it."""
+    """Many calls use one connection, as with Go's client."""
     async with await server.connect() as wire:
         for size in range(20):
             assert (await wire.ask(request(b"x" * size))).response == {"bytes": size}
 
 
 async def test_pipelined_calls_are_answered_in_order(server: Listening) -> None:
-    """Requests sent together are answered one by one, more than the parser holds at once, a bad one among them."""
+    """Requests sent together are answered one by one, even more than the parser holds, and a bad one among them."""
     async with await server.connect() as wire:
         await wire.send(b"".join(request(b"x" * size) for size in range(100)) + request(b"bad") + request(b"{}"))
         for size in range(100):
@@ -190,7 +190,7 @@ async def test_pipelined_calls_are_answered_in_order(server: Listening) -> None:
 
 
 async def test_a_call_may_come_byte_by_byte(server: Listening) -> None:
-    """How the bytes are cut into TLS records changes nothing."""
+    """The split of the bytes into TLS records changes nothing."""
     async with await server.connect() as wire:
         for byte in request(b'{"a": 1}'):
             await wire.send(bytes([byte]))
@@ -198,7 +198,7 @@ async def test_a_call_may_come_byte_by_byte(server: Listening) -> None:
 
 
 async def test_expect_100_continue_is_answered_before_the_body(server: Listening) -> None:
-    """A caller that asks first is told to go on, and then answered."""
+    """A caller with `Expect: 100-continue` gets the interim answer, then its answer."""
     async with await server.connect() as wire:
         whole = request(b"{}", expect="100-continue")
         assert (await wire.ask(whole[:-2])).status == 100
@@ -216,7 +216,7 @@ async def test_a_caller_that_goes_away_in_its_body_is_forgotten(
 
 
 async def test_plain_http_on_the_tls_port_gets_no_answer(server: Listening) -> None:
-    """Nothing is said in the clear, and the next caller is served."""
+    """The server sends nothing unencrypted, and the next caller is served."""
     async with await Wire.open(server.port) as wire:
         await wire.send(request(b"{}"))
         assert b"HTTP" not in await wire.rest()
@@ -224,7 +224,7 @@ async def test_plain_http_on_the_tls_port_gets_no_answer(server: Listening) -> N
 
 
 async def test_tls_1_2_is_refused(server: Listening) -> None:
-    """Every API server of the versions that we support speaks TLS 1.3."""
+    """Every API server of the supported versions uses TLS 1.3."""
     server.trust.maximum_version = ssl.TLSVersion.TLSv1_2
     with pytest.raises((ssl.SSLError, ConnectionError)):  # as the alert or the end of the connection comes first
         await server.connect()
@@ -233,7 +233,7 @@ async def test_tls_1_2_is_refused(server: Listening) -> None:
 
 
 async def test_http_1_1_is_what_alpn_settles_on(server: Listening) -> None:
-    """A caller that offers HTTP/2 first is told HTTP/1.1, and one that offers nothing in common is still served."""
+    """A caller that prefers HTTP/2 gets HTTP/1.1. A caller without a common protocol is still served."""
     for offered, settled in ((["h2", "http/1.1"], "http/1.1"), (["h2"], None)):
         server.trust.set_alpn_protocols(offered)
         _, writer = await asyncio.open_connection(

@@ -1,4 +1,4 @@
-"""The serving certificate: every pair that can't be served is one sentence, and a good one a fresh context."""
+"""Files -> context: each pair that can't be served gets one sentence, and a good pair a new context."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from support.control_plane.mounted import AUTHORITY, NAME, shake_hands
 from support.drivers.serving import Pair, issue
 
-from webhook import cli
 from webhook.serving.pem import BadCertificate
-from webhook.serving.tls import MIN_VERSIONS, Files, load, server_context
+from webhook.serving.tls import MIN_VERSIONS, TLSFiles, load, server_context
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 END: Final = datetime(2026, 4, 1, tzinfo=UTC)
@@ -33,7 +32,7 @@ def pair(tmp_path: Path) -> Pair:
 
 
 def pem(label: str, der: bytes) -> bytes:
-    """DER as PEM."""
+    """Return DER as PEM."""
     return f"-----BEGIN {label}-----\n{base64.encodebytes(der).decode()}-----END {label}-----\n".encode()
 
 
@@ -56,7 +55,7 @@ def _of_another(pair: Pair) -> None:
 
 
 def _weak(pair: Pair) -> None:
-    """A pair that belongs together, of a key that OpenSSL's security level refuses."""
+    """A matching pair whose key OpenSSL's security level refuses."""
     key = rsa.generate_private_key(65537, 1024)  # noqa: S505 - that is the point
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, START, END).sign(key, hashes.SHA256())
@@ -66,7 +65,7 @@ def _weak(pair: Pair) -> None:
 
 
 def _unknown_curve(pair: Pair) -> None:
-    """A PKCS #8 key on the curve 1.2.3, which nobody knows."""
+    """A PKCS #8 key on the unknown curve 1.2.3."""
     algorithm = bytes.fromhex("300b 0607 2a8648ce3d0201".replace(" ", "")) + bytes.fromhex("06022a03")
     algorithm = b"\x30" + bytes([len(algorithm) - 2]) + algorithm[2:]
     inner = bytes.fromhex("3005 0201 01 0400".replace(" ", ""))
@@ -110,7 +109,7 @@ BAD: Final[dict[str, tuple[Callable[[Pair], object], str]]] = {
     "certificate and key swapped": (_swap, "tls.crt: no certificate in it"),
     "key encrypted": (_encrypt, "tls.key: the private key is encrypted; expected one without a passphrase"),
     "key of another": (_of_another, "tls.key: not the private key of "),
-    "key too weak": (_weak, "expected a PEM pair that OpenSSL takes"),
+    "key too weak": (_weak, "expected a PEM pair that OpenSSL accepts"),
 }
 
 
@@ -118,7 +117,7 @@ BAD: Final[dict[str, tuple[Callable[[Pair], object], str]]] = {
 def test_a_pair_that_cannot_be_served_is_one_sentence(
     pair: Pair, harm: Callable[[Pair], object], sentence: str
 ) -> None:
-    """What is wrong is named with its file, and what was expected."""
+    """The sentence has the file, the problem, and what was expected."""
     harm(pair)
     with pytest.raises(BadCertificate) as caught:
         server_context(pair.cert_file, pair.key_file, now=NOON)
@@ -137,7 +136,7 @@ DATES: Final = {
 
 @pytest.mark.parametrize(("now", "sentence"), DATES.values(), ids=DATES.keys())
 def test_a_certificate_is_served_while_it_is_valid(pair: Pair, now: datetime, sentence: str | None) -> None:
-    """From its first second to its last; before and after, the sentence says since when or until when."""
+    """From its first second to its last. Before and after, the sentence has the time."""
     if sentence is None:
         assert server_context(pair.cert_file, pair.key_file, now=now).minimum_version is ssl.TLSVersion.TLSv1_3
         return
@@ -147,7 +146,7 @@ def test_a_certificate_is_served_while_it_is_valid(pair: Pair, now: datetime, se
 
 
 def test_the_present_is_the_default_time(tmp_path: Path) -> None:
-    """A certificate that expired a minute ago is refused without being told the time."""
+    """Without a given time, the present counts: a certificate that expired a minute ago is refused."""
     now = datetime.now(UTC)
     pair = issue(tmp_path, not_before=now - timedelta(days=1), not_after=now - timedelta(minutes=1))
     with pytest.raises(BadCertificate, match="expired at"):
@@ -155,7 +154,7 @@ def test_the_present_is_the_default_time(tmp_path: Path) -> None:
 
 
 def test_each_context_is_a_fresh_one(pair: Pair) -> None:
-    """A context is never loaded twice: a torn pair would break every later handshake."""
+    """A context is never loaded twice, because files of two pairs would break every later handshake."""
     contexts = [server_context(pair.cert_file, pair.key_file, now=NOON) for _ in range(2)]
     assert contexts[0] is not contexts[1]
 
@@ -174,14 +173,12 @@ VERSIONS: Final = {
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated:DeprecationWarning")
 @pytest.mark.parametrize(("oldest", "spoken", "ciphers", "agreed"), VERSIONS.values(), ids=VERSIONS)
-def test_old_tls_is_not_spoken(
-    tmp_path: Path, oldest: str, spoken: str, ciphers: str | None, agreed: str | None
-) -> None:
-    """TLS 1.3 unless 1.2 is asked for, and that with forward secrecy and authenticated encryption only."""
+def test_old_tls_is_refused(tmp_path: Path, oldest: str, spoken: str, ciphers: str | None, agreed: str | None) -> None:
+    """TLS 1.3, or 1.2 if it is set, only with forward secrecy and authenticated encryption."""
     issued = AUTHORITY.issue()
     for name, content in issued.payload.items():
         (tmp_path / name).write_bytes(content)
-    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", min_version=MIN_VERSIONS[oldest])
+    files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", min_version=MIN_VERSIONS[oldest])
     client = AUTHORITY.trust()
     client.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
     client.maximum_version = ssl.TLSVersion[spoken.replace(".", "_")]
@@ -196,7 +193,7 @@ def test_old_tls_is_not_spoken(
 
 
 def test_http_1_1_is_what_is_spoken(tmp_path: Path) -> None:
-    """Whoever offers HTTP/2 too is told, instead of being misunderstood."""
+    """A client that also offers HTTP/2 gets HTTP/1.1."""
     pair = issue(tmp_path)
     pair.trust.set_alpn_protocols(["h2", "http/1.1"])
     assert shake_hands(server_context(pair.cert_file, pair.key_file), pair.trust).selected_alpn_protocol() == "http/1.1"
@@ -220,10 +217,10 @@ NAMED: Final = {
 def test_the_certificate_must_be_for_the_server_name(
     tmp_path: Path, names: list[str], name: str, *, covers: bool
 ) -> None:
-    """As an API server compares them, which is as Go does."""
+    """As an API server compares names, which is as Go does."""
     for file, content in AUTHORITY.issue(*names).payload.items():
         (tmp_path / file).write_bytes(content)
-    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=name)
+    files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=name)
     if covers:
         assert load(files, datetime.now(UTC)).certificate is not None
         return
@@ -233,37 +230,10 @@ def test_the_certificate_must_be_for_the_server_name(
     assert str(caught.value).endswith(expected)
 
 
-def test_a_common_name_is_no_name(tmp_path: Path) -> None:
-    """Go has stopped to look at it."""
+def test_a_common_name_does_not_count(tmp_path: Path) -> None:
+    """Go does not check the common name any more."""
     for file, content in AUTHORITY.issue(common_name=NAME).payload.items():
         (tmp_path / file).write_bytes(content)
-    files = Files(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
+    files = TLSFiles(cert_file=tmp_path / "tls.crt", key_file=tmp_path / "tls.key", server_name=NAME)
     with pytest.raises(BadCertificate, match="for no name; expected localhost"):
         load(files, datetime.now(UTC))
-
-
-SETTINGS: Final = {
-    "an unknown version": (
-        ["--tls-min-version=1.1"],
-        "--tls-min-version: got '1.1', expected VersionTLS12 or VersionTLS13",
-    ),
-    "a name nobody vouches for": (
-        ["--client-name=kube-apiserver"],
-        (
-            "got --client-name kube-apiserver without --client-ca-file: expected the authority that issues callers' "
-            "certificates, too"
-        ),
-    ),
-    "an empty name": (["--tls-server-name="], "--tls-server-name: got '', expected a name"),
-}
-
-
-@pytest.mark.parametrize(("flags", "sentence"), SETTINGS.values(), ids=SETTINGS)
-def test_a_setting_that_cannot_be_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], sentence: str
-) -> None:
-    """Exit code 2, before anything is read."""
-    pair = issue(tmp_path)
-    files = [f"--tls-cert-file={pair.cert_file}", f"--tls-private-key-file={pair.key_file}"]
-    assert cli.main(["serve", *files, *flags]) == 2
-    assert capsys.readouterr().err.splitlines()[0] == f"error: {sentence}"

@@ -1,4 +1,4 @@
-"""The log of a real `serve`: its form and level, a storm, and what /metrics tells of that."""
+"""The log of a real `serve`: its format and level, a burst, and the counts in /metrics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERVING: Final = re.compile(r" serving listen=https://127\.0\.0\.1:(?P<port>\d+)
 
 
 class Ready(NamedTuple):
-    """What `serve` needs in any case, and a client's trust in it."""
+    """The flags that `serve` always needs, and a client that trusts it."""
 
     flags: list[str]
     trust: ssl.SSLContext
@@ -41,8 +41,8 @@ def ready(tmp_path: Path) -> Ready:
     return Ready([f"--{name}={value}" for name, value in named.items()] + ["--drain-seconds=0"], pair.trust)
 
 
-def test_a_storm_is_told_in_numbers(ready: Ready, tmp_path: Path) -> None:
-    """Each admission is answered; it is in a line of its own, or in the count of its second, and in /metrics."""
+def test_a_burst_is_logged_as_a_count(ready: Ready, tmp_path: Path) -> None:
+    """Each admission is answered. It has its own line, or is in the count of its second, and it is in /metrics."""
     with serving(*ready.flags, "--log-admissions-per-second=5", log=tmp_path / "log") as server:
         with Client(server.port, ready.trust) as client:
             assert {client.ask(BODY).status for _ in range(STORM)} == {200}
@@ -60,7 +60,7 @@ def test_a_storm_is_told_in_numbers(ready: Ready, tmp_path: Path) -> None:
 
 
 def test_text_is_for_people(ready: Ready, tmp_path: Path) -> None:
-    """Every line of it: time, level, what happened, and its fields by name."""
+    """Every line of text has time, level, message, and its fields by name."""
     log, free = tmp_path / "log", ["--listen=127.0.0.1:0", "--health-listen=127.0.0.1:0"]
     command = [sys.executable, "-m", "webhook", "serve", *ready.flags, *free, "--log-format=text"]
     with spawned(command, log) as process:

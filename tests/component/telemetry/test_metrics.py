@@ -1,4 +1,4 @@
-"""/metrics over real sockets: in which format, by which methods, of a certificate and of calls that really came."""
+"""/metrics over real sockets: formats, methods, and the metrics of a certificate and of real calls."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from support.objects import builders
 from webhook.component_base.address import Address
 from webhook.core.reasons import Reason
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.metrics import of_certificate
+from webhook.serving.health import health_handler
+from webhook.serving.metrics import certificate_families
 from webhook.serving.pem import Problem
-from webhook.serving.routes import health_handler
 from webhook.serving.server import Listener
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.metrics import Metrics
@@ -31,7 +31,7 @@ from webhook.telemetry.metrics import Metrics
 
 @asynccontextmanager
 async def count_refusals(*sources: Callable[[], Iterable[Metric]]) -> AsyncIterator[Wire]:
-    """A connection to a health listener that tells of these."""
+    """A connection to a health listener with these metrics."""
     listener = Listener(health_handler(list, Metrics(*sources).expose))
     address = await listener.start(Address("127.0.0.1", 0))
     try:
@@ -46,7 +46,7 @@ async def count_refusals(*sources: Callable[[], Iterable[Metric]]) -> AsyncItera
 
 @pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
 async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
-    """In the text format, or in OpenMetrics for whoever asks for that; again and again on one connection."""
+    """In the text format, or in OpenMetrics if the caller asks for it, repeatedly on one connection."""
     async with count_refusals() as wire:
         for _ in range(2):
             reply = await wire.ask(asking(accept))
@@ -56,7 +56,7 @@ async def test_metrics_are_served_beside_health(accept: str | None, expected: st
 
 
 async def test_a_head_gets_no_body() -> None:
-    """It is a GET whose body is not sent."""
+    """HEAD is a GET without the body in the answer."""
     async with count_refusals() as wire:
         await wire.send(asking(method="HEAD").replace(b"HTTP/1.1", b"HTTP/1.0"))
         head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
@@ -65,14 +65,14 @@ async def test_a_head_gets_no_body() -> None:
 
 
 async def test_another_method_is_refused() -> None:
-    """With the methods that are allowed."""
+    """The answer has the permitted methods."""
     async with count_refusals() as wire:
         reply = await wire.ask(asking(method="POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n"))
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
 
 async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
-    """Prometheus then knows that it knows nothing; the next scrape may do better, and health is as it was."""
+    """Prometheus then has no sample, the next scrape can work, and the health answers do not change."""
 
     def failing() -> Iterator[Metric]:
         yield Family.CERTIFICATE_RELOADS.metric({(): 1})
@@ -88,25 +88,25 @@ async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
 
 @pytest.fixture
 def mounted_at_noon(tmp_path: Path) -> tuple[Mounted, ServingCertificate]:
-    """A volume with a good pair, and who serves it."""
+    """A volume with a good pair, and the certificate that serves it."""
     mounted = Mounted(tmp_path / "tls")
     mounted.put(good().payload)
     return mounted, ServingCertificate(mounted.files, now=Clock())
 
 
 def of(certificate: ServingCertificate) -> Scraped:
-    """What is told of it now."""
-    return Scraped.of(*Metrics(lambda: of_certificate(certificate)).expose(""))
+    """Return its current metrics."""
+    return Scraped.of(*Metrics(lambda: certificate_families(certificate)).expose(""))
 
 
 def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
-    """Reloads, what was not taken by its kind (the others at 0), failed handshakes by reason, and the expiry."""
+    """Reloads, failures by kind (the others are 0), failed handshakes by reason, and the expiry."""
     mounted, certificate = mounted_at_noon
     mounted.put({"tls.crt": good().certificate, "tls.key": good().key})
-    certificate.look()
+    certificate.check_files()
     assert of(certificate).value(Family.CERTIFICATE_PROBLEM.title) == 1
     mounted.put(good().payload)
-    certificate.look()
+    certificate.check_files()
     certificate.handshakes.failures["HTTP_REQUEST"] += 1
     found = of(certificate)
     assert found.value(Family.CERTIFICATE_EXPIRY.title) == END.timestamp()
@@ -118,8 +118,8 @@ def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Moun
     assert found.value(Family.HANDSHAKE_FAILURES.title, reason="HTTP_REQUEST") == 1
 
 
-def test_without_a_certificate_no_expiry_is_told(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
-    """An expiry of 0 would be an alert about 1970."""
+def test_without_a_certificate_there_is_no_expiry(mounted_at_noon: tuple[Mounted, ServingCertificate]) -> None:
+    """An expiry of 0 would raise an alert about 1970."""
     mounted, _ = mounted_at_noon
     mounted.put({})
     found = of(ServingCertificate(mounted.files, now=Clock()))
@@ -143,12 +143,12 @@ def served(tmp_path: Path) -> Iterator[tuple[Serving, serving.Pair]]:
 
 
 def review(**pod: Any) -> bytes:
-    """The request of an API server."""
+    """Return the request of an API server."""
     return serving.request(json.dumps(builders.review(builders.virt_launcher_pod(**pod))).encode())
 
 
 def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Serving, serving.Pair]) -> None:
-    """Both are made from one record: decision and reason of each call, and how long all took together."""
+    """Both come from one record: decision and reason of each call, and the time of all calls."""
     server, pair = served
     with Client(server.port, pair.trust) as client:
         for claims in (["disk"], ["disk"], ["hinted"], ["nowhere"], ["block"], []):
@@ -168,7 +168,7 @@ def test_the_metrics_and_the_log_tell_the_same_of_each_call(served: tuple[Servin
 
 
 def test_a_call_that_was_refused_is_no_admission(served: tuple[Serving, serving.Pair]) -> None:
-    """It is counted by its status, whoever refuses it: before its body was read or after."""
+    """It is counted by its status, before its body was read or after."""
     server, pair = served
     for bad in (serving.request(b"{}"), serving.request(b"{"), serving.request(b"", content_length="8000000")):
         with Client(server.port, pair.trust) as client:

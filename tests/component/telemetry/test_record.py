@@ -1,4 +1,4 @@
-"""The record of an admission: names of objects, what was decided and why."""
+"""The record of an admission: names of objects, the decision and its reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.core.admit import Answer
 from webhook.core.opt_in import Policy
 from webhook.files.documents import read
 from webhook.files.manifests import Manifests
-from webhook.telemetry import record
+from webhook.telemetry.record import AdmissionRecord, admission_record
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +26,17 @@ def view() -> Manifests:
 
 
 def answer(view: Manifests, pod: builders.Object, **request: Any) -> Answer:
-    """What is answered for a pod."""
+    """Return the answer for a pod."""
     answer = admit.admit(json.dumps(builders.review(pod, **request)).encode(), view, Policy())
     assert isinstance(answer, Answer)
     return answer
 
 
 def test_a_placed_pod_is_recorded_with_its_names(view: Manifests) -> None:
-    """Who asked, what was decided, why, and how long it took."""
+    """The request, the decision, its reason, and its duration."""
     pod = builders.virt_launcher_pod(claims=["disk"])
-    found = record.of(answer(view, pod, uid="u-1", dryRun=True), 123)
-    assert found == record.AdmissionRecord(
+    found = admission_record(answer(view, pod, uid="u-1", dryRun=True), 123)
+    assert found == AdmissionRecord(
         time=found.time,
         level="info",
         message="admission",
@@ -69,13 +69,13 @@ def test_a_pod_left_alone_is_recorded_too(
     view: Manifests, pod: builders.Object, asked: dict[str, Any], told: tuple[str, int, str | None]
 ) -> None:
     """Unchanged, with the reason, and no node."""
-    found = record.of(answer(view, pod, **asked), 1)
+    found = admission_record(answer(view, pod, **asked), 1)
     assert (found.reason, found.operations, found.pod) == told
     assert (found.decision, found.nodes, found.dry_run) == ("unchanged", (), False)
 
 
 def test_a_pod_of_another_owner_is_no_vmi(view: Manifests) -> None:
-    """The VMI's name comes from the owner of that kind alone."""
+    """The VMI's name comes only from the owner of that kind."""
     pod = builders.virt_launcher_pod()
     pod["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet"
-    assert record.of(answer(view, pod), 1).vmi is None
+    assert admission_record(answer(view, pod), 1).vmi is None

@@ -15,7 +15,7 @@ import trustme
 from cryptography import x509
 
 from webhook.serving.certificate import ServingCertificate
-from webhook.serving.tls import Files
+from webhook.serving.tls import TLSFiles
 
 NAME: Final = "localhost"
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -40,9 +40,9 @@ class Mounted:
         self.put({})
 
     @property
-    def files(self) -> Files:
+    def files(self) -> TLSFiles:
         """The files that `serve` reads."""
-        return Files(cert_file=self.directory / "tls.crt", key_file=self.directory / "tls.key", server_name=NAME)
+        return TLSFiles(cert_file=self.directory / "tls.crt", key_file=self.directory / "tls.key", server_name=NAME)
 
     def put(self, payload: Mapping[str, bytes | None]) -> None:
         """The volume's content from now on; None stands for a file that can't be read."""

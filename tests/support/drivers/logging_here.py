@@ -1,4 +1,4 @@
-"""The log of this process, set up as `serve` does it, and what it has written to standard error."""
+"""The log of this process, set up as in `serve`, and its lines on standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhook.telemetry.record import LOGGER
 
 
 class Logged:
-    """What is written while this process logs. `over` ends the second: what is waited for by then happens."""
+    """The lines of this process. `over` ends the second, so that waiting calls run."""
 
     def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
         self._capture = capture
@@ -23,28 +23,28 @@ class Logged:
 
     def start(self, *words: Any) -> Log:
         """Log from now on."""
-        log = Log(*words, later=lambda _, call: self._waiting.append(call))
+        log = Log(*words, call_later=lambda _, call: self._waiting.append(call))
         log.start()
         return log
 
     def over(self) -> None:
-        """Let the second be over, for whoever waits for that."""
+        """End the second, so that the calls that wait for that run."""
         waiting, self._waiting = self._waiting, []
         for call in waiting:
             call()
 
     def text(self) -> list[str]:
-        """The lines since the last time."""
+        """Return the lines since the last call."""
         return self._capture.readouterr().err.splitlines()
 
     def lines(self) -> list[dict[str, Any]]:
-        """The same, each read as JSON."""
+        """Return the same lines, each parsed as JSON."""
         return [json.loads(line) for line in self._capture.readouterr().err.removesuffix("\n").split("\n")]
 
 
 @contextmanager
 def logging_as_before() -> Iterator[None]:
-    """Whatever takes logging over meanwhile, logging is as before afterwards."""
+    """Restore logging at the end, whatever changes it."""
     root = logging.getLogger()
     before, levels = root.handlers[:], (root.level, LOGGER.level)
     root.handlers[:] = []  # pytest's own: they must not be closed
@@ -58,6 +58,6 @@ def logging_as_before() -> Iterator[None]:
 
 @contextmanager
 def logging_here(capture: pytest.CaptureFixture[str]) -> Iterator[Logged]:
-    """The log of this process, until the end of the context."""
+    """Set up the log of this process until the end of the context."""
     with logging_as_before():
         yield Logged(capture)

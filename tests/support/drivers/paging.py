@@ -27,7 +27,7 @@ from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
 from webhook.page.feed import Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
-from webhook.serving.routes import health_handler
+from webhook.serving.health import health_handler
 from webhook.serving.server import Listener
 from webhook.telemetry.record import AdmissionRecord
 

@@ -1,4 +1,4 @@
-"""What Prometheus gets of a server: /metrics in either format, as samples that can be asked for."""
+"""What Prometheus gets from a server: /metrics in both formats, as samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.samples import Sample
 from support.drivers.serving import Client, Reply
 
-from webhook.telemetry.metrics import Metrics, Source
+from webhook.telemetry.metrics import Metrics, MetricSource
 
 OPENMETRICS = "application/openmetrics-text"
 PROMETHEUS = (  # what Prometheus 3 says (scrape/scrape.go)
@@ -28,28 +28,28 @@ class Scraped(NamedTuple):
 
     @classmethod
     def of(cls, content_type: str, body: bytes) -> Self:
-        """Parsed by the content type's own rules; fails where they are broken."""
+        """Parse by the content type's rules; fails if the text breaks them."""
         read = openmetrics if content_type.startswith(OPENMETRICS) else parser
         return cls(list(read.text_string_to_metric_families(body.decode())))  # type: ignore[no-untyped-call]
 
     @property
     def samples(self) -> Iterator[Sample]:
-        """All of them."""
+        """Return all samples."""
         return (sample for family in self.families for sample in family.samples)
 
     @property
     def names(self) -> set[str]:
-        """Of the samples, as a query asks for them."""
+        """Return the samples by name and labels."""
         return {sample.name for sample in self.samples}
 
     def value(self, name: str, /, **labels: str) -> float:
-        """The sum of the samples that carry these labels; fails where there is none."""
+        """Return the sum of the samples with these labels; fails if there is none."""
         found = list(self._values(name, labels.items()))
         assert found, f"no {name} with {labels}"
         return sum(found)
 
     def has(self, name: str, /, **labels: str) -> bool:
-        """Whether there is any such sample."""
+        """Whether there is such a sample."""
         return any(True for _ in self._values(name, labels.items()))
 
     def _values(self, name: str, labels: Iterable[tuple[str, str]]) -> Iterator[float]:
@@ -58,29 +58,29 @@ class Scraped(NamedTuple):
 
 
 def asking(accept: str | None = None, *, method: str = "GET") -> bytes:
-    """The HTTP request of a scrape."""
+    """Return the HTTP request of a scrape."""
     header = "" if accept is None else f"Accept: {accept}\r\n"
     return f"{method} /metrics HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode()
 
 
 def scraped(reply: Reply) -> Scraped:
-    """What an answer holds; fails where it is none of Prometheus'."""
+    """Return the samples of an answer; fails if it is not in a format of Prometheus."""
     assert reply.status == 200, reply
     return Scraped.of(reply.headers["content-type"], reply.body)
 
 
 def scrape(port: int) -> Scraped:
-    """The metrics of a server, as of now."""
+    """Return the current metrics of a server."""
     with Client(port) as client:
         return scraped(client.ask(asking()))
 
 
 def untyped(text: str, names: Collection[str]) -> Scraped:
-    """The samples of a /metrics that have these names: told a type, the parser calls a counter `_total`."""
+    """Return the lines of these samples. With a type line, the parser would rename a counter."""
     lines = [line for line in text.splitlines(keepends=True) if line.partition("{")[0].partition(" ")[0] in names]
     return Scraped.of("text/plain", "".join(lines).encode())
 
 
-def told(*sources: Source) -> Scraped:
-    """What these sources come to, as Prometheus gets it."""
+def told(*sources: MetricSource) -> Scraped:
+    """Return the metrics of these sources, as Prometheus gets them."""
     return Scraped.of(*Metrics(*sources).expose(""))

@@ -1,4 +1,4 @@
-"""Throwaway certificates, a `serve` of our own, and a TLS client that says exactly the bytes it is told.
+"""Throwaway certificates, a `serve` process, and a TLS client that sends exactly the given bytes.
 
 The bench uses this too: nothing here needs pytest.
 """

@@ -1,4 +1,4 @@
-"""The two objects that the certificates' keeper reads and writes, in memory, as an API server would hold them."""
+"""The two objects that the certificate controller reads and writes, in memory, with the rules of an API server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from certs.rotation import plan, state
-from certs.rotation.change import Change, CreateSecret, PatchSecret, change
-from certs.rotation.plan import Policy
-from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, State
+from certs.rotation.change import Change, CreateSecret, PatchSecret, change_for
+from certs.rotation.plan import RotationPolicy
+from certs.rotation.state import CURRENT_KEYS, NEXT_KEYS, PLACED_AT, ClusterState
 from certs.x509 import pki
 from certs.x509.pki import Pair
 
@@ -19,7 +19,7 @@ NOW: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
 DAY: Final = timedelta(days=1)
 NAMES: Final = pki.service_names("kubevirt-coschedule", "kubevirt-coschedule", "cluster.local")
-POLICY: Final = Policy(
+POLICY: Final = RotationPolicy(
     names=NAMES,
     lifetime=30 * DAY,
     renew_before=10 * DAY,
@@ -29,17 +29,17 @@ POLICY: Final = Policy(
 
 
 class Conflict(Exception):
-    """The resourceVersion is not the one that is there."""
+    """The resourceVersion is not the current one."""
 
 
 def pair(*, at: datetime = NOW, lifetime: timedelta = POLICY.lifetime, names: Sequence[str] = NAMES) -> Pair:
-    """A pair as the keeper made it at that time."""
+    """Return a pair as the controller issues it at that time."""
     return pki.issue(names, now=at, lifetime=lifetime)
 
 
 def authority(issued: Pair) -> str:
-    """What the authority of a pair is called in notes."""
-    return pki.fingerprint(pki.certificates(issued.authority)[0])
+    """Return the name of a pair's authority in the marks."""
+    return pki.short_fingerprint(pki.read_certificates(issued.authority)[0])
 
 
 def secret(
@@ -49,7 +49,7 @@ def secret(
     previous: bytes = b"",
     placed_at: datetime | None = None,
 ) -> dict[str, Any]:
-    """The Secret with these pairs."""
+    """Return the Secret with these pairs."""
     values = dict(zip(CURRENT_KEYS, _files(current), strict=True)) | dict(
         zip(NEXT_KEYS, _files(following), strict=True)
     )
@@ -62,7 +62,7 @@ def secret(
 
 
 def configuration(*bundles: bytes, marks: str = "") -> dict[str, Any]:
-    """The configuration with a webhook for each bundle, and a field on each that the keeper knows nothing of."""
+    """Return the configuration with a webhook for each bundle, each with a field that the controller does not know."""
     return {
         "metadata": {
             "name": "kubevirt-coschedule",
@@ -95,10 +95,10 @@ class MemoryCluster:
         self.writes: list[Change] = []
         self._version = 1
 
-    def state(self) -> State:
-        """What a keeper reads now."""
+    def state(self) -> ClusterState:
+        """Return what a controller reads now."""
         found = state.read_secret(copy.deepcopy(self.secret)) if self.secret else None
-        return State(found, state.read_configuration(copy.deepcopy(self.configuration)))
+        return ClusterState(found, state.read_configuration(copy.deepcopy(self.configuration)))
 
     def apply(self, written: Change) -> None:
         """One write.
@@ -115,7 +115,7 @@ class MemoryCluster:
         self.writes.append(written)
 
     def edit_secret(self, new: dict[str, Any] | None) -> None:
-        """Somebody's edit, as `kubectl replace` or delete makes it."""
+        """Apply a user's edit, as `kubectl replace` or delete makes it."""
         self.secret = self._stored(copy.deepcopy(new)) if new else None
 
     def edit_configuration(self, new: dict[str, Any]) -> None:
@@ -124,14 +124,14 @@ class MemoryCluster:
 
     @property
     def served(self) -> Pair:
-        """The pair that servers mount."""
+        """Return the pair that servers mount."""
         seen = self.state().secret
         return seen.current if seen else Pair()
 
     @property
     def bundles(self) -> list[bytes]:
-        """The caBundle of each webhook."""
-        return [hook.bundle for hook in self.state().configuration.hooks]
+        """Return the caBundle of each webhook."""
+        return [hook.bundle for hook in self.state().configuration.webhooks]
 
     def _patched(self, old: dict[str, Any] | None, body: Mapping[str, Any]) -> dict[str, Any]:
         if old is None or body["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"]:
@@ -145,7 +145,7 @@ class MemoryCluster:
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7396."""
+    """Apply a merge patch (RFC 7396)."""
     if not isinstance(patch, Mapping):
         return patch
     merged = dict(target) if isinstance(target, Mapping) else {}
@@ -157,8 +157,8 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def next_change(seen: State, now: datetime) -> Change:
-    """What a keeper would write."""
+def next_change(seen: ClusterState, now: datetime) -> Change:
+    """Return what a controller would write."""
     step = plan.next_step(seen, POLICY, now)
-    assert not isinstance(step, plan.Wait), step
-    return change(step, seen, POLICY, now)
+    assert not isinstance(step, plan.WaitUntil), step
+    return change_for(step, seen, POLICY, now)

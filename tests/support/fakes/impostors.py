@@ -1,4 +1,4 @@
-"""Servers that stand where the webhook should, and are something else: silent, misnamed, or talking rubbish."""
+"""Servers in place of the webhook that fail: silent, with a wrong name, or with invalid answers."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ class Said(NamedTuple):
 
 
 Answer = Callable[[str], Said | None]
-"""The uid that was asked about -> what is answered; None for nothing, ever."""
+"""The uid of the request -> the answer; None for no answer."""
 
 
 def reviewed(uid: str, **response: Any) -> Said:
-    """An AdmissionReview that answers as it should, but for `response`."""
+    """Return an AdmissionReview with a valid answer, except for the fields of `response`."""
     answer = {"uid": uid, "allowed": True, **response}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": answer}
     return Said(json.dumps(review).encode())
 
 
 def patched(uid: str, operations: Sequence[Any] | bytes, **response: Any) -> Said:
-    """As `reviewed`, with a patch: operations, or the bytes that stand for them."""
+    """As `reviewed`, with a patch: operations, or bytes in their place."""
     text = operations if isinstance(operations, bytes) else json.dumps(operations).encode()
     return reviewed(uid, patch=base64.b64encode(text).decode(), patchType="JSONPatch", **response)
 
 
 @contextmanager
 def mute(host: str, port: int) -> Iterator[None]:
-    """A listener that takes connections, and does not even begin TLS."""
+    """A listener that accepts connections, and never starts TLS."""
     with socket.create_server((host, port)):
         yield
 
 
 @contextmanager
 def impostor(host: str, port: int, certificate: trustme.LeafCert, answer: Answer) -> Iterator[None]:
-    """An HTTPS server with this certificate that answers each POST so."""
+    """Run an HTTPS server with this certificate that answers each POST so."""
     over = threading.Event()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)
@@ -75,7 +75,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A handshake that fails is what some of these are for."""
+        """Ignore the error: some tests need a handshake that fails."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -97,4 +97,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(said.body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class' signature
-        """Nothing."""
+        """Log nothing."""

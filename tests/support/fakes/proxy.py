@@ -1,7 +1,6 @@
-"""A TCP proxy on loopback with the faults of a network; with several targets it plays kube-proxy.
+"""A TCP proxy on loopback with the faults of a network; with several targets it stands in for kube-proxy.
 
-It knows nothing of what it carries, so TLS goes through it from end to end. Everything that it is told holds when the
-call returns.
+It does not interpret the bytes, so TLS is end to end. A change of its settings is effective when the call returns.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ class Address(NamedTuple):
 
 
 class Proxy:
-    """Whoever connects is connected to one of `targets`; a connection stays where it is. A context manager.
+    """A context manager that connects each caller to one of `targets`, in turn or as `choose` chooses.
 
-    In turn, or to the one that `choose` chooses. Other targets are for new connections only, as when kube-proxy learns
-    of endpoints that come and go.
+    A connection keeps its target. A change of the targets is for new connections only, as when kube-proxy learns of new
+    endpoints.
     """
 
     def __init__(
@@ -124,7 +123,7 @@ class Proxy:
         await asyncio.sleep(0)  # for what an aborted transport has left to do
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to its end. Whoever can't be reached is a connection that breaks off, as a dead endpoint."""
+        """Serve one connection to its end. If the target can't be reached, the connection breaks off."""
         task = asyncio.current_task()
         assert task is not None
         self.accepted += 1
@@ -144,7 +143,7 @@ class Proxy:
                     pump.cancel()
                 await asyncio.gather(*pumps, return_exceptions=True)
         except (OSError, asyncio.CancelledError):
-            pass  # refused, or cut: the connection ends, and nobody is told more
+            pass  # refused or cut: the connection ends without a message
         finally:
             for each in opened:
                 each.close()

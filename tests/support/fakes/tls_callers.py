@@ -26,7 +26,7 @@ _SLOW_SECONDS: Final = 0.2  # a caller that this machine has held up for longer 
 _END: Final = "-----END CERTIFICATE-----\n"
 
 
-class _Heard(NamedTuple):
+class _Trusted(NamedTuple):
     asked_at: float
     bundle: str
     context: ssl.SSLContext
@@ -54,7 +54,7 @@ class TlsCallers:
         self._retired: set[str] = set()
         self._api = Api(api.url, api.token, api._trust)  # its connection is ours alone
         self._servers, self._lag = servers, lag
-        self._heard: deque[_Heard] = deque()  # the oldest first
+        self._trusted: deque[_Trusted] = deque()  # the oldest first
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -75,34 +75,34 @@ class TlsCallers:
     def _run(self) -> None:
         while not self._over.wait(_LOOK_SECONDS):
             self._look()
-            for heard in (self._heard[0], self._heard[-1]):
+            for trusted in (self._trusted[0], self._trusted[-1]):
                 for server in self._servers:
-                    self._call(server, heard)
+                    self._call(server, trusted)
 
     def _look(self) -> None:
         asked_at = time.monotonic()
         secret = self._api.find(SECRET) or {}
         self.leaves.add((secret.get("data") or {}).get("tls.crt", ""))
         bundle = base64.b64decode(bundle_of(self._api.get(CONFIGURATION))).decode()
-        if not self._heard or bundle != self._heard[-1].bundle:
+        if not self._trusted or bundle != self._trusted[-1].bundle:
             carried = set(bundle.split(_END))
             self._retired |= self._carried - carried
             self._carried = carried
             context = ssl.create_default_context(cadata=bundle)
         else:
-            context = self._heard[-1].context
-        self._heard.append(_Heard(asked_at, bundle, context))
-        while len(self._heard) > 1 and self._heard[0].asked_at < asked_at - self._lag:
-            self._heard.popleft()
+            context = self._trusted[-1].context
+        self._trusted.append(_Trusted(asked_at, bundle, context))
+        while len(self._trusted) > 1 and self._trusted[0].asked_at < asked_at - self._lag:
+            self._trusted.popleft()
 
-    def _call(self, server: Address, heard: _Heard) -> None:
+    def _call(self, server: Address, trusted: _Trusted) -> None:
         try:
             with (
                 socket.create_connection(server, timeout=MAX_WAIT_SECONDS) as plain,
-                heard.context.wrap_socket(plain, server_hostname=SERVER_NAME),
+                trusted.context.wrap_socket(plain, server_hostname=SERVER_NAME),
             ):
                 self.handshakes += 1
         except OSError as error:
-            late = time.monotonic() - heard.asked_at
+            late = time.monotonic() - trusted.asked_at
             if late < self._lag + _SLOW_SECONDS:
                 self.lost.append(Lost(round(late, 3), server, str(error)))

@@ -12,7 +12,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.files.documents import Document
 from webhook.files.manifests import Manifests
@@ -80,7 +80,7 @@ class Patchy:
         """Implement ClusterView."""
         return self._whole.usable_nodes()
 
-    def snapshot(self) -> Snapshot | str | None:
+    def snapshot(self) -> AnySnapshot:
         """Implement ClusterView."""
         return self._whole.snapshot()
 

@@ -1,7 +1,7 @@
 """What kube-scheduler's InterPodAffinity and PodTopologySpread filters say, told as plainly as can be.
 
 It walks over every pod for every question, and reads objects as they are in JSON; it shares nothing with the program
-but Kubernetes' documents. `tests/apiserver/test_interpod_parity.py` holds the program to the real scheduler; this one
+but Kubernetes' documents. `tests/apiserver/test_inter_pod_parity.py` holds the program to the real scheduler; this one
 is quick enough for thousands of small clusters.
 """
 
@@ -26,7 +26,7 @@ class Situation:
     nodes: Sequence[Object]
     pods: Sequence[Object]  # on nodes
     namespaces: Mapping[str, Labels]
-    newcomer: Object
+    incoming_pod: Object
     candidate: str
 
     @property
@@ -36,8 +36,8 @@ class Situation:
 
 
 def refusals(situation: Situation, *, pinned: bool) -> list[str]:
-    """The filters that refuse the candidate for the newcomer; `pinned` to it by a required node affinity."""
-    refused = [] if _parses(situation.newcomer) else ["an error"]
+    """The filters that reject the candidate for the incoming pod; `pinned` to it by a required node affinity."""
+    refused = [] if _parses(situation.incoming_pod) else ["an error"]
     if not _has_its_affinity(situation):
         refused.append("affinity")
     if not _keeps_its_distance(situation):
@@ -101,8 +101,8 @@ def _merged(selector: Object | None, pod: Object, keys: Mapping[str, Sequence[st
 
 
 def _own(situation: Situation, kind: str) -> Sequence[Object]:
-    """The newcomer's terms, with their label keys merged."""
-    pod = situation.newcomer
+    """The incoming pod's terms, with their label keys merged."""
+    pod = situation.incoming_pod
     return [
         {
             **term,
@@ -129,8 +129,8 @@ def _is_about(term: Object, owner: Object, pod: Object, namespace_labels: Sequen
 
 
 def _own_is_about(situation: Situation, term: Object, pod: Object) -> bool:
-    """As `_is_about`; kube-scheduler asks the namespace selector of a newcomer's term about no labels as well."""
-    return _is_about(term, situation.newcomer, pod, [situation.namespaces[pod["metadata"]["namespace"]], {}])
+    """As `_is_about`; kube-scheduler also compares the namespace selector of its terms with no labels."""
+    return _is_about(term, situation.incoming_pod, pod, [situation.namespaces[pod["metadata"]["namespace"]], {}])
 
 
 def _on_nodes(situation: Situation) -> Iterator[tuple[Object, Object]]:
@@ -151,7 +151,7 @@ def _has_its_affinity(situation: Situation) -> bool:
         return False
     if all((term["topologyKey"], labels[term["topologyKey"]]) in pairs for term in terms):
         return True
-    return not pairs and all(_own_is_about(situation, term, situation.newcomer) for term in terms)
+    return not pairs and all(_own_is_about(situation, term, situation.incoming_pod) for term in terms)
 
 
 def _is_same(key: str, node: Object, other: Object) -> bool:
@@ -167,17 +167,17 @@ def _keeps_its_distance(situation: Situation) -> bool:
 
 
 def _is_let_in(situation: Situation) -> bool:
-    newcomer = situation.newcomer
-    own = situation.namespaces[newcomer["metadata"]["namespace"]]
+    incoming_pod = situation.incoming_pod
+    own = situation.namespaces[incoming_pod["metadata"]["namespace"]]
     return not any(
-        _is_same(term["topologyKey"], situation.node, node) and _is_about(term, pod, newcomer, [own])
+        _is_same(term["topologyKey"], situation.node, node) and _is_about(term, pod, incoming_pod, [own])
         for pod, node in _on_nodes(situation)
         for term in _terms(pod, "podAntiAffinity")
     )
 
 
 def _spreads(situation: Situation, *, pinned: bool) -> bool:
-    pod, candidate = situation.newcomer, situation.node
+    pod, candidate = situation.incoming_pod, situation.node
     constraints = [
         each for each in pod["spec"].get("topologySpreadConstraints") or () if each["whenUnsatisfiable"] != _SOFT
     ]
@@ -204,12 +204,12 @@ def _spreads(situation: Situation, *, pinned: bool) -> bool:
 _SOFT: Final = "ScheduleAnyway"
 
 
-def _counts(selector: Object | None, pod: Object, newcomer: Object) -> bool:
+def _counts(selector: Object | None, pod: Object, incoming_pod: Object) -> bool:
     if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return False
     metadata = pod["metadata"]
     return (
-        metadata["namespace"] == newcomer["metadata"]["namespace"]
+        metadata["namespace"] == incoming_pod["metadata"]["namespace"]
         and "deletionTimestamp" not in metadata
         and matches(selector, labels_of(pod))
     )
@@ -219,10 +219,10 @@ def _takes_part(constraint: Object, situation: Situation, node: Object, *, pinne
     if constraint.get("nodeAffinityPolicy") != "Ignore":
         if pinned and node is not situation.node:
             return False
-        if not oracle.affinity_admits(situation.newcomer, node):
+        if not oracle.affinity_admits(situation.incoming_pod, node):
             return False
     if constraint.get("nodeTaintsPolicy") == "Honor":
-        tolerations = situation.newcomer["spec"].get("tolerations") or ()
+        tolerations = situation.incoming_pod["spec"].get("tolerations") or ()
         taints = (node.get("spec") or {}).get("taints") or ()
         return all(each["effect"] == "PreferNoSchedule" or oracle.tolerated(tolerations, each) for each in taints)
     return True

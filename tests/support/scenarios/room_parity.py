@@ -26,9 +26,10 @@ from webhook.core.api.affinity import REQUIRED
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import NodeFit
-from webhook.core.placement import fit
+from webhook.core.placement.feasibility import evaluate
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 
 T = TypeVar("T")
 FITS: Final = "fits"
@@ -73,7 +74,7 @@ class Parity:
         self._writers.shutdown()
 
     def outcomes(self, situations: Sequence[Situation]) -> list[Outcome]:
-        """What becomes of all of them."""
+        """Return the results for all of them."""
         self._each(self._store, situations)
         self._until_seen()
         there = Stored(self._api)
@@ -166,7 +167,8 @@ class Stored:
         volumes = [
             ClaimVolume(claim, convert(self._volumes[self._claims[claim]], PersistentVolume)) for claim in claims
         ]
-        verdict = fit.judge(name, fit.applicant(pod, NAMESPACE, volumes), self._view)
+        cycle = CycleState(IncomingPod.of(pod, NAMESPACE, volumes), self._view.snapshot())
+        verdict = evaluate(name, cycle, self._view)
         assert isinstance(verdict, NodeFit)
         if verdict.feasible:
             return FITS

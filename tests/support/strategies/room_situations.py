@@ -45,7 +45,7 @@ _EXPRESSIONS: Final = (
 
 @dataclass
 class Existing:
-    """A pod that is on the node, what its status becomes, and whether it is then deleted: it stays all the same."""
+    """A pod that is on the node, what its status becomes, and whether it is then deleted. A deleted pod still stays."""
 
     pod: Object
     status: Object | None = None

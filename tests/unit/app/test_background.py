@@ -1,4 +1,4 @@
-"""Tasks that run in the background: however one ends, it is told, counted, and ends the process."""
+"""Background tasks: if a task ends in any way, that is logged and counted, and the process ends."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ ENDS: Final = {"returned": (_returns, None), "failed": (_fails, ValueError), "wa
 
 
 @pytest.mark.parametrize(("because", "work", "error"), [(why, *row) for why, row in ENDS.items()], ids=ENDS)
-async def test_a_task_that_ends_ends_the_process(
+async def test_the_end_of_a_task_ends_the_process(
     caplog: pytest.LogCaptureFixture, because: str, work: Callable[[], Awaitable[None]], error: type[Exception] | None
 ) -> None:
-    """With a line at error level that has its name, a count, and an exit code other than 0; the others go on."""
+    """The log has an error line with its name, the count rises, and the exit code is 1. The other tasks continue."""
     background = Background()
     background.start("lasts", _lasts())
     background.start("ends", work())  # type: ignore[arg-type] # they are coroutines
     assert (background.exit_code, dict(background.failures)) == (0, {"lasts": 0, "ends": 0})
     async with asyncio.timeout(MAX_WAIT_SECONDS):
-        await background.over.wait()
+        await background.failed.wait()
     assert (background.exit_code, dict(background.failures)) == (1, {"lasts": 0, "ends": 1})
     await background.stop()
     [told] = caplog.records
@@ -52,7 +52,7 @@ async def test_a_task_that_ends_ends_the_process(
 
 
 async def test_our_own_end_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever a task says when it is cancelled at the end."""
+    """Tasks that raise while they are canceled at the end are not failures."""
 
     async def objects() -> None:
         try:
@@ -65,4 +65,4 @@ async def test_our_own_end_is_no_failure(caplog: pytest.LogCaptureFixture) -> No
     background.start("objects", objects())
     await asyncio.sleep(0)
     await background.stop()
-    assert (background.exit_code, background.over.is_set(), caplog.records) == (0, False, [])
+    assert (background.exit_code, background.failed.is_set(), caplog.records) == (0, False, [])

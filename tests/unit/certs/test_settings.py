@@ -1,4 +1,4 @@
-"""Flags and environment of the keeper: what can't work is said at once, each in a sentence with what to do."""
+"""Flags and environment of the certificate controller: each problem is one sentence, with what to do."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from support.drivers.command_lines import values
 
 from certs import options
 from certs.cli import COMMANDS
-from certs.settings import Keeping
+from certs.settings import ControllerSettings
 from webhook.component_base.errors import BadSettings
 
 
-def keeping(**given: str) -> Keeping:
+def keeping(**given: str) -> ControllerSettings:
     """The settings that these flags come to."""
     words = (f"--{field.replace('_', '-')}={text}" for field, text in given.items())
     found = values(COMMANDS, "keep", *words)
-    return Keeping(**{field: found[field] for field in Keeping.__struct_fields__})
+    return ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
 
 
 def test_the_defaults_are_thirty_days_renewed_at_two_thirds() -> None:
-    """For the Service that the manifests make."""
+    """The names are those of the Service in the manifests."""
     policy = keeping().policy
     assert policy.names[0] == "kubevirt-coschedule.kubevirt-coschedule.svc"
     assert (policy.lifetime, policy.renew_before.days) == (timedelta(days=30), 10)
@@ -66,7 +66,7 @@ def test_a_fraction_is_a_quotient_or_a_decimal_number(text: str, expected: float
     ],
 )
 def test_what_can_not_be_read_is_refused_with_what_was_expected(parse: Any, text: str) -> None:
-    """One sentence part that goes after the option's name."""
+    """The parser returns the rest of a sentence that starts with the name of the option."""
     with pytest.raises(ValueError, match=r"^expected "):
         parse(text)
 
@@ -104,7 +104,7 @@ def test_every_problem_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["after expiry", "long after", "at once", "lifetime too short", "too often", "propagation too long"],
 )
 def test_times_that_can_not_work_together_are_refused(given: dict[str, str], sentence: str) -> None:
-    """With the figures, and what to change."""
+    """The sentence has the figures, and what to change."""
     with pytest.raises(BadSettings) as caught:
         keeping(**given)
     (problem,) = caught.value.problems
@@ -122,7 +122,7 @@ def test_a_renewal_fits_into_what_is_left_or_is_refused(lifetime: str, works: bo
 
 
 def test_every_option_says_where_it_can_come_from() -> None:
-    """The prefix keeps the two programs' variables apart."""
+    """The prefix separates the two programs' variables."""
     for option in (*options.KEEP, *options.INSPECT, *options.ISSUE):
         assert option.envvar == "KUBEVIRT_COSCHEDULE_CERTS_" + option.opts[0][2:].replace("-", "_").upper()
         assert option.help

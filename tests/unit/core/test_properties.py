@@ -29,8 +29,8 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
-from webhook.core.scheduler.plugins.node_affinity import selector_admits
-from webhook.core.scheduler.plugins.taint_toleration import tolerates
+from webhook.core.scheduler.matching.node_selector import matches_node_selector
+from webhook.core.scheduler.matching.toleration import tolerates
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 _INDEXES = range(4)
@@ -158,19 +158,19 @@ ONE_FIELD = WILD_FIELDS.map(lambda one: {"nodeSelectorTerms": [{"matchFields": [
 @given(ONE_EXPRESSION | ONE_FIELD, LABELS, st.sampled_from(NODES))
 def test_a_requirement_is_met_as_in_kube_scheduler(selector: dict[str, Any], labels: dict[str, str], name: str) -> None:
     """One requirement of any form, parsed or rejected as apimachinery does."""
-    assert selector_admits(convert(selector, NodeSelector), labels, name) == oracle.selector_matches(
+    assert matches_node_selector(convert(selector, NodeSelector), labels, name) == oracle.selector_matches(
         selector, labels, name
     )
 
 
 @given(SELECTORS, LABELS, st.sampled_from(NODES))
-def test_a_selector_admits_what_the_scheduler_admits(
+def test_a_matches_node_selector_what_the_scheduler_admits(
     selector: dict[str, Any], labels: dict[str, str], name: str
 ) -> None:
     """Required node affinity and PersistentVolume affinity are evaluated as in kube-scheduler."""
     read_selector = convert(selector, NodeSelector)
-    assert selector_admits(read_selector, labels, name) == oracle.selector_matches(selector, labels, name)
-    assert selector_admits(read_selector, labels, None) == oracle.selector_matches(selector, labels, "")
+    assert matches_node_selector(read_selector, labels, name) == oracle.selector_matches(selector, labels, name)
+    assert matches_node_selector(read_selector, labels, None) == oracle.selector_matches(selector, labels, "")
 
 
 @given(st.lists(TOLERATIONS, max_size=3), TAINTS)

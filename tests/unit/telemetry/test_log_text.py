@@ -1,4 +1,4 @@
-"""A line of text is one line of printable ASCII, whatever is in it, and says all of it."""
+"""A line of text is one line of printable ASCII with all its content, whatever the fields are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ODD = st.sampled_from(
 
 
 def line(message: str, **fields: object) -> str:
-    """What is written of it."""
+    """Return the line of these fields."""
     record = logging.LogRecord("webhook", logging.INFO, "", 0, "%s", (message,), None)
     record.fields = fields
     return TextFormatter().format(record)
@@ -27,7 +27,7 @@ def line(message: str, **fields: object) -> str:
 def test_nothing_breaks_a_line_or_speaks_to_a_terminal(
     message: str, value: str, values: list[str], table: dict[str, int]
 ) -> None:
-    """In the message as in every kind of field."""
+    """In the message, and in each kind of field."""
     found = line(message, uid=value, nodes=values, by=table)
     assert found.isascii()
     assert found.isprintable()
@@ -35,6 +35,6 @@ def test_nothing_breaks_a_line_or_speaks_to_a_terminal(
 
 @given(TEXT | ODD)
 def test_a_field_can_be_read_back(value: str) -> None:
-    """It is itself, or quoted as JSON is; two values never look the same."""
+    """A value is written as it is, or quoted as in JSON. Two different values never look the same."""
     _, _, shown = line("it happened", because=value).partition("it happened because=")
     assert (json.loads(shown) if shown.startswith('"') else shown) == value

@@ -1,4 +1,4 @@
-"""What is counted of calls and caches, and as which samples it is told."""
+"""What is counted of calls and caches, and the samples in /metrics."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ RECORD: Final = AdmissionRecord(
 
 
 def noted(*records: AdmissionRecord) -> Scraped:
-    """What these calls come to."""
+    """Return the samples after these calls."""
     admissions = Admissions()
     for record in records:
-        admissions.note(record)
+        admissions.count(record)
     return told(admissions.families)
 
 
 def test_an_admission_is_counted_by_entry_decision_and_reason() -> None:
-    """Each of the three is a label, and each call is one."""
+    """Each of the three is a label, and each call counts once."""
     found = noted(RECORD, RECORD, replace(RECORD, decision="unchanged", reason="NoClaims"))
     name = Family.ADMISSIONS.title
     assert found.value(name, entry="virt-launcher", decision="required", reason="ShareManagerPod") == 2
@@ -61,7 +61,7 @@ BOUNDS: Final = {
 
 
 @pytest.mark.parametrize(("duration_us", "bound"), BOUNDS.values(), ids=BOUNDS)
-def test_a_duration_is_told_from_a_quarter_of_a_millisecond_to_three_seconds(duration_us: int, bound: str) -> None:
+def test_a_duration_has_buckets_from_a_quarter_of_a_millisecond_to_three_seconds(duration_us: int, bound: str) -> None:
     """In the smallest bucket that it fits, and in none below."""
     found = noted(replace(RECORD, duration_us=duration_us))
     buckets = [each for each in found.samples if each.name == f"{Family.DURATION.title}_bucket" and each.value]
@@ -70,7 +70,7 @@ def test_a_duration_is_told_from_a_quarter_of_a_millisecond_to_three_seconds(dur
 
 
 def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
-    """The rest is deciding; a call that read nothing did not wait."""
+    """The rest of the time is deciding; a call without reads did not wait."""
     found = noted(RECORD, replace(RECORD, duration_us=5_000, reads=3, read_us=4_500))
     stage = Family.STAGE_DURATION.title
     assert found.value(f"{stage}_count", entry="virt-launcher", stage="decide") == 2
@@ -81,8 +81,8 @@ def test_what_was_waited_for_is_a_stage_of_its_own() -> None:
     assert found.value(f"{Family.READS.title}_bucket", entry="virt-launcher", le="0") == 1
 
 
-def test_nothing_is_told_as_nothing() -> None:
-    """Of a server that nobody has called: a rate of what is not there is no 0."""
+def test_a_server_without_calls_has_samples_of_zero() -> None:
+    """A server without calls has samples of 0, because Prometheus computes no rate of an absent sample."""
     found = noted()
     for entry in ("virt-launcher", "share-manager"):
         assert found.value(f"{Family.DURATION.title}_count", entry=entry) == 0
@@ -91,7 +91,7 @@ def test_nothing_is_told_as_nothing() -> None:
 
 
 def test_a_refused_call_is_counted_by_its_status() -> None:
-    """The other statuses stay as they are."""
+    """The counts of the other statuses do not change."""
     admissions = Admissions()
     admissions.refused(413)
     found = told(admissions.families)
@@ -102,13 +102,13 @@ def test_a_refused_call_is_counted_by_its_status() -> None:
 
 
 def state(**fields: Any) -> CacheState:
-    """A cache that is well, but for these fields."""
+    """Return a cache that works, except for these fields."""
     well = {"title": "nodes", "fresh": True, "detail": "", "objects": 3, "heard_seconds": 5.0, "unreadable": 0}
     return CacheState(**{**well, "causes": Counter(), **fields})
 
 
-def test_a_cache_is_told_by_its_name() -> None:
-    """Whether calls are answered from it, what it holds, when it was heard, and what it was interrupted by."""
+def test_a_cache_has_samples_by_its_name() -> None:
+    """Whether it is up to date, its objects, the time of its last event, and its interruptions."""
     states = [state(causes=Counter({Cause.EXPIRED: 2}), unreadable=1), state(title="pods", fresh=False, objects=0)]
     before = datetime.now(UTC).timestamp()
     found = told(CacheMetrics(lambda: states, {}).families)
@@ -126,8 +126,8 @@ def test_a_cache_that_never_heard_anything_has_no_last_time() -> None:
     assert found.value(Family.CACHE_FRESH.title, cache="nodes") == 0
 
 
-def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
-    """What did not happen is not told; what came too late is, from the start."""
+def test_a_lookup_is_counted_by_kind_source_and_outcome() -> None:
+    """A lookup that never happened has no sample; late reads have one from the start."""
     counts = {kind: LookupCounts() for kind in Kind}
     counts[Kind.NODE].hit, counts[Kind.NODE].late = 7, 1
     counts[Kind.SHARE_MANAGER].failed = 2
@@ -141,8 +141,8 @@ def test_a_lookup_is_told_by_kind_source_and_outcome() -> None:
 # All.
 
 
-def test_the_program_and_its_process_are_told() -> None:
-    """Its version, and what it takes of memory, CPU and files."""
+def test_the_program_and_its_process_have_metrics() -> None:
+    """Its version, and its memory, CPU and files."""
     found = told()
     assert found.value(Family.BUILD.title, version=__version__) == 1
     assert found.value("process_resident_memory_bytes") > 1e6
@@ -150,7 +150,7 @@ def test_the_program_and_its_process_are_told() -> None:
 
 
 def test_all_else_has_our_prefix() -> None:
-    """Nothing of another's is told: no collector of the default registry."""
+    """Every other metric has the program's prefix: the default registry's collectors are not exposed."""
     strangers = {name for name in told(Admissions().families).names if not name.startswith((PREFIX, "process_"))}
     assert strangers == set()
 
@@ -158,7 +158,7 @@ def test_all_else_has_our_prefix() -> None:
 def test_two_servers_in_one_process_know_nothing_of_each_other() -> None:
     """No count is global."""
     one, other = Admissions(), Admissions()
-    one.note(RECORD)
+    one.count(RECORD)
     assert not told(other.families).has(Family.ADMISSIONS.title)
 
 
@@ -177,10 +177,10 @@ ACCEPTED: Final = {
 
 
 @pytest.mark.parametrize(("accept", "is_openmetrics"), ACCEPTED.values(), ids=ACCEPTED)
-def test_openmetrics_is_given_to_whoever_asks_for_it(accept: str, *, is_openmetrics: bool) -> None:
-    """All others get the text format; both tell the same, by their own rules."""
+def test_a_caller_that_asks_for_openmetrics_gets_it(accept: str, *, is_openmetrics: bool) -> None:
+    """All other callers get the text format. Both have the same values, in their own syntax."""
     admissions = Admissions()
-    admissions.note(RECORD)
+    admissions.count(RECORD)
     content_type, body = Metrics(admissions.families).expose(accept)
     assert content_type.startswith(OPENMETRICS if is_openmetrics else "text/plain; version=0.0.4")
     assert body.endswith(b"# EOF\n") == is_openmetrics

@@ -1,4 +1,4 @@
-"""What is told of VMs: how they are, since when, what they were given, and which of them have started."""
+"""The metrics of VMs: their states, since when, the decisions for their pods, and their starts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ROW: Final = replace(
 )
 
 
-def test_vms_are_told_by_state_and_decision() -> None:
-    """Every state and decision is there, also where no VM is in it."""
+def test_vms_are_counted_by_state_and_decision() -> None:
+    """Every state and decision has a sample, even if no VM has it."""
     apart = replace(ROW, state=State.APART, decided=Decided.NOTHING)
     moved = replace(ROW, decided=Decided.MIGRATED)
     found = told(lambda: vm_families([ROW, moved, apart]))
@@ -35,8 +35,8 @@ def test_vms_are_told_by_state_and_decision() -> None:
     assert decided == {"required": 1, "preferred": 0, "unchanged": 0, "migrated": 1, "nothing": 1}
 
 
-def test_the_longest_time_in_a_state_is_told() -> None:
-    """Of a state that no VM is in, or whose VMs nobody knows the time of, there is none."""
+def test_the_longest_time_in_a_state_has_a_sample() -> None:
+    """A state without VMs, or with VMs since an unknown time, has no sample."""
     apart = replace(ROW, state=State.APART, since="2026-01-02T00:00:00Z")
     rows = [replace(apart, since="2026-01-03T00:00:00Z"), apart, replace(ROW, state=State.FREE, since=None)]
     found = told(lambda: vm_families(rows))
@@ -45,7 +45,7 @@ def test_the_longest_time_in_a_state_is_told() -> None:
 
 
 class Rows:
-    """A fleet whose rows a test sets; what has changed is told as all that there is, or as the difference."""
+    """A tracker whose rows a test sets. Changes are reported as all rows, or as the difference."""
 
     def __init__(self) -> None:
         self.snapshot = VMStatuses(
@@ -55,14 +55,14 @@ class Rows:
         self._before: tuple[VMStatus, ...] = ()
 
     def become(self, *names: str, late: tuple[str, ...] = (), decided: Decided = Decided.NOTHING) -> None:
-        """The next pass has found these VMs, those that were not there before with this decision."""
+        """Let the next pass find these VMs; new ones have this decision."""
         there = {row.name: row for row in self.snapshot.rows}
         rows = tuple(there.get(name) or replace(ROW, name=name, decided=decided) for name in names)
         self._before = self.snapshot.rows
         self.snapshot = replace(self.snapshot, version=self.snapshot.version + 1, rows=rows, late=late)
 
     def changes(self, version: int) -> Changes:
-        """As Fleet."""
+        """As in VMStatusTracker."""
         assert version in (0, self.snapshot.version - 1), "each change is asked for once"
         rows, before = self.snapshot.rows, self._before
         new = rows if self.whole else tuple(row for row in rows if row not in before)
@@ -72,14 +72,14 @@ class Rows:
 
 @pytest.fixture(params=[False, True], ids=["told as a difference", "told whole"])
 def rows(request: pytest.FixtureRequest) -> Rows:
-    """No VM, and no cache yet."""
+    """A tracker without VMs, before its first complete cache."""
     made = Rows()
     made.whole = request.param
     return made
 
 
-def test_of_vms_nothing_is_told_before_it_is_known(rows: Rows) -> None:
-    """No VM apart would be a lie as long as no cache was whole."""
+def test_vms_have_no_samples_before_they_are_known(rows: Rows) -> None:
+    """0 VMs apart would be wrong while no cache is complete."""
     vms = VMMetrics(rows)  # type: ignore[arg-type] # that much of a Fleet is asked for
     assert Family.VMS.title not in told(vms.families).names
     rows.become(late=("nodes: forbidden",))
@@ -91,7 +91,7 @@ def test_of_vms_nothing_is_told_before_it_is_known(rows: Rows) -> None:
 
 
 def test_a_vm_that_was_not_there_has_started(rows: Rows) -> None:
-    """Those that were there at first have not, nor those that go; who comes back has started again."""
+    """VMs of the first pass have not started, nor those that go. A VM that comes back has started again."""
     vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
     seen = []
     for names in (("a", "b"), ("a", "b", "c"), ("a", "c"), ("a", "b", "c")):
@@ -101,8 +101,8 @@ def test_a_vm_that_was_not_there_has_started(rows: Rows) -> None:
     assert seen == [0, 1, 1, 2]
 
 
-def test_a_start_is_told_by_what_the_pod_was_given(rows: Rows) -> None:
-    """Whether the webhook was asked at all is what an alert is about."""
+def test_a_start_is_counted_by_the_decision_for_its_pod(rows: Rows) -> None:
+    """An alert needs to know whether the API server called the webhook."""
     vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
     rows.become()
     told(vms.families)

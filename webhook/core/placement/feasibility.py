@@ -1,135 +1,160 @@
-"""May this pod run on that node at all? The scheduler's filters that need nothing but pod, node and volumes.
+"""Whether one node is feasible for the pod under admission: the story of one node, rule by rule.
 
-Each verdict is a Why: NODE_FEASIBLE, or the first rule that refuses, cheapest first. Resources are not counted here.
-Invariant: a node we call feasible is refused by none of the scheduler's NodeName, NodeUnschedulable,
-TaintToleration, NodeAffinity, VolumeBinding and VolumeZone filters (for bound volumes).
+The first rule that rejects the node gives the reason. Rules that forbid even a preference come first, then those that
+need only the node and the pod, then those that need the other pods. The plugins are webhook.core.scheduler.registry's.
+Invariant: kube-scheduler's filters accept a node that is feasible here, for the pods and nodes that are known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
-from webhook.core.api.affinity import InterPodTerms
-from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node import Node
-from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
-from webhook.core.placement import data_engine
+from webhook.core.placement import longhorn_node, node_health, replica_share
 from webhook.core.reasons import Reason, Why
-from webhook.core.scheduler.plugins.dynamic_resources import claimed_devices
-from webhook.core.scheduler.plugins.node_affinity import selector_admits
-from webhook.core.scheduler.plugins.taint_toleration import _REPELLING_EFFECTS, _taint_text, tolerates
-from webhook.core.scheduler.plugins.volume_zone import _is_elsewhere
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, need_objects
-
-DRAIN_TAINTS: Final = frozenset(
-    {
-        "node.kubernetes.io/out-of-service",  # its pods and volumes are taken away
-        "node.cloudprovider.kubernetes.io/shutdown",
-        "kubevirt.io/drain",  # KubeVirt's own: VMs migrate away (configuration.migrations.nodeDrainTaintKey)
-        "ToBeDeletedByClusterAutoscaler",
-        "karpenter.sh/disrupted",
-    }
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins import (
+    dynamic_resources,
+    inter_pod_affinity,
+    node_affinity,
+    node_ports,
+    node_resources_fit,
+    node_unschedulable,
+    node_volume_limits,
+    pod_topology_spread,
+    scheduling_gates,
+    taint_toleration,
+    volume_binding,
+    volume_zone,
 )
-"""Taints of nodes that are about to be lost. Whoever tolerates them may be bound there, and would soon have to go."""
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
+from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
+from webhook.core.scheduler.status import PASSED, Passed, Status
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
 
-def judge(name: str, pod: Pod, volumes: Iterable[ClaimVolume], view: ClusterView) -> NodeFit | NeedObjects:
-    """The verdict on node `name`, or the references that the view has not read yet.
+def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
+    """Return the verdict on the node `name`, or the references that the view has not read yet.
 
-    Longhorn refuses to attach a volume where its own node object is absent or not Ready (longhorn-manager: "node is
-    not ready, couldn't attach volume"): such a node is not even preferred. Where that could not be read, it is. Nor is
-    a node without the data engine of a volume that the pod needs attached there.
+    The webhook does not even prefer a node on which Longhorn can't attach a volume that the pod needs there. If the
+    Longhorn node could not be read, the webhook prefers the node.
     """
     node = view.node(name)
-    longhorn_node = view.longhorn_node(name) if view.has_longhorn_nodes() else None
-    if node is NoObject.NOT_CACHED or longhorn_node is NoObject.NOT_CACHED:
+    longhorn = view.longhorn_node(name) if view.has_longhorn_nodes() else None
+    if node is NoObject.NOT_CACHED or longhorn is NoObject.NOT_CACHED:
         key = NamespacedName("", name)
-        return need_objects((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn_node))
-    longhorn_refuses = _longhorn_refusal(name, longhorn_node, view)
-    if longhorn_refuses and longhorn_refuses.reason is Reason.LONGHORN_NOT_READY:
-        return NodeFit(name, longhorn_refuses, preferable=False)
-    attached = ((bound.volume, bound.served_from) for bound in volumes)
-    if not isinstance(node, NoObject) and (lacks := data_engine.refusal(node, name, pod, attached)):
-        return NodeFit(name, lacks, preferable=False)
-    why = _absence(node, name, view) if isinstance(node, NoObject) else _refusal(node, name, pod, volumes)
-    why = why or longhorn_refuses or _own_affinity_refusal(node, name, pod)
-    return NodeFit(name, why or Reason.NODE_FEASIBLE.why(node=name))
-
-
-def _longhorn_refusal(name: str, node: LonghornNode | NoObject | None, view: ClusterView) -> Why | None:
-    if node is NoObject.UNAVAILABLE:
-        return _lost(name, Kind.LONGHORN_NODE, view)
+        return need_objects((ObjectRef(Kind.NODE, key), node), (ObjectRef(Kind.LONGHORN_NODE, key), longhorn))
+    why = longhorn_node.why_not_ready(name, longhorn)
+    if why is None and not isinstance(node, NoObject):
+        why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)
+    if why:
+        return NodeFit(name, why, preferable=False)
     if isinstance(node, NoObject):
-        return Reason.LONGHORN_NOT_READY.why(node=name, state="is absent")
-    if node is not None and not (node.status and node.status.ready):
-        return Reason.LONGHORN_NOT_READY.why(node=name, state="is not Ready")
-    return None
+        absent = node is not NoObject.UNAVAILABLE
+        return NodeFit(name, Reason.NODE_NOT_FOUND.why(node=name) if absent else _unread(name, Kind.NODE, view))
+    info = NodeInfo(node)
+    why = _why_not_alone(cycle, info)
+    if why is None and longhorn is NoObject.UNAVAILABLE:
+        why = _unread(name, Kind.LONGHORN_NODE, view)
+    if why is None:
+        status = node_affinity.filter_node(cycle, info)
+        why = None if isinstance(status, Passed) else status.why
+    return NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
 
 
-def _lost(name: str, kind: Kind, view: ClusterView) -> Why:
-    return Reason.NODE_LOOKUP_FAILED.why(
-        node=name, kind=kind, problem=view.read_error(ObjectRef(kind, NamespacedName("", name)))
-    )
+def _unread(name: str, kind: Kind, view: ClusterView) -> Why:
+    problem = view.read_error(ObjectRef(kind, NamespacedName("", name)))
+    return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=kind, problem=problem)
 
 
-def _absence(gap: NoObject, name: str, view: ClusterView) -> Why:
-    return _lost(name, Kind.NODE, view) if gap is NoObject.UNAVAILABLE else Reason.NODE_NOT_FOUND.why(node=name)
+def _why_not_alone(cycle: CycleState, node: NodeInfo) -> Why | None:
+    """Return why the node is rejected whatever other pods there are, the pod's required node affinity apart."""
+    why = node_health.why_unhealthy(node)
+    if why:
+        return why
+    status = node_unschedulable.filter_node(cycle, node)
+    if not isinstance(status, Passed):
+        return status.why
+    why = node_health.why_drained(node)
+    if why:
+        return why
+    status = taint_toleration.filter_node(cycle, node)
+    if isinstance(status, Passed):
+        status = node_affinity.filter_by_labels(cycle, node)
+    if isinstance(status, Passed):
+        status = _filter_volumes(cycle, node)
+    return None if isinstance(status, Passed) else status.why
 
 
-def _refusal(node: Node, name: str, pod: Pod, volumes: Iterable[ClaimVolume]) -> Why | None:
-    """Why the scheduler would refuse this node, its own affinity apart; None where it would not."""
-    if node.metadata.deletion_timestamp:
-        return Reason.NODE_BEING_DELETED.why(node=name)
-    if not (node.status and node.status.ready):
-        return Reason.NODE_NOT_READY.why(node=name)
-    if node.spec and node.spec.unschedulable:
-        return Reason.NODE_CORDONED.why(node=name)
-    leaving = next(
-        (taint for taint in (node.spec.taints or () if node.spec else ()) if taint.key in DRAIN_TAINTS), None
-    )
-    if leaving:
-        return Reason.NODE_LEAVING.why(node=name, taint=_taint_text(leaving))
-    for taint in (node.spec.taints or ()) if node.spec else ():
-        if taint.effect in _REPELLING_EFFECTS and not tolerates(pod.spec.tolerations or (), taint):
-            return Reason.TAINT_NOT_TOLERATED.why(node=name, taint=_taint_text(taint))
-    labels = node.metadata.labels or {}
-    for key, value in (pod.spec.node_selector or {}).items():
-        if labels.get(key) != value:
-            return Reason.NODE_SELECTOR_MISMATCH.why(node=name, label=f"{key}={value}")
-    for bound in volumes:
-        affinity = bound.volume.spec.node_affinity if bound.volume.spec else None
-        volume = bound.volume.metadata.name
-        if affinity and not selector_admits(affinity.required, labels, None):
-            return Reason.VOLUME_AFFINITY_MISMATCH.why(node=name, volume=volume, claim=bound.claim)
-        if bound.volume.metadata.labels and _is_elsewhere(bound.volume.metadata.labels, labels):
-            return Reason.VOLUME_ZONE_MISMATCH.why(node=name, volume=volume, claim=bound.claim)
-    return None
+def _filter_volumes(cycle: CycleState, node: NodeInfo) -> Status:
+    """Ask about one volume after the other, so that the reason names the first volume that can't be used."""
+    for volume in cycle.incoming.volumes:
+        status = volume_binding.filter_volume(volume, node)
+        if isinstance(status, Passed):
+            status = volume_zone.filter_volume(volume, node)
+        if not isinstance(status, Passed):
+            return status
+    return PASSED
 
 
-def _own_affinity_refusal(node: Node | NoObject, name: str, pod: Pod) -> Why | None:
-    """Asked last: what is wrong with the node tells more than that its owner excludes it."""
-    labels = None if isinstance(node, NoObject) else node.metadata.labels
-    if selector_admits(pod.spec.required_node_affinity, labels, name):
-        return None
-    return Reason.NODE_AFFINITY_MISMATCH.why(node=name)
+def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
+    """Return the verdict on a node that nothing about the node itself rejects."""
+    snapshot = cycle.snapshot
+    if isinstance(snapshot, NotCounted):
+        return NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
+    if isinstance(snapshot, SnapshotUnavailable):
+        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem=snapshot.problem))
+    node = snapshot.node_info(name)
+    status = filter_by_requests(cycle, node)
+    if not isinstance(status, Passed):
+        return replica_share.verdict_if_scarce(name, status.why, node)
+    for volume in cycle.incoming.volumes:
+        status = node_volume_limits.filter_volume(volume, node)
+        if not isinstance(status, Passed):
+            return NodeFit(name, status.why)
+    if node.node is UNLISTED:
+        return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
+    status = inter_pod_affinity.filter_node(cycle, node)
+    if isinstance(status, Passed):
+        status = pod_topology_spread.filter_node(cycle, node)
+    if not isinstance(status, Passed):
+        # A VM that waits for this node alone must not find this pod there first, and be repelled by it.
+        preferable = not (node.waited_for and status.cause is Reason.NEIGHBOUR_EXPECTED)
+        return NodeFit(name, status.why, preferable=preferable)
+    verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
+    return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
 
 
-def undecidable(pod: Pod) -> Why | None:
-    """The rule of the pod that is not evaluated here and could refuse any one node; None where there is none."""
-    affinity = pod.spec.affinity
-    if affinity and _requires(affinity.pod_affinity):
-        return Reason.INTER_POD_AFFINITY.why(which="affinity")
-    if affinity and _requires(affinity.pod_anti_affinity):
-        return Reason.INTER_POD_AFFINITY.why(which="anti-affinity")
-    for constraint in pod.spec.topology_spread_constraints or ():
-        if constraint.when_unsatisfiable != "ScheduleAnyway":
-            return Reason.TOPOLOGY_SPREAD.why(key=constraint.topology_key)
-    return claimed_devices(pod)
+def filter_by_requests(cycle: CycleState, node: NodeInfo) -> Status:
+    """Return whether the node has the resources and host ports that the pod requests."""
+    status = node_resources_fit.filter_node(cycle, node)
+    return node_ports.filter_node(cycle, node) if isinstance(status, Passed) else status
 
 
-def _requires(terms: InterPodTerms | None) -> bool:
-    return bool(terms and terms.required)
+def collect(evaluated: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
+    """Return the verdicts, or all references that must be read before every node has one."""
+    verdicts: list[NodeFit] = []
+    refs: list[Ref] = []
+    for each in evaluated:
+        if isinstance(each, NeedObjects):
+            refs += each.refs
+        else:
+            verdicts.append(each)
+    return NeedObjects(tuple(refs)) if refs else verdicts
+
+
+def why_undecidable(cycle: CycleState) -> Why | None:
+    """Return why no node may be required for this pod: a scheduling gate, or a plugin that can't be evaluated."""
+    status = scheduling_gates.pre_enqueue(cycle)
+    return why_not_evaluated(cycle) if isinstance(status, Passed) else status.why
+
+
+def why_not_evaluated(cycle: CycleState) -> Why | None:
+    """Return the rule of the pod that could reject any node, and that no plugin here can evaluate; None if none is."""
+    status = inter_pod_affinity.pre_filter(cycle)
+    if isinstance(status, Passed):
+        status = pod_topology_spread.pre_filter(cycle)
+    if isinstance(status, Passed):
+        status = dynamic_resources.pre_filter(cycle)
+    return None if isinstance(status, Passed) else status.why

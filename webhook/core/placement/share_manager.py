@@ -23,9 +23,10 @@ from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for,
 from webhook.core.evidence import consumers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
-from webhook.core.placement import fit, shortlist
-from webhook.core.placement.fit import Applicant
+from webhook.core.placement import feasibility, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
 _UNKNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
@@ -47,8 +48,9 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason])
         opted_in = furthest.why.reason is Reason.CONSUMER_ON_NO_NODE
         return Leave(why=furthest.why, opted_in=opted_in, findings=findings)
-    incoming = fit.applicant(pod, namespace)
-    node_fits = fit.settled([share_manager_fit(node, incoming, view) for node in ranked])
+    incoming = IncomingPod.of(pod, namespace)
+    cycle = CycleState(incoming, view.snapshot())
+    node_fits = feasibility.collect(share_manager_fit(node, cycle, view) for node in ranked)
     if isinstance(node_fits, NeedObjects):
         return node_fits
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
@@ -56,7 +58,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
     names, near_vmis = (
-        _shortlist(incoming, volume, fitting, findings, view) if len(fitting) == len(preferable) else ((), ())
+        _shortlist(cycle, volume, fitting, findings, view) if len(fitting) == len(preferable) else ((), ())
     )
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,
@@ -70,7 +72,7 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
 
 
 def _shortlist(
-    incoming: Applicant, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
+    cycle: CycleState, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
 ) -> tuple[tuple[str, ...], tuple[VirtualMachineInstanceRef, ...]]:
     """Return the short list, and the VMs to whose pods the share-manager pod gets a preferred pod affinity.
 
@@ -78,12 +80,12 @@ def _shortlist(
     NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few such
     nodes, the pod affinity outweighs the taints. The scheduler evaluates it on every node, so not every pod gets it.
     """
-    reluctance = shortlist.reluctance_of(fitting[0], incoming.pod, view)
-    names = shortlist.pick(incoming, fitting, view, seed=volume, reluctance=reluctance)
-    if names or not reluctance:
+    taints = shortlist.count_taints(fitting[0], cycle.incoming.pod, view)
+    names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints)
+    if names or not taints:
         return names, ()
     vmis = (finding.vmi for finding in findings if finding.node in fitting and finding.vmi)
-    return shortlist.pick(incoming, fitting, view, seed=volume), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
+    return shortlist.pick(cycle, fitting, view, seed=volume), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
 
 
 def volume_of(pod: Pod) -> str:
@@ -98,14 +100,14 @@ def volume_of(pod: Pod) -> str:
     return pod.metadata.label(LABEL_LONGHORN_SHARE_MANAGER) or ("" if before else volume)
 
 
-def share_manager_fit(node: str, incoming: Applicant, view: ClusterView) -> NodeFit | NeedObjects:
+def share_manager_fit(node: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedObjects:
     """Rule 7 for a share-manager pod. Unlike a VM's pod it does not even prefer a node that it can't run on.
 
     A node that could not be read, or whose pods are not known, is still preferred: such a preference does no harm.
     """
-    node_fit = fit.judge(node, incoming, view)
+    node_fit = feasibility.evaluate(node, cycle, view)
     if isinstance(node_fit, NeedObjects) or node_fit.why.reason in _UNKNOWN:
         return node_fit
-    if node_fit.fits and shortlist.is_shunned(node, incoming.pod, view):
+    if node_fit.fits and shortlist.pod_prefers_against(node, cycle.incoming.pod, view):
         return NodeFit(node, Reason.NODE_DELINQUENT.why(node=node), preferable=False)
     return NodeFit(node, node_fit.why, preferable=node_fit.fits)

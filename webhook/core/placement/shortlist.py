@@ -1,14 +1,14 @@
-"""A preference that is heard: the few nodes that the scheduler is to choose from.
+"""The short list: some nodes among which kube-scheduler must choose, so that it scores the preferred ones.
 
-In a large cluster kube-scheduler scores only a sample of the feasible nodes, and a preferred node is seldom in it.
-Where every required term names a node by metadata.name it looks at those nodes alone, and scores them all while they
-are fewer than 100 (schedule_one.go, findNodesThatFitPod and numFeasibleNodesToFind). So the wish goes on top of a short
-list of nodes that the pod may run on, spread over the cluster.
+In a large cluster kube-scheduler scores only a sample of the feasible nodes, and the sample seldom has the preferred
+node. If every required term names a node by metadata.name, kube-scheduler filters those nodes only. It scores all of
+them if there are fewer than 100 (schedule_one.go, findNodesThatFitPod and numFeasibleNodesToFind). Therefore the
+webhook adds to a preference a short list of nodes on which the pod may run, spread over the cluster.
 
-The list is also what the preferred node is compared with: a node that the scheduler avoids for its PreferNoSchedule
-taints is chosen from among nodes that it avoids as much.
+kube-scheduler compares the preferred node with the others of the list. If the preferred node has taints with
+PreferNoSchedule, the others must have as many.
 
-Invariant: the pod fits every node of a list, and a list has LEAST_NODES or more.
+Invariant: the pod fits every node of a list, and a list has LEAST_NODES nodes or more.
 """
 
 from __future__ import annotations
@@ -21,103 +21,112 @@ from zlib import crc32
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nodes
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
-from webhook.core.placement import fit
-from webhook.core.placement.fit import Applicant
-from webhook.core.scheduler.plugins.node_affinity import shuns
-from webhook.core.scheduler.plugins.node_resources_fit import places, times
-from webhook.core.scheduler.plugins.taint_toleration import reluctance
+from webhook.core.placement.capacity import count_displaced, count_fitting
+from webhook.core.placement.feasibility import evaluate, why_undecidable
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.matching.node_selector import prefers_against
+from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
 from webhook.core.scheduler.state.pod_requests import Usage
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
 from webhook.core.view import ClusterView, NoObject
 
-SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: as many are always all scored
+SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: up to this number all are scored
 LEAST_NODES: Final = 16
-_LOOKED_AT_MAX: Final = 256  # of those that may be unfit; fewer are judged: what webhook.core.scheduler.budget allows
-_GOLDEN: Final = 0.618  # the fraction of a circle whose multiples stay apart, however many there are
+_CANDIDATES_MAX: Final = 256  # of them webhook.core.scheduler.budget allows fewer to be evaluated
+_GOLDEN: Final = 0.618  # the multiples of this fraction of a circle stay apart, however many there are
 
 
 def pick(
-    who: Applicant, wished: Sequence[str], view: ClusterView, *, seed: str, reluctance: int = 0
+    cycle: CycleState, preferred: Sequence[str], view: ClusterView, *, seed: str, least_taints: int = 0
 ) -> tuple[str, ...]:
-    """The nodes to choose from, the wished ones first; none where the scheduler sees every node anyway.
+    """Return the names of the nodes of a short list, the preferred ones first; none if every node is scored anyway.
 
-    A list is a hard requirement, so its nodes together must have room for every listed pod that is on its way,
-    wherever those come to run: then one is left for this pod. And it holds for as long as the pod waits, so that there
-    is none while most nodes are unusable: those of the moment may be few. Nothing is read for it: what `view` does not
-    hold is left out.
+    A list is a hard requirement. Therefore its nodes together must have enough for every pod that is limited to a short
+    list and not bound yet, wherever those pods will run, and for this pod. A list holds for as long as the pod waits.
+    Therefore there is none while most nodes are unusable: the usable nodes of the moment may be too few later. No
+    object is read for a list: a node that `view` does not have is left out.
 
     Args:
-        who: the pod under admission.
-        wished: the nodes that are preferred; the pod fits each of them.
+        cycle: the pod under admission.
+        preferred: the preferred nodes; the pod fits each of them.
         view: the cluster.
-        seed: what makes one pod's list another than the next one's, and the same again.
-        reluctance: the least (`feasibility.reluctance`) of every node that is not wished.
+        seed: makes the lists of different pods different, and that of one pod always the same.
+        least_taints: the least number of taints (`count_taints`) that a node must have if it is not preferred.
     """
-    pod, names, usable = who.pod, view.node_names(), view.usable_nodes()
-    most = most_nodes(pod.spec.required_node_affinity, MAX_TERMS)
+    required, names, usable = cycle.incoming.node_affinity, view.node_names(), view.usable_nodes()
+    most = most_nodes(required, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if view.staleness() or fit.undecidable(pod, view) or names_some_nodes(pod.spec.required_node_affinity):
-        return ()  # terms that name no node would stay beside the list
-    snapshot = view.snapshot()
-    wanted = _wanted(who.usage, snapshot) if snapshot and not isinstance(snapshot, str) else 0
+    if view.staleness() or why_undecidable(cycle) or names_some_nodes(required):
+        return ()  # a term of the pod that names no node would stay beside the list
     chosen: dict[str, int] = {}
-    for name in (*wished[:most], *_spread(names, seed)):
+    for name in (*preferred[:most], *_spread(names, seed)):
         if len(chosen) >= most:
             break
-        if name not in wished:
-            if name in chosen or isinstance(view.node(name), NoObject) or reluctance_of(name, pod, view) < reluctance:
+        if name not in preferred:
+            node = view.node(name)
+            if name in chosen or isinstance(node, NoObject):
                 continue
-            if not who.budget.take_candidate():
+            if least_taints and count_prefer_no_schedule(node, cycle.incoming.tolerations) < least_taints:
+                continue
+            if not cycle.budget.take_candidate():
                 break
-            if not _is_fit(name, who, view):
+            if not _fits(name, cycle, view):
                 continue
-        chosen[name] = _places(name, who, snapshot)
-    return tuple(chosen) if len(chosen) >= LEAST_NODES and sum(chosen.values()) >= wanted else ()
+        chosen[name] = _capacity(name, cycle)
+    return tuple(chosen) if len(chosen) >= LEAST_NODES and sum(chosen.values()) >= _needed(cycle) else ()
 
 
-def _wanted(asked: Usage, snapshot: Snapshot) -> int:
-    """For how many pods such as this one a list must have room: all that are listed and on no node yet, and this one.
+def _needed(cycle: CycleState) -> int:
+    """Return for how many pods of this pod's shape the list needs capacity; 0 if pods are not known.
 
-    Each of the other replicas may have listed as many as this one has since the last pods that a watch has shown.
+    All pods that are limited to a short list and are not bound, and this one. Since the last pods that a watch has
+    shown, each other replica may have written as many lists as this one.
     """
-    shown, flying = (
-        sum(count * times(asked, each) for each, count in snapshot.listed(in_flight=in_flight).items())
-        for in_flight in (False, True)
-    )
-    return shown + snapshot.replicas * (flying + 1)
-
-
-def _places(name: str, who: Applicant, snapshot: Snapshot | str | None) -> int:
-    if snapshot is None or isinstance(snapshot, str):
+    snapshot, usage = cycle.snapshot, cycle.incoming.usage
+    if isinstance(snapshot, NoSnapshot):
         return 0
-    there = snapshot.room(name)
-    return places(who.usage, there.has, there.load, snapshot.headroom)
+    shown, assumed = (_displaced(usage, snapshot, assumed=assumed) for assumed in (False, True))
+    return shown + snapshot.replicas * (assumed + 1)
+
+
+def _displaced(usage: Usage, snapshot: Snapshot, *, assumed: bool) -> int:
+    pods = snapshot.shortlisted(assumed=assumed)
+    return sum(count * count_displaced(usage, other) for other, count in pods.items())
+
+
+def _capacity(name: str, cycle: CycleState) -> int:
+    snapshot = cycle.snapshot
+    if isinstance(snapshot, NoSnapshot):
+        return 0
+    return count_fitting(cycle.incoming.usage, snapshot.node_info(name), snapshot.headroom)
 
 
 def _spread(names: Sequence[str], seed: str) -> Iterator[str]:
-    """Different names, far from one another in their order, for as long as is looked."""
+    """Return different names that are far from one another in their order, at most _CANDIDATES_MAX."""
     many = len(names)
     start, step = crc32(seed.encode()) % many, int(many * _GOLDEN)
     while gcd(step, many) != 1:
         step += 1
-    return (names[(start + turn * step) % many] for turn in range(min(many, _LOOKED_AT_MAX)))
+    return (names[(start + turn * step) % many] for turn in range(min(many, _CANDIDATES_MAX)))
 
 
-def _is_fit(name: str, who: Applicant, view: ClusterView) -> bool:
-    verdict = fit.judge(name, who, view)
-    return isinstance(verdict, NodeFit) and verdict.fits and not is_shunned(name, who.pod, view)
+def _fits(name: str, cycle: CycleState, view: ClusterView) -> bool:
+    verdict = evaluate(name, cycle, view)
+    return isinstance(verdict, NodeFit) and verdict.fits and not pod_prefers_against(name, cycle.incoming.pod, view)
 
 
-def reluctance_of(name: str, pod: Pod, view: ClusterView) -> int:
-    """How much the scheduler avoids this node for the pod; 0 for one that can't be seen."""
+def count_taints(name: str, pod: Pod, view: ClusterView) -> int:
+    """Return how many taints PreferNoSchedule of the node the pod does not tolerate; 0 if the view lacks the node."""
     node = view.node(name)
-    return 0 if isinstance(node, NoObject) else reluctance(node, pod)
+    return 0 if isinstance(node, NoObject) else count_prefer_no_schedule(node, pod.spec.tolerations or ())
 
 
-def is_shunned(name: str, pod: Pod, view: ClusterView) -> bool:
-    """Whether the pod's own preferences are against this node."""
+def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:
+    """Whether a preferred term of the pod's own node affinity is against this node."""
     node_affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    preferred = (node_affinity.preferred if node_affinity else None) or ()
+    preferred = node_affinity.preferred if node_affinity else None
+    if not preferred:
+        return False
     node = view.node(name)
-    return shuns(preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)
+    return prefers_against(preferred, None if isinstance(node, NoObject) else node.metadata.labels, name)

@@ -15,9 +15,10 @@ from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, r
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, Policy, co_schedule_mode
-from webhook.core.placement import fit, shortlist
-from webhook.core.placement.fit import Applicant
+from webhook.core.placement import feasibility, replica_share, shortlist
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
 
@@ -38,16 +39,17 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     if not ranked:
         furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
         return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
-    incoming = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    node_fits = fit.settled([fit.judge(node, incoming, view) for node in ranked])
+    incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
+    cycle = CycleState(incoming, view.snapshot())
+    node_fits = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in ranked)
     if isinstance(node_fits, NeedObjects):
         return node_fits
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
-    required = _required(incoming, mode, findings, node_fits, view)
+    required = _required(cycle, mode, findings, node_fits, view)
     if isinstance(required, Why):
-        why, required, shortlist = required, (), _shortlist(incoming, findings, node_fits, view)
+        why, required, shortlist = required, (), _shortlist(cycle, findings, node_fits, view)
     else:
         why, shortlist = evidence_for(required[0], findings).why, ()
     return Pin(
@@ -62,7 +64,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
 
 
 def _shortlist(
-    incoming: Applicant, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...]:
     """Return the short list for a preference; empty if a short list could keep the pod from starting.
 
@@ -71,11 +73,10 @@ def _shortlist(
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
     if not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()
-    owner = kubevirt.owner(incoming.pod)
-    reluctance = shortlist.reluctance_of(fitting[0], incoming.pod, view)
-    return shortlist.pick(
-        incoming, fitting, view, seed=(owner.uid if owner else None) or fitting[0], reluctance=reluctance
-    )
+    pod = cycle.incoming.pod
+    owner = kubevirt.owner(pod)
+    taints = shortlist.count_taints(fitting[0], pod, view)
+    return shortlist.pick(cycle, fitting, view, seed=(owner.uid if owner else None) or fitting[0], least_taints=taints)
 
 
 def _rank(findings: Sequence[Finding]) -> dict[str, int]:
@@ -89,10 +90,10 @@ def _rank(findings: Sequence[Finding]) -> dict[str, int]:
 
 
 def _required(
-    incoming: Applicant, mode: Mode, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, mode: Mode, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...] | Why:
     """Rule 8: return the nodes to require, best first; or why none can be required."""
-    pod = incoming.pod
+    pod = cycle.incoming.pod
     if mode is not Mode.REQUIRED:
         asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
         return Reason.PREFERRED_MODE.why(who=asker)
@@ -102,9 +103,9 @@ def _required(
         best = evidence_for(node_fits[0].node, findings)
         return Reason.STATE_CLAIM.why(claim=best.claim) if best.vm_state_claim else best.why
     blocked = (
-        fit.undecidable(pod, view)
+        feasibility.why_undecidable(cycle)
         or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
-        or fit.indivisible(incoming, view)
+        or replica_share.why_not_shared(cycle)
     )
     if blocked:
         return blocked

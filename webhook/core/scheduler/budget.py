@@ -1,7 +1,7 @@
-"""How much one admission may look at: steps, shared by all that is asked about other pods and nodes for one pod's sake.
+"""Budget: how many steps one admission may take, for all plugins that look at other pods and nodes together.
 
-While a call decides, nothing else is answered: no other call, and no probe of the kubelet. It may take 5 ms at most.
-What there is to look at is decided by others: how many pods and nodes a cluster has, and how their rules are written.
+While the webhook decides, it answers nothing else: no other call, and no probe of the kubelet. A decision may take 5
+ms at most. The number of pods and nodes, and the rules of pods, are not in the webhook's hands: so it counts its steps.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import Final
 
 STEPS_MAX: Final = 30_500
-"""What may be looked at before the first node is judged. A step is some 60 ns, and 110 where nothing is in the cache of
-the core: this is 2 to 3.5 ms, and enough for three rules about 9,000 VMs on 5,000 nodes."""
+"""The steps that are there before the first node is evaluated. A step takes about 60 ns, or 110 ns if nothing is in the
+processor's cache. Together they take 2 to 3.5 ms, and are enough for three rules about 9,000 VMs on 5,000 nodes."""
 
-CANDIDATE_STEPS: Final = 250  # one node judged for a short list: 18 us
-_CANDIDATES_LEAST: Final = 32  # of which half may be unfit, and there are still shortlist.LEAST_NODES
+CANDIDATE_STEPS: Final = 250  # one node that is evaluated for a short list: 18 us
+_CANDIDATES_LEAST: Final = 32  # if the pod does not fit half of them, shortlist.LEAST_NODES are left
 
 
 class OutOfSteps(Exception):
-    """More steps were asked for than are left."""
+    """A plugin needs more steps than are left."""
 
 
 class Budget:
-    """The steps that are left, and those that are kept for candidates."""
+    """The steps that are left, and those that are kept for the candidates of a short list."""
 
     __slots__ = ("kept", "left", "most")
 
@@ -30,17 +30,17 @@ class Budget:
         self.kept = _CANDIDATES_LEAST * CANDIDATE_STEPS
 
     def take(self, steps: int) -> None:
-        """Take so many, before they are made.
+        """Take this number of steps; call it before the work.
 
         Raises:
-            OutOfSteps: so many are not left. None was taken: for something smaller they may do.
+            OutOfSteps: fewer steps are left. None was taken: they can be enough for something smaller.
         """
         if steps > self.left:
             raise OutOfSteps
         self.left -= steps
 
     def take_candidate(self) -> bool:
-        """Whether one node more may be judged for a short list; its steps are taken then."""
+        """Take the steps to evaluate one node more for a short list. Return whether there were enough."""
         if self.kept >= CANDIDATE_STEPS:
             self.kept -= CANDIDATE_STEPS
             return True

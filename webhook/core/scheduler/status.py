@@ -1,13 +1,14 @@
-"""What a rule between pods says of one node: Allowed | Refused | Undecided, and why.
+"""Status: what a plugin says of a pod or of one node: Passed | Rejected | Unknown, and the reason.
 
-Undecided is for what can't be known, or not within a bound: the caller then prefers the node and does not require it.
-Invariant: Allowed is never said where kube-scheduler would refuse for the same pods and nodes.
+Upstream: Status in pkg/scheduler/framework/interface.go. Unknown is for what can't be known, or not within the budget:
+the webhook then prefers the node and does not require it.
+Invariant: a plugin never answers Passed if kube-scheduler would reject the same pod for the same pods and nodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
 
@@ -15,60 +16,60 @@ from webhook.core.reasons import Reason, Why
 
 
 class Passed(Struct, frozen=True):
-    """The rule admits the node."""
+    """The plugin accepts the node."""
 
 
 class Rejected(Struct, frozen=True):
-    """The rule refuses the node; `names` are those that its sentence tells."""
+    """The plugin rejects the node. `names` are the values that the reason's sentence needs."""
 
     cause: Reason
     names: Mapping[str, object]
 
     @property
     def why(self) -> Why:
-        """The cause with its names."""
+        """The reason with its values."""
         return Why(self.cause, self.names)
 
 
 class Unknown(Struct, frozen=True):
-    """It can't be told whether the rule admits the node; as `Rejected`."""
+    """The plugin can't tell whether kube-scheduler would accept the node; fields as those of `Rejected`."""
 
     cause: Reason
     names: Mapping[str, object]
 
     @property
     def why(self) -> Why:
-        """The cause with its names."""
+        """The reason with its values."""
         return Why(self.cause, self.names)
 
 
-class Told(Struct, frozen=True):
-    """What is to be said of nodes that are not looked at yet: a Refused or an Undecided without their names."""
+class StatusTemplate(Struct, frozen=True):
+    """A Rejected or an Unknown that holds for many nodes, without the node's name."""
 
     kind: type[Rejected | Unknown]
     cause: Reason
     names: Mapping[str, object]
 
     @classmethod
-    def like(cls, ruling: Rejected | Unknown) -> Self:
-        """What says as much as a ruling does."""
-        return cls(type(ruling), ruling.cause, ruling.names)
+    def of(cls, status: Rejected | Unknown) -> Self:
+        """Return the template that makes statuses like this one."""
+        return cls(type(status), status.cause, status.names)
 
-    def of(self, node: str, **more: object) -> Rejected | Unknown:
-        """The ruling on one node."""
+    def for_node(self, node: str, **more: object) -> Rejected | Unknown:
+        """Return the status of one node."""
         return self.kind(self.cause, {"node": node, **self.names, **more})
 
 
 Status = Passed | Rejected | Unknown
-PASSED = Passed()
+PASSED: Final = Passed()
 
 
-def overall(rulings: Iterable[Status]) -> Status:
-    """The ruling of several rules that must all admit the node: a refusal decides, whatever else can't be told."""
-    undecided: Unknown | None = None
-    for ruling in rulings:
-        if isinstance(ruling, Rejected):
-            return ruling
-        if isinstance(ruling, Unknown):
-            undecided = undecided or ruling
-    return undecided or PASSED
+def merge(statuses: Iterable[Status]) -> Status:
+    """Return the status of plugins that must all accept the node: the first Rejected, else the first Unknown."""
+    unknown: Unknown | None = None
+    for status in statuses:
+        if isinstance(status, Rejected):
+            return status
+        if isinstance(status, Unknown):
+            unknown = unknown or status
+    return unknown or PASSED

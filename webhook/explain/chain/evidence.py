@@ -7,7 +7,7 @@ of core that made the decision make the evidence, and nothing is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -18,8 +18,10 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import consumers, share_managers
 from webhook.core.opt_in import Policy
-from webhook.core.placement import fit, share_manager
-from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.core.placement import feasibility, share_manager
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.explain.chain import claim_chain, volume_chain
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -70,8 +72,9 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
         return _volume_evidence(pod, namespace, cluster, policy)
     findings = answer_when_read(cluster, lambda view: share_managers.find_share_managers(pod, namespace, view))
     candidates = {finding.node for finding in findings if finding.node}
-    incoming_pod = fit.applicant(pod, namespace, share_managers.bound_volumes(findings))
-    nodes, problem = _nodes(lambda name, view: fit.judge(name, incoming_pod, view), candidates, cluster)
+    incoming_pod = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
+    cycle = CycleState(incoming_pod, cluster.view.snapshot())
+    nodes, problem = _nodes(lambda name, view: feasibility.evaluate(name, cycle, view), candidates, cluster)
     return Evidence(
         claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
@@ -85,10 +88,8 @@ def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: P
     findings = answer_when_read(cluster, lambda view: consumers.find_vms(volume, view, policy))
     chain = answer_when_read(cluster, lambda view: volume_chain.build_volume_chain(volume, findings, view, policy))
     candidates = {finding.node for finding in findings if finding.node}
-    incoming_pod = fit.applicant(pod, namespace)
-    nodes, problem = _nodes(
-        lambda name, view: share_manager.share_manager_fit(name, incoming_pod, view), candidates, cluster
-    )
+    cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
+    nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, cycle, view), candidates, cluster)
     notes = [f"{_CANDIDATES_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
     view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
@@ -97,24 +98,13 @@ def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: P
 
 
 def _nodes(
-    judge: Callable[[str, ClusterView], NodeFit | NeedObjects], candidates: set[str], cluster: ClusterReader
+    evaluate: Callable[[str, ClusterView], NodeFit | NeedObjects], candidates: set[str], cluster: ClusterReader
 ) -> tuple[list[NodeEvidence], str]:
     """The result of each candidate and of each other node, candidates first; why the others could not be listed."""
     listed = cluster.node_names()
     names = sorted(candidates | set(listed.items), key=lambda name: (name not in candidates, name))
-    results = answer_when_read(cluster, lambda view: _all(judge(name, view) for name in names))
+    results = answer_when_read(cluster, lambda view: feasibility.collect(evaluate(name, view) for name in names))
     return [_node_evidence(verdict, candidates) for verdict in results], listed.problem
-
-
-def _all(results: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
-    fits: list[NodeFit] = []
-    unread: list[Ref] = []
-    for each in results:
-        if isinstance(each, NeedObjects):
-            unread += each.refs
-        else:
-            fits.append(each)
-    return NeedObjects(tuple(unread)) if unread else fits
 
 
 def _node_evidence(verdict: NodeFit, candidates: Container[str]) -> NodeEvidence:

@@ -21,9 +21,8 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.scheduler.plugins.node_volume_limits import limits
-from webhook.core.scheduler.state.node_info import NO_HEADROOM
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
+from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
@@ -138,20 +137,21 @@ class LiveReader:
 
     def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:
         """List the pods and the CSINodes once. If the API server refuses, the snapshot is a sentence that says why."""
-        if needed and self._listings.snapshot is None and self._headroom is not None:
-            snapshot = self.node_names().problem or self._run(self._count(self._headroom))
+        if needed and isinstance(self._listings.snapshot, NotCounted) and self._headroom is not None:
+            problem = self.node_names().problem
+            snapshot = SnapshotUnavailable(problem) if problem else self._run(self._count(self._headroom))
             self._listings = replace(self._listings, snapshot=snapshot)
         if isinstance(self._listings.snapshot, ListedSnapshot):
             self._listings.snapshot.leave_out(is_gone)
 
-    async def _count(self, headroom: Mapping[str, int]) -> ListedSnapshot | str:
+    async def _count(self, headroom: Mapping[str, int]) -> ListedSnapshot | SnapshotUnavailable:
         try:
             pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=_COUNTED)
             drivers = await reader.get_all(self._api, _CSI_NODES, Decoders(CSINode))
         except ApiError as problem:
-            return str(problem)
+            return SnapshotUnavailable(str(problem))
         nodes = {ref.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
-        limits_of = {each.metadata.name or "": limits(each.spec) for each in drivers}
+        limits_of = {each.metadata.name or "": volume_limits_of(each.spec) for each in drivers}
         replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
         return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
 

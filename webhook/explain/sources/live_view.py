@@ -13,7 +13,7 @@ from msgspec import Struct
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
@@ -27,14 +27,14 @@ class Listings(Struct, frozen=True, kw_only=True):
         longhorn_nodes: whether any nodes.longhorn.io exist; None if they were not listed.
         volumes: Longhorn volume -> its PersistentVolume, if that has another name.
         virt_launchers: namespace -> its virt-launcher pods.
-        snapshot: all pods and nodes; a sentence if the pods could not be listed; None if nothing asked for them.
+        snapshot: all pods and nodes; SnapshotUnavailable if they could not be listed, NotCounted if nothing asked.
     """
 
     nodes: Sequence[str] | None = None
     longhorn_nodes: bool | None = None
     volumes: Mapping[str, str] = {}
     virt_launchers: Mapping[str, Sequence[Pod]] = {}
-    snapshot: ListedSnapshot | str | None = None
+    snapshot: ListedSnapshot | SnapshotUnavailable | NotCounted = NOT_COUNTED
 
 
 class LiveView(CallView):
@@ -58,7 +58,7 @@ class LiveView(CallView):
         nodes = (self.node(name) for name in self.node_names())
         return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
 
-    def snapshot(self) -> ListedSnapshot | str | None:
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """Return the snapshot of the listed pods and nodes."""
         return self._listings.snapshot
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import Ref
 from webhook.explain.api.names import Named, Type
 from webhook.explain.sources.cluster_reader import Listed
@@ -38,7 +39,7 @@ class ManifestsReader:
     def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - the protocol's signature
         """Leave the pods that `is_gone` selects out of the snapshot. The files describe all pods."""
         snapshot = self.view.snapshot()
-        if snapshot is not None:
+        if isinstance(snapshot, ListedSnapshot):
             snapshot.leave_out(is_gone)
 
     def prepare_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the protocol's signature

@@ -8,7 +8,7 @@ from math import inf
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind
 from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
@@ -33,12 +33,16 @@ class Caches(dict[Kind, ListWatch]):
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf
 
-    def snapshot(self, now: float) -> Snapshot | str | None:
+    def snapshot(self, now: float) -> AnySnapshot:
         """Return the snapshot of pods and nodes.
 
-        Return a sentence instead if the caches are not up to date, and None if this process does not watch all pods.
+        Return SnapshotUnavailable if the caches are not up to date, and NotCounted if this process does not watch all
+        pods.
         """
-        return None if self._snapshot is None else self._snapshot.problem(now) or self._snapshot
+        if self._snapshot is None:
+            return NOT_COUNTED
+        problem = self._snapshot.problem(now)
+        return SnapshotUnavailable(problem) if problem else self._snapshot
 
     def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""

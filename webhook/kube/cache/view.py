@@ -19,7 +19,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
-from webhook.core.scheduler.state.snapshot import Snapshot
+from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.index import Indexer
@@ -50,7 +50,7 @@ class CallView:
         self._caches = caches
         self._now = now
         self._fresh: dict[Kind, bool] = {}
-        self._snapshot: Snapshot | str | None = None
+        self._snapshot: AnySnapshot | None = None
         self.reads = reads
 
     def read_error(self, ref: Ref) -> str:
@@ -107,11 +107,8 @@ class CallView:
         nodes = self._caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else 0
 
-    def snapshot(self) -> Snapshot | str | None:
-        """Return the snapshot of pods and nodes.
-
-        Return a sentence instead if the caches are not up to date, and None if this process does not watch all pods.
-        """
+    def snapshot(self) -> AnySnapshot:
+        """Return the cached nodes and pods; SnapshotUnavailable if a cache is not up to date."""
         if self._snapshot is None:
             self._snapshot = self._caches.snapshot(self._now)
         return self._snapshot

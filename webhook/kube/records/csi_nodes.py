@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.plugins.node_volume_limits import limits
+from webhook.core.scheduler.state.node_info import volume_limits_of
 from webhook.kube.client.metadata import BareMeta
 from webhook.kube.records.shared import share
 
@@ -21,7 +21,7 @@ class WireCSINode(Struct, gc=False):
 
 def transform(wire: WireCSINode) -> Mapping[str, int]:
     """Return the record of a CSINode: CSI driver -> the most volumes of it that the node can attach."""
-    return share(limits(wire.spec))
+    return share(volume_limits_of(wire.spec))
 
 
 def to_object(_: str, record: Mapping[str, int]) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import Node, NodeSpec, NodeStatus
 from webhook.core.scheduler.state.node_info import allocatable
-from webhook.core.scheduler.topology.node_labels import NodeLabels
+from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.kube.client.metadata import WireMeta
 from webhook.kube.informer.index import KeyList
 from webhook.kube.records.shared import share

@@ -11,8 +11,8 @@ from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
-from webhook.core.scheduler.state.cache import PodHandle, PodInfo
-from webhook.core.scheduler.state.pod_nodes import places
+from webhook.core.scheduler.state.cache import PodHandle
+from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
@@ -74,27 +74,15 @@ def transform(wire: WirePod) -> DecodedPod:
     """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores."""
     meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
     virt_launcher = virt_launchers.transform(wire) if labels.get(LABEL_APP) == VIRT_LAUNCHER else None
-    nodes = places(spec, wire.status, leaves=bool(meta.deletion_timestamp), is_vm=virt_launcher is not None)
+    nodes = pod_nodes(spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=virt_launcher is not None)
     if not nodes:
         return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))
-    repels = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
-    digest = hash((*nodes, taken, frozenset(labels.items()), msgspec.json.encode(repels) if repels else b""))
-    pod_infos = tuple(
-        PodInfo(
-            namespace=meta.namespace,
-            usage=taken,
-            labels=labels,
-            repels=repels,
-            node=place.node,
-            presence=place.presence,
-            on_way=place.on_way,
-            pinned=place.pinned,
-            listed=place.listed,
-            vm=place.vm,
-        )
-        for place in nodes
+    anti_affinity = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else None
+    digest = hash(
+        (*nodes, taken, frozenset(labels.items()), msgspec.json.encode(anti_affinity) if anti_affinity else b"")
     )
+    pod_infos = tuple(PodInfo(meta.namespace, taken, labels, anti_affinity, node) for node in nodes)
     return DecodedPod(pod_infos, virt_launcher, meta.namespace, digest, replica=labels.items() >= _REPLICA)
 
 

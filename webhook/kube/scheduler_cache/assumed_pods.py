@@ -1,37 +1,35 @@
-"""Every pod of the cluster, as little of each as is asked for: what it takes of its node, whom it repels, whose it is.
+"""Pods: the index of all pods of the cluster. It counts them in a SchedulerCache, together with the assumed pods.
 
-An index (webhook.kube.informer.index) that also makes what the cache keeps: a record holds what it takes to count its
-pod no more. Invariant: `scheduler_cache` is what the records and the assumed pods add up to.
+An index (webhook.kube.informer.index) that also makes the records that the cache of pods stores: a record has what it
+takes to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the assumed pods.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from webhook.core.scheduler.state.cache import PodHandle, PodInfo, SchedulerCache
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
+from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.informer.index import Indexer
 from webhook.kube.records.pods import DecodedPod, PodRecord
 from webhook.kube.records.virt_launchers import VirtLauncher, by_claim
 
 
 class Pods:
-    """An Index, and what kube-scheduler calls its cache: every pod that takes a place, seen or assumed.
+    """An Index of all pods, as little of each as is needed: its requests, its required anti-affinity, its VM.
 
-    A pod that was just admitted is assumed to be where it was drawn to, until a watch shows it, until it is decided on
-    anew, or until it expires, for somebody after us may have refused it (pkg/scheduler/backend/cache/interface.go)::
-
-        admitted -> assumed --+--> confirmed: a watch shows the VM's pod
-                              +--> forgotten: the same VM's pod is asked about again
-                              +--> expired
+    webhook.core.scheduler.state.cache draws the states of a pod. This class takes a pod from one to the next:
+    `assume`, `put` (confirm) and `forget` (forget, expire).
 
     Attributes:
-        gathering: where the pods are.
-        launchers: the virt-launcher pods by cache key; `by_claim`: their keys by the claims they use.
-        replicas: the cache keys of our own pods.
+        scheduler_cache: counts the pods.
+        launchers: the virt-launcher pods by cache key.
+        by_claim: the keys of the virt-launcher pods by the claims that they use.
+        replicas: the cache keys of the webhook's own pods.
     """
 
     def __init__(self, namespace: str = "") -> None:
-        """Our own pods are in `namespace`."""
+        """`namespace` is that of the webhook's own pods."""
         self.scheduler_cache = SchedulerCache()
         self.virt_launchers: dict[str, VirtLauncher] = {}
         self.by_claim = Indexer(by_claim)
@@ -40,11 +38,11 @@ class Pods:
         self._assumed: dict[Hashable, tuple[PodHandle, ...]] = {}
 
     def same(self, old: PodRecord, new: DecodedPod) -> bool:
-        """Whether the pod is as it was."""
+        """Whether nothing that counts has changed in the pod."""
         return old.digest == new.digest and old.virt_launcher == new.virt_launcher
 
     def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
-        """Count a pod as it is now, and no more as it was."""
+        """Count a pod as a watch has just shown it, and no longer as the watch showed it before."""
         if old is not None:
             if self.same(old, new):
                 return old
@@ -60,7 +58,7 @@ class Pods:
         return PodRecord(handles[0] if len(handles) == 1 else handles, new.virt_launcher, new.digest)
 
     def drop(self, key: str, old: PodRecord) -> None:
-        """Count a pod no more."""
+        """Stop counting a pod."""
         self.replicas.discard(key)
         if old.virt_launcher is not None:
             self.by_claim.drop(key, old.virt_launcher)
@@ -69,13 +67,13 @@ class Pods:
             self.scheduler_cache.remove(handles)
 
     def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
-        """Count a pod that is being created, on each node that it is drawn to. An owner has one: the last."""
+        """Count a pod that is being created, on each of `pods`' nodes. An owner has one assumed pod: the last."""
         self.forget(owner)
         assumed = self._assumed[owner] = tuple(map(self.scheduler_cache.add, pods))
         return assumed
 
     def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
-        """Count the owner's assumed pod no more, if there is one; where `only` is told, if it is that one."""
+        """Stop counting the owner's assumed pod, if there is one; with `only`, only if it is that pod."""
         assumed = self._assumed.get(owner)
         if assumed is not None and (only is None or only is assumed):
             del self._assumed[owner]

@@ -17,7 +17,7 @@ from support.fakes.event_writes import IMPATIENT, SWIFT, Writing, answer, droppe
 from support.fakes.http_line import Asked, Line
 from support.objects import builders
 
-from webhook.app.handler import entries
+from webhook.app.handler import admit_functions
 from webhook.core.admit import Entry
 from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
@@ -125,7 +125,7 @@ async def test_admissions_are_as_fast_while_events_fail(
     fault, *_ = TROUBLES[problem]
     body = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
     async with recording(api, replace(SWIFT, queued=8, write_seconds=_SOON_SECONDS)) as events:
-        call = entries(manifests(), Policy(), lambda _: None, events.record)[Entry.VIRT_LAUNCHER.path]
+        call = admit_functions(manifests(), Policy(), lambda _: None, events.record)[Entry.VIRT_LAUNCHER.path]
         took = []
         with writing.fault(fault(writing)):
             while dropped(events) < 100:

@@ -1,4 +1,4 @@
-"""Every state of the cluster has one next step, and a reason for it."""
+"""Every state of the cluster has one next step, with a reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.fakes import certs_cluster
 from support.fakes.certs_cluster import DAY, NAMES, NOW, POLICY, SECOND, MemoryCluster, authority, configuration, secret
 
 from certs.rotation import change, plan
-from certs.rotation.plan import Create, Issue, Promote, Publish, Stage, Step, Unstage, Wait
+from certs.rotation.plan import Create, Issue, Promote, Publish, RotationStep, Stage, Unstage, WaitUntil
 from certs.x509.pki import Pair
 
 RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
@@ -23,20 +23,20 @@ WRONG_KEY = Pair(FRESH.certificate, STRANGER.key, FRESH.authority)
 DUE = "tls.crt is due for renewal: it expires at 2026-11-30T12:00:00Z"
 
 
-def step(secret: dict[str, Any] | None, configuration: dict[str, Any], now: datetime = NOW) -> Step:
-    """The step for what these objects show."""
+def step(secret: dict[str, Any] | None, configuration: dict[str, Any], now: datetime = NOW) -> RotationStep:
+    """Return the step for these objects."""
     return plan.next_step(MemoryCluster(secret, configuration).state(), POLICY, now)
 
 
 def marks(*, needed: tuple[Pair, ...] = (), leaving: tuple[Pair, ...] = (), since: datetime = NOW) -> str:
-    """The annotation that says since when."""
+    """Return the annotation with the times of the authorities."""
     rows = [f'"{authority(pair)}":{{"role":"needed","since":"{since.isoformat()}"}}' for pair in needed]
     rows += [f'"{authority(pair)}":{{"role":"leaving","since":"{since.isoformat()}"}}' for pair in leaving]
     return "{" + ",".join(rows) + "}"
 
 
 def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW) -> dict[str, Any]:
-    """A configuration of two webhooks whose bundles carry these, as the keeper has written it."""
+    """Return a configuration of two webhooks with these bundles, as the controller writes it."""
     bundle = b"".join(pair.authority for pair in (*needed, *leaving))
     return configuration(bundle, bundle, marks=marks(needed=needed, leaving=leaving, since=since))
 
@@ -44,32 +44,32 @@ def carried(*needed: Pair, leaving: tuple[Pair, ...] = (), since: datetime = NOW
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
-        pytest.param((None, configuration(b"")), Create("the Secret is not there"), id="nothing"),
-        pytest.param((None, carried(FRESH)), Create("the Secret is not there"), id="Secret deleted"),
-        pytest.param((secret(), configuration(b"")), Issue("there is none"), id="first start"),
+        pytest.param((None, configuration(b"")), Create("the Secret does not exist"), id="nothing"),
+        pytest.param((None, carried(FRESH)), Create("the Secret does not exist"), id="Secret deleted"),
+        pytest.param((secret(), configuration(b"")), Issue("there is no certificate"), id="first start"),
         pytest.param(
             (secret(EXPIRED), configuration(b"")), Issue("tls.crt expired at 2026-11-11T12:00:00Z"), id="late"
         ),
         pytest.param((secret(WRONG_KEY), configuration(b"")), Issue("tls.key is not the key of tls.crt"), id="torn"),
         pytest.param(
             (secret(FRESH), carried(FRESH)),
-            Wait(RENEWAL, "the certificate is good until it is renewed"),
+            WaitUntil(RENEWAL, "the certificate is renewed at that time"),
             id="good",
         ),
         pytest.param(
             (secret(FRESH, SPARE), carried(FRESH)),
-            Unstage("the current certificate is good: no next one is needed"),
+            Unstage("the current certificate can be served: no next one is needed"),
             id="staged for nothing",
         ),
         pytest.param(
             (secret(FRESH), carried(FRESH, leaving=(OLD,), since=NOW - 60 * SECOND)),
-            Wait(NOW - 60 * SECOND + POLICY.retire, "an authority leaves the bundle then"),
+            WaitUntil(NOW - 60 * SECOND + POLICY.retire, "an authority leaves the bundle at that time"),
             id="leaving",
         ),
     ],
 )
-def test_a_state_has_a_step_and_a_reason(objects: Any, expected: Step) -> None:
-    """Steps whose every word is known."""
+def test_a_state_has_a_step_and_a_reason(objects: Any, expected: RotationStep) -> None:
+    """The steps, with all their words."""
     assert step(*objects) == expected
 
 
@@ -123,14 +123,14 @@ def test_a_state_has_a_step_and_a_reason(objects: Any, expected: Step) -> None:
         ),
     ],
 )
-def test_a_bundle_is_mended_at_once(
+def test_a_bundle_is_repaired_at_once(
     objects: Any,
     added: list[Pair],
     dropped: list[Pair],
     leaving: list[Pair],
     tidied: bool,  # noqa: FBT001 - a column
 ) -> None:
-    """In one write for all that is wrong with it."""
+    """One write corrects all problems."""
     wanted = step(*objects)
     assert isinstance(wanted, Publish)
     assert [change.authority for change in wanted.bundle.added] == [authority(pair) for pair in added]
@@ -143,7 +143,7 @@ def test_a_bundle_is_mended_at_once(
     ("current", "because"),
     [
         pytest.param(OLD, DUE, id="due"),
-        pytest.param(None, "there is none", id="Secret deleted or emptied"),
+        pytest.param(None, "there is no certificate", id="Secret deleted or emptied"),
         pytest.param(WRONG_KEY, "tls.key is not the key of tls.crt", id="key damaged"),
         pytest.param(
             certs_cluster.pair(names=NAMES[:1]), f"tls.crt is not for {', '.join(NAMES[1:])}", id="Service renamed"
@@ -151,22 +151,24 @@ def test_a_bundle_is_mended_at_once(
     ],
 )
 def test_where_somebody_may_be_serving_the_next_pair_is_staged_first(current: Pair | None, because: str) -> None:
-    """What is published stays so until the next certificate is in place."""
+    """The published authorities stay until the next certificate is the current one."""
     published = tuple(pair for pair in (current, STRANGER) if pair and pair is not WRONG_KEY)
     shown = MemoryCluster(secret(current), configuration(b"".join(pair.authority for pair in published)))
     while isinstance(wanted := plan.next_step(shown.state(), POLICY, NOW), Publish):
-        shown.apply(change.change(wanted, shown.state(), POLICY, NOW))
+        shown.apply(change.change_for(wanted, shown.state(), POLICY, NOW))
     assert isinstance(wanted, Stage)
     assert wanted.reason == because
-    assert [certs_cluster.pki.fingerprint(each) for each in wanted.previous] == [authority(pair) for pair in published]
+    assert [certs_cluster.pki.short_fingerprint(each) for each in wanted.previous] == [
+        authority(pair) for pair in published
+    ]
 
 
 @pytest.mark.parametrize(
     ("now", "renewed"), [(RENEWAL - SECOND, False), (RENEWAL, True)], ids=["almost due", "just due"]
 )
 def test_a_certificate_is_renewed_at_two_thirds_of_its_life(now: datetime, renewed: bool) -> None:  # noqa: FBT001 - a column
-    """To the second."""
-    assert isinstance(step(secret(FRESH), carried(FRESH), now), Stage if renewed else Wait)
+    """Exactly to the second."""
+    assert isinstance(step(secret(FRESH), carried(FRESH), now), Stage if renewed else WaitUntil)
 
 
 @pytest.mark.parametrize(
@@ -178,13 +180,13 @@ def test_the_next_pair_is_served_when_every_api_server_has_seen_its_authority(
     waited: timedelta,
     promoted: bool,  # noqa: FBT001 - a column
 ) -> None:
-    """And not a second before."""
+    """Not a second earlier."""
     wanted = step(secret(FRESH, NEXT), carried(FRESH, NEXT, since=RENEWAL), RENEWAL + waited)
     if promoted:
         assert isinstance(wanted, Promote)
-        assert [certs_cluster.pki.fingerprint(each) for each in wanted.previous] == [authority(FRESH)]
+        assert [certs_cluster.pki.short_fingerprint(each) for each in wanted.previous] == [authority(FRESH)]
     else:
-        assert isinstance(wanted, Wait)
+        assert isinstance(wanted, WaitUntil)
         assert wanted.until == RENEWAL + POLICY.propagation
 
 
@@ -195,13 +197,13 @@ def test_an_authority_leaves_when_no_server_can_serve_its_certificate(
     waited: timedelta,
     dropped: bool,  # noqa: FBT001 - a column
 ) -> None:
-    """And not a second before."""
+    """Not a second earlier."""
     wanted = step(secret(FRESH), carried(FRESH, leaving=(OLD,)), NOW + waited)
-    assert isinstance(wanted, Publish if dropped else Wait)
+    assert isinstance(wanted, Publish if dropped else WaitUntil)
 
 
-def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
-    """A clock that was wrong and is right again would hold a rotation up, or an authority in, for as long."""
+def test_a_mark_with_a_future_time_is_ignored() -> None:
+    """A clock that was wrong would otherwise delay a rotation, or keep an authority, for that time."""
     later = RENEWAL + 5 * DAY
     wanted = step(secret(FRESH, NEXT), carried(FRESH, NEXT, since=later), RENEWAL)
     assert isinstance(wanted, Publish)
@@ -209,24 +211,24 @@ def test_a_mark_of_a_time_to_come_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("staged", [EXPIRED, WRONG_KEY, BRIEF], ids=["expired", "torn", "about to expire"])
-def test_a_staged_pair_that_is_no_good_is_made_anew(staged: Pair) -> None:
-    """As one from an old backup."""
+def test_a_staged_pair_that_cannot_be_served_is_replaced(staged: Pair) -> None:
+    """For example from an old backup."""
     assert isinstance(step(secret(OLD, staged), carried(OLD)), Stage)
 
 
 def test_a_staged_pair_that_is_due_itself_is_good_enough() -> None:
-    """It is renewed next: made anew, it would be due again before it is served where lifetimes are short."""
+    """It is renewed next. With short lifetimes, a new pair at once would be due again before it is served."""
     staged = certs_cluster.pair(lifetime=POLICY.propagation + POLICY.retire + SECOND)
     assert isinstance(step(secret(OLD, staged), carried(OLD, staged, since=NOW - DAY)), Promote)
 
 
 def test_a_staged_pair_is_served_at_once_where_nobody_can_be_serving() -> None:
-    """Its authority is all that there is."""
+    """Only its authority is in the bundle."""
     assert isinstance(step(secret(EXPIRED, FRESH), carried(FRESH)), Promote)
 
 
 def test_a_wait_starts_again_where_the_next_authority_was_taken_out() -> None:
-    """What one webhook does not carry, an API server may not have seen, however old the mark."""
+    """An API server may not have seen an authority that one webhook lacks, however old its mark is."""
     objects = carried(FRESH, NEXT, since=RENEWAL - DAY)
     objects["webhooks"][1] = carried(FRESH)["webhooks"][1]
     wanted = step(secret(FRESH, NEXT), objects, RENEWAL)
@@ -235,7 +237,7 @@ def test_a_wait_starts_again_where_the_next_authority_was_taken_out() -> None:
 
 
 def test_what_servers_have_in_memory_is_published_again_from_the_secret() -> None:
-    """The pair is gone, then the bundle: what was published when the next one was staged is known, however long ago."""
+    """The pair is gone, then the bundle. The authorities that were published at the staging are still known."""
     wanted = step(secret(None, SPARE, previous=OLD.authority, placed_at=NOW - 9 * DAY), configuration(b""))
     assert isinstance(wanted, Publish)
     assert [each.authority for each in wanted.bundle.added] == [authority(SPARE), authority(OLD)]
@@ -243,7 +245,7 @@ def test_what_servers_have_in_memory_is_published_again_from_the_secret() -> Non
 
 
 def test_what_is_published_again_leaves_when_it_would_have() -> None:
-    """By the time that the pair was put in place, which the Secret tells."""
+    """By the time in the Secret at which the pair was written."""
     placed = NOW - 60 * SECOND
     wanted = step(secret(FRESH, previous=OLD.authority, placed_at=placed), configuration(b""))
     assert isinstance(wanted, Publish)
@@ -251,7 +253,7 @@ def test_what_is_published_again_leaves_when_it_would_have() -> None:
 
 
 def test_what_was_published_before_an_unknown_time_is_not_published_again() -> None:
-    """Somebody has taken the annotation away, or a clock was wrong: it would come back each time it has left."""
+    """After the loss of an annotation, or a wrong clock, it would otherwise come back each time."""
     for placed in (None, NOW + DAY):
         wanted = step(secret(FRESH, previous=OLD.authority, placed_at=placed), configuration(b""))
         assert isinstance(wanted, Publish)
@@ -259,7 +261,7 @@ def test_what_was_published_before_an_unknown_time_is_not_published_again() -> N
 
 
 def test_strangers_are_bounded() -> None:
-    """A bundle is not let grow without end; the newest stay."""
+    """The bundle has a limited size; the newest authorities stay."""
     strangers = [certs_cluster.pair(at=NOW - index * SECOND) for index in range(40)]
     wanted = step(secret(FRESH), configuration(FRESH.authority + b"".join(pair.authority for pair in strangers)))
     assert isinstance(wanted, Publish)
@@ -267,16 +269,16 @@ def test_strangers_are_bounded() -> None:
 
 
 def test_a_rotation_is_five_writes_and_two_waits() -> None:
-    """In the order that the plan's docstring tells."""
+    """In the order of the plan's docstring."""
     shown, now, story = MemoryCluster(secret(FRESH), carried(FRESH)), RENEWAL, []
     while now < RENEWAL + POLICY.propagation + POLICY.retire + SECOND:
         wanted = plan.next_step(shown.state(), POLICY, now)
         story.append(type(wanted))
-        if isinstance(wanted, Wait):
+        if isinstance(wanted, WaitUntil):
             now = wanted.until
         else:
-            shown.apply(change.change(wanted, shown.state(), POLICY, now))
-    assert story == [Stage, Publish, Wait, Promote, Publish, Wait, Publish, Wait]
+            shown.apply(change.change_for(wanted, shown.state(), POLICY, now))
+    assert story == [Stage, Publish, WaitUntil, Promote, Publish, WaitUntil, Publish, WaitUntil]
     assert shown.bundles == [shown.served.authority] * 2
 
 
@@ -284,7 +286,7 @@ def test_fields_that_are_not_ours_stay() -> None:
     """A write of the bundle sends every webhook as it was read."""
     shown = MemoryCluster(secret(FRESH), configuration(b"", b""))
     before = [dict(hook) for hook in shown.configuration["webhooks"]]
-    shown.apply(change.change(plan.next_step(shown.state(), POLICY, NOW), shown.state(), POLICY, NOW))
+    shown.apply(change.change_for(plan.next_step(shown.state(), POLICY, NOW), shown.state(), POLICY, NOW))
     for hook, old in zip(shown.configuration["webhooks"], before, strict=True):
         assert hook["clientConfig"].pop("caBundle")
         old["clientConfig"].pop("caBundle", None)

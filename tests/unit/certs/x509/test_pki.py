@@ -1,4 +1,4 @@
-"""Pairs verify wherever one is verified: Python's strict mode, OpenSSL, cryptography; Go in the API server's tests."""
+"""Pairs verify everywhere: in Python's strict mode, OpenSSL, cryptography; Go in the API server's tests."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from certs.x509 import pki, verify
 from certs.x509.pki import Pair
 
 ISSUED = certs_cluster.pair()
-LEAF, AUTHORITY = pki.certificates(ISSUED.certificate)[0], pki.certificates(ISSUED.authority)[0]
+LEAF, AUTHORITY = pki.read_certificates(ISSUED.certificate)[0], pki.read_certificates(ISSUED.authority)[0]
 
 
 def extension(certificate: x509.Certificate, kind: type) -> Any:
-    """The value of an extension."""
+    """Return the value of an extension."""
     return certificate.extensions.get_extension_for_class(kind).value
 
 
 def test_the_names_are_those_of_the_service_and_the_first_is_what_api_servers_ask_for() -> None:
-    """kube-apiserver takes `<service>.<namespace>.svc` as server name."""
+    """kube-apiserver uses `<service>.<namespace>.svc` as server name."""
     assert pki.service_names("web", "ns", "example.org") == ("web.ns.svc", "web", "web.ns", "web.ns.svc.example.org")
-    assert pki.names_of(LEAF) == NAMES
+    assert pki.subject_alternative_names(LEAF) == NAMES
 
 
 def test_a_leaf_may_serve_and_nothing_else() -> None:
-    """An extended key usage of serverAuth alone, no signing of certificates, P-256."""
+    """Only the extended key usage serverAuth, no signing of certificates, P-256."""
     assert list(extension(LEAF, x509.ExtendedKeyUsage)) == [ExtendedKeyUsageOID.SERVER_AUTH]
     assert not extension(LEAF, x509.BasicConstraints).ca
     usage = extension(LEAF, x509.KeyUsage)
@@ -46,30 +46,30 @@ def test_a_leaf_may_serve_and_nothing_else() -> None:
 
 
 def test_an_authority_may_sign_leaves_and_nothing_else() -> None:
-    """No authority below it."""
+    """It can have no authority below it."""
     constraints, usage = extension(AUTHORITY, x509.BasicConstraints), extension(AUTHORITY, x509.KeyUsage)
     assert (constraints.ca, constraints.path_length) == (True, 0)
     assert (usage.key_cert_sign, usage.digital_signature, usage.crl_sign) == (True, False, False)
 
 
-def test_a_pair_is_backdated_and_lives_as_long_as_it_is_told() -> None:
-    """For API servers whose clocks are slow; leaf and authority end together."""
+def test_a_pair_is_backdated_and_has_the_given_lifetime() -> None:
+    """For API servers with slow clocks. Certificate and authority expire together."""
     for certificate in (LEAF, AUTHORITY):
         assert certificate.not_valid_before_utc == NOW - timedelta(hours=1)
         assert certificate.not_valid_after_utc == NOW + 30 * DAY
 
 
 def test_no_two_pairs_share_a_name_or_a_number_or_a_key() -> None:
-    """A verifier that looks for an issuer by name finds one."""
+    """A verifier that searches an issuer by name finds one."""
     pairs = [certs_cluster.pair() for _ in range(20)]
-    authorities = [pki.certificates(pair.authority)[0] for pair in pairs]
+    authorities = [pki.read_certificates(pair.authority)[0] for pair in pairs]
     assert len({authority.subject.rfc4514_string() for authority in authorities}) == len(pairs)
     assert len({authority.serial_number for authority in authorities}) == len(pairs)
     assert len({pair.key for pair in pairs}) == len(pairs)
 
 
 def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
-    """The authority's is gone."""
+    """The private key of the authority is not in the pair."""
     assert (ISSUED.certificate + ISSUED.key + ISSUED.authority).count(b"PRIVATE KEY-----\n") == 2
     assert verify.key_problem(ISSUED.key, LEAF) is None
     assert "BEGIN" not in repr(ISSUED)
@@ -77,14 +77,14 @@ def test_a_pair_holds_one_key_the_leafs_and_does_not_show_it() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_strict_client_takes_it_for_each_name(name: str, tmp_path: Path) -> None:
-    """OpenSSL as Python drives it, with every check of RFC 5280 on, among twenty other authorities."""
+    """OpenSSL through Python, with all checks of RFC 5280, among twenty other authorities."""
     issued = certs_cluster.pair(at=datetime.now(UTC))
     others = b"".join(certs_cluster.pair().authority for _ in range(20))
     shake_hands(issued, others + issued.authority, name, tmp_path)
 
 
 def test_a_strict_client_refuses_it_without_its_authority(tmp_path: Path) -> None:
-    """Every authority is its own leaf's alone."""
+    """Every authority verifies only its own certificate."""
     with pytest.raises(ssl.SSLCertVerificationError, match="unable to get local issuer"):
         shake_hands(certs_cluster.pair(at=datetime.now(UTC)), ISSUED.authority, NAMES[0], tmp_path)
 
@@ -92,7 +92,11 @@ def test_a_strict_client_refuses_it_without_its_authority(tmp_path: Path) -> Non
 def test_an_address_can_be_a_name(tmp_path: Path) -> None:
     """As on a laptop."""
     issued = pki.issue(["localhost", "127.0.0.1", "::1"], now=datetime.now(UTC), lifetime=DAY)
-    assert pki.names_of(pki.certificates(issued.certificate)[0]) == ("localhost", "127.0.0.1", "::1")
+    assert pki.subject_alternative_names(pki.read_certificates(issued.certificate)[0]) == (
+        "localhost",
+        "127.0.0.1",
+        "::1",
+    )
     shake_hands(issued, issued.authority, "127.0.0.1", tmp_path)
 
 
@@ -104,7 +108,7 @@ def test_the_longest_names_of_kubernetes_fit() -> None:
 
 
 def test_openssl_takes_it(tmp_path: Path) -> None:
-    """Its own command, strict, at the first and the last moment."""
+    """The openssl command, strict, at the first and the last moment."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl here")
@@ -124,11 +128,11 @@ def test_openssl_takes_it(tmp_path: Path) -> None:
         assert subprocess.run(command, check=False, capture_output=True).returncode == 0  # noqa: S603 - openssl
 
 
-def test_reading_passes_over_whatever_is_no_certificate() -> None:
-    """As Go does; a bundle with a damaged certificate in it still counts for the others."""
+def test_reading_skips_text_that_is_not_a_certificate() -> None:
+    """As Go does: a bundle with a damaged certificate still counts for the others."""
     damaged = ISSUED.authority.replace(b"MII", b"MIX", 1)
     text = b"\x00garbage\n" + damaged + ISSUED.key + ISSUED.authority.replace(b"\n", b"\r\n") + ISSUED.certificate[:80]
-    assert pki.certificates(text) == [AUTHORITY]
+    assert pki.read_certificates(text) == [AUTHORITY]
 
 
 def shake_hands(pair: Pair, trusted: bytes, name: str, directory: Path) -> None:

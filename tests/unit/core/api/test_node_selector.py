@@ -7,7 +7,7 @@ from msgspec import convert
 from support.objects.builders import on_node
 
 from webhook.core.api.node_selector import NodeSelector, PreferredSchedulingTerm, names_some_nodes, only_node
-from webhook.core.scheduler.plugins.node_affinity import shuns
+from webhook.core.scheduler.matching.node_selector import prefers_against
 
 Object = dict[str, Any]
 FREE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -85,6 +85,6 @@ def label(operator: str, *values: str) -> Object:
 def test_a_preference_against_a_node(preference: Object | None, against: bool) -> None:  # noqa: FBT001 - a column
     """Only NotIn is against a node. A node whose labels are unknown is matched by its name alone."""
     terms = [PreferredSchedulingTerm(weight=1), convert({"preference": preference}, PreferredSchedulingTerm)]
-    assert shuns(terms, {"zone": "a"}, "n1") is against
-    assert shuns(terms, None, "n3") is False
-    assert shuns([], {"zone": "a"}, "n1") is False
+    assert prefers_against(terms, {"zone": "a"}, "n1") is against
+    assert prefers_against(terms, None, "n3") is False
+    assert prefers_against([], {"zone": "a"}, "n1") is False

@@ -11,11 +11,13 @@ from webhook.core.api.node import Taint
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.decision import NodeFit
-from webhook.core.placement.feasibility import judge, undecidable
+from webhook.core.placement.feasibility import evaluate, why_not_evaluated
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.plugins.taint_toleration import tolerates
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.matching.toleration import tolerates
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref
 
 N1, LONGHORN_N1 = (
     ObjectRef(Kind.NODE, NamespacedName("", "n1")),
@@ -39,9 +41,14 @@ def required(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
 
+def evaluated(candidate: Pod, view: ClusterView, volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit | NeedObjects:
+    """What comes out for n1 if pods are not counted."""
+    return evaluate("n1", CycleState(IncomingPod.of(candidate, "vms", volumes), NOT_COUNTED), view)
+
+
 def verdict(candidate: Pod, *objects: dict[str, Any], volumes: tuple[ClaimVolume, ...] = ()) -> NodeFit:
     """The verdict on n1 in a cluster of these objects."""
-    found = judge("n1", candidate, volumes, cluster(*objects))
+    found = evaluated(candidate, cluster(*objects), volumes)
     assert isinstance(found, NodeFit)
     return found
 
@@ -157,8 +164,8 @@ def test_a_node_without_a_ready_longhorn_is_not_even_preferred(
     assert (found.why.reason, found.preferable) == (reason, preferable)
 
 
-def test_what_forbids_even_a_preference_is_told_first() -> None:
-    """A cordoned node without Longhorn: the cordon alone would have left it to be wished for."""
+def test_a_reason_that_forbids_a_preference_comes_first() -> None:
+    """A cordoned node without Longhorn: the webhook would still prefer a node that is only cordoned."""
     found = verdict(PLAIN, node("n1", cordoned=True), longhorn_node("n2"))
     assert (found.why.reason, found.preferable) == (Reason.LONGHORN_NOT_READY, False)
 
@@ -176,7 +183,7 @@ def test_what_forbids_even_a_preference_is_told_first() -> None:
 )
 def test_an_unread_node_is_asked_for(gaps: dict[Ref, NoObject], refs: tuple[Ref, ...]) -> None:
     """Everything that is lacking is asked for together."""
-    assert judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == NeedObjects(refs)
+    assert evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), gaps)) == NeedObjects(refs)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +195,7 @@ def test_an_unread_node_is_asked_for(gaps: dict[Ref, NoObject], refs: tuple[Ref,
 )
 def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, kind: str) -> None:
     """A lookup that failed says nothing of the node: it must not be required, and may be wished for."""
-    found = judge("n1", PLAIN, (), Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
+    found = evaluated(PLAIN, Patchy(cluster(HEALTHY, longhorn_node("n1")), {lost: NoObject.UNAVAILABLE}))
     assert isinstance(found, NodeFit)
     assert (found.why.reason, found.feasible, found.preferable) == (Reason.NODE_LOOKUP_FAILED, False, True)
     assert f"its {kind} could not be read (503 for a test)" in found.why.sentence
@@ -230,7 +237,7 @@ def test_a_node_that_could_not_be_read_is_preferred_and_not_feasible(lost: Ref, 
 )
 def test_rules_that_look_at_other_pods_or_devices_are_undecidable(spec: dict[str, Any], reason: Reason | None) -> None:
     """Whatever could refuse a node and is not evaluated here is named."""
-    why = undecidable(pod(**spec))
+    why = why_not_evaluated(CycleState(IncomingPod.of(pod(**spec), "vms"), NOT_COUNTED))
     assert (why.reason if why else None) is reason
 
 

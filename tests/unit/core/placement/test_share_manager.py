@@ -28,6 +28,7 @@ from webhook.core.decision import Leave, Steer, decision_sentence
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.placement.share_manager import steer_share_manager, volume_of
 from webhook.core.reasons import Reason
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 Object = dict[str, Any]
@@ -166,9 +167,9 @@ def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
     class UnknownPods(Patchy):
         """A view that does not know the pods on the nodes."""
 
-        def snapshot(self) -> str:
+        def snapshot(self) -> SnapshotUnavailable:
             """Return why the pods are not known."""
-            return "pods were not listed yet"
+            return SnapshotUnavailable("pods were not listed yet")
 
     view = UnknownPods(cluster(*VOLUME, vm("a", "m1"), *MANY), {})
     found = steer_share_manager(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())

@@ -17,9 +17,11 @@ from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.placement.fit import applicant
 from webhook.core.placement.shortlist import _spread, pick
 from webhook.core.scheduler.budget import STEPS_MAX
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.state.snapshot import SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
 from webhook.files.manifests import Manifests
 
@@ -53,9 +55,9 @@ class Counting(Patchy):
 class Uncounted(Patchy):
     """A view that can't tell what is on the nodes."""
 
-    def snapshot(self) -> str:
-        """As ClusterView says."""
-        return "pods were not listed yet"
+    def snapshot(self) -> SnapshotUnavailable:
+        """Return why there is no snapshot."""
+        return SnapshotUnavailable("pods were not listed yet")
 
 
 def picked(
@@ -63,14 +65,14 @@ def picked(
     *,
     seed: str = "h",
     wished: Sequence[str] = ("m0001",),
-    reluctance: int = 0,
+    least_taints: int = 0,
     pod: Pod = POD,
     taken: int = 0,
 ) -> tuple[str, ...]:
     """The list for a share-manager pod that is drawn to these nodes."""
-    who = applicant(pod, "longhorn-system")
-    who.budget.take(taken)
-    return pick(who, wished, view, seed=seed, reluctance=reluctance)
+    cycle = CycleState(IncomingPod.of(pod, "longhorn-system"), view.snapshot())
+    cycle.budget.take(taken)
+    return pick(cycle, wished, view, seed=seed, least_taints=least_taints)
 
 
 def test_a_list_begins_with_the_preferred_nodes_and_names_each_node_once() -> None:
@@ -253,7 +255,7 @@ def test_a_list_of_nodes_that_are_avoided_as_much() -> None:
     """With a reluctance to keep, only nodes with as many soft taints are on the list; the preferred one in any case."""
     soft = NAMES[::4]
     view = cluster(*(node(name, taints=SOFT if name in soft else []) for name in NAMES))
-    found = picked(view, reluctance=1)
+    found = picked(view, least_taints=1)
     assert len(found) > ceil(LOOKED_AT / 8)
     assert set(found) <= {"m0001", *soft}
     assert not set(picked(view)) <= {"m0001", *soft}

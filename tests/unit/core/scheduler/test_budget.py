@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
-from support.models.neighbour_judge import Judge, add
+from support.models.plugin_runner import PluginRunner, add
 from support.models.scheduler_model import REQUIRED, Object, Situation
 from support.objects import builders
-from support.strategies.neighbour_situations import Maker, Setting
+from support.strategies.inter_pod_situations import Maker, Setting
 
 from webhook.core.api.node import Node
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget, OutOfSteps
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Status, Unknown
 
 MANY = 2_000
@@ -92,9 +92,9 @@ NODES = [builders.node(f"n{i}", labels={HOST: f"h{i}"}, taints=["slow:PreferNoSc
 BY_NAME = {node["metadata"]["name"]: convert(node, Node) for node in NODES}
 
 
-def judge(newcomer: Object, there: list[Object]) -> Judge:
+def runner(incoming_pod: Object, there: list[Object]) -> PluginRunner:
     """Of many nodes."""
-    made = Judge(Situation(NODES[:1], there, {}, newcomer, "n0"))
+    made = PluginRunner(Situation(NODES[:1], there, {}, incoming_pod, "n0"))
     made.nodes = BY_NAME
     return made
 
@@ -120,17 +120,17 @@ def counted() -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize("most", [STEPS, 20 * STEPS])
-@pytest.mark.parametrize(("newcomer", "there"), SHAPES.values(), ids=SHAPES)
-def test_the_work_is_bounded_by_the_steps(newcomer: Object, there: list[Object], most: int) -> None:
+@pytest.mark.parametrize(("incoming_pod", "there"), SHAPES.values(), ids=SHAPES)
+def test_the_work_is_bounded_by_the_steps(incoming_pod: Object, there: list[Object], most: int) -> None:
     """Some twelve instructions a step, and those that grow with the pod: no more, however much there is to look at."""
-    asked = judge(newcomer, there)
+    asked = runner(incoming_pod, there)
     budgets = Budget(most), Budget(most)
     with counted() as instructions:
-        rulings = asked.interpod(budgets[0]), asked.spread(budgets[1])
+        statuses = asked.inter_pod_affinity(budgets[0]), asked.pod_topology_spread(budgets[1])
     taken = sum(budget.most - budget.left for budget in budgets)
-    own_terms = sum(len(terms[REQUIRED]) for terms in newcomer["spec"]["affinity"].values() if REQUIRED in terms)
+    own_terms = sum(len(terms[REQUIRED]) for terms in incoming_pod["spec"]["affinity"].values() if REQUIRED in terms)
     assert instructions[0] <= 12 * taken + 2_000 * (1 + own_terms)
-    gave_up = [each for each in rulings if isinstance(each, Unknown)]
+    gave_up = [each for each in statuses if isinstance(each, Unknown)]
     assert all(each.cause is Reason.TOO_MANY_NEIGHBOURS for each in gave_up)
     assert all(f"(at most {most} steps)" in each.why.sentence for each in gave_up)
     assert gave_up or most > STEPS
@@ -141,35 +141,37 @@ def test_a_smaller_budget_changes_no_answer(random: Random, steps: int) -> None:
     """With fewer steps it is the same, or not decided: they were too few for a rule, perhaps the one that refuses."""
     maker = Maker(random, Setting())
     situation = maker.situation()
-    asked = Judge(situation)
+    asked = PluginRunner(situation)
     for pod_there in situation.pods:
         if maker.odds(20):
             add(asked.pod_index, pod_there, Presence.EXPECTED)
-    for rule in (asked.interpod, asked.spread):
+    for rule in (asked.inter_pod_affinity, asked.pod_topology_spread):
         few = rule(Budget(steps))
         if not isinstance(few, Unknown):
             assert few == rule()
 
 
 @pytest.mark.parametrize(
-    ("newcomer", "rule", "cause"),
+    ("incoming_pod", "rule", "cause"),
     [
-        pytest.param(NEAR, Judge.interpod, None, id="affinity"),
-        pytest.param(APART, Judge.interpod, Reason.POD_ANTI_AFFINITY, id="anti-affinity"),
-        pytest.param(pod(), Judge.interpod, Reason.REPELLED, id="anti-affinity of a pod that is there"),
-        pytest.param(SPREAD, Judge.spread, Reason.SPREAD_SKEW, id="spread"),
-        pytest.param(TAINTED, Judge.spread, Reason.SPREAD_SKEW, id="spread, taints honored"),
-        pytest.param(NAMED, Judge.spread, Reason.SPREAD_SKEW, id="spread over nodes by name"),
+        pytest.param(NEAR, PluginRunner.inter_pod_affinity, None, id="affinity"),
+        pytest.param(APART, PluginRunner.inter_pod_affinity, Reason.POD_ANTI_AFFINITY, id="anti-affinity"),
+        pytest.param(
+            pod(), PluginRunner.inter_pod_affinity, Reason.REPELLED, id="anti-affinity of a pod that is there"
+        ),
+        pytest.param(SPREAD, PluginRunner.pod_topology_spread, Reason.SPREAD_SKEW, id="spread"),
+        pytest.param(TAINTED, PluginRunner.pod_topology_spread, Reason.SPREAD_SKEW, id="spread, taints honored"),
+        pytest.param(NAMED, PluginRunner.pod_topology_spread, Reason.SPREAD_SKEW, id="spread over nodes by name"),
     ],
 )
 def test_from_too_few_steps_to_enough(
-    newcomer: Object, rule: Callable[[Judge, Budget], Status], cause: Reason | None
+    incoming_pod: Object, rule: Callable[[PluginRunner, Budget], Status], cause: Reason | None
 ) -> None:
     """Wherever the steps end on the way, it is said; with enough of them it is decided."""
     there = pod("n0", apart=[term()] if cause is Reason.REPELLED else ())
     decided = []
     for steps in (*range(700), *range(700, 8_000, 17)):
-        asked = Judge(Situation(NODES[:5], [there], {}, newcomer, "n0"))
+        asked = PluginRunner(Situation(NODES[:5], [there], {}, incoming_pod, "n0"))
         decided.append(getattr(rule(asked, Budget(steps)), "cause", None))
     first = decided.index(cause)
     assert set(decided[:first]) == {Reason.TOO_MANY_NEIGHBOURS}
@@ -177,7 +179,7 @@ def test_from_too_few_steps_to_enough(
 
 
 def test_what_can_not_be_taken_is_left() -> None:
-    """Whoever asks for too much gets nothing, and something smaller may do."""
+    """A caller that needs too much gets nothing, and the steps stay for something smaller."""
     budget = Budget(10)
     with pytest.raises(OutOfSteps):
         budget.take(11)

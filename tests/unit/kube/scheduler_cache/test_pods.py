@@ -1,4 +1,4 @@
-"""What the cache of all pods counts is what its pods and reservations add up to, however they came to be there."""
+"""The cache of all pods counts the sum of its pods and assumed pods, whatever happened before."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector
-from webhook.core.scheduler.state.cache import PodInfo, SchedulerCache
+from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.node_counts import as_dict
-from webhook.core.scheduler.state.pod_index import Presence
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
@@ -61,17 +61,15 @@ def seen(described: Object) -> DecodedPod:
 
 
 def owner_of(described: Object) -> tuple[str, str]:
-    """Whose reservation the pod stands for."""
+    """The owner of the assumed pod that this pod confirms."""
     meta = described["metadata"]
     return meta["namespace"], meta["ownerReferences"][0]["uid"]
 
 
 def waiting(node: str, cpu: int = 1000) -> PodInfo:
     """A pod that is being created."""
-    taken = Usage((("cpu", cpu),))
-    return PodInfo(
-        namespace="vms", node=node, usage=taken, presence=Presence.EXPECTED, on_way=True, vm=True, in_flight=True
-    )
+    on = PodNode(node=node, queued=True, is_vm=True, assumed=True)
+    return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
 
 
 def plain(loads: Mapping[str, Any]) -> Any:
@@ -85,10 +83,10 @@ def plain(loads: Mapping[str, Any]) -> Any:
 def says(scheduler_cache: SchedulerCache) -> Any:
     """All that it says of any node, and every pod that it would find."""
     loads = {
-        node: (each.load.pods, each.load.requested, each.drawn, each.coming, each.pinned, each.in_flight.pods)
+        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
         for node, each in scheduler_cache._nodes.items()
     }
-    listed = [scheduler_cache.listed(in_flight=in_flight) for in_flight in (False, True)]
+    shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
     labelled = {
         (home, values): as_dict(held.node_counts)
         for homes in scheduler_cache.pod_index._namespaces.values()
@@ -100,16 +98,16 @@ def says(scheduler_cache: SchedulerCache) -> Any:
         for key, held in scheduler_cache.pod_index.existing_anti_affinity._all.items()
         if held.node_counts
     }
-    return plain(loads), listed, labelled, existing_anti_affinity
+    return plain(loads), shortlisted, labelled, existing_anti_affinity
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
-    """A gathering of these alone."""
+    """A cache that has only these."""
     index = Pods()
     for key, described in pods.items():
         index.put(key, None, seen(described))
-    for owner, attendant in assumed.items():
-        index.assume(owner, [attendant])
+    for owner, pod_info in assumed.items():
+        index.assume(owner, [pod_info])
     return index.scheduler_cache
 
 
@@ -118,8 +116,8 @@ HAS: Final = {"pods": 100, "cpu": 8000}
 
 def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
     """How many pods a node has, how many are on their way there, their milli-CPU, and whether a VM waits for it."""
-    room = scheduler_cache.room(node, HAS, {})
-    return room.load.pods, room.on_way, room.load.requested.get("cpu", 0), room.pinned
+    info = scheduler_cache.node_info(node, HAS, {})
+    return info.requested.pods, info.queued, info.requested.amounts.get("cpu", 0), info.waited_for
 
 
 VARIANTS: Final = st.builds(
@@ -163,7 +161,7 @@ class Cache:
         new, old = seen(described), self.records.get(key)
         changed = old is None or not self.index.same(old, new)
         self.records[key] = self.index.put(key, old, new)
-        assert changed or self.records[key] is old, "what is the same is not counted anew"
+        assert changed or self.records[key] is old, "an equal pod is not counted again"
         self.pods[key] = described
         if changed and new.virt_launcher:
             self.assumed.pop(owner_of(described), None)
@@ -181,7 +179,7 @@ class Cache:
         self.index.assume(owner, [self.assumed[owner]])
 
     def forget(self, key: str, _: None) -> None:
-        """It is decided on anew."""
+        """The API server asks about the pod again."""
         owner = owner_of(vm(key))
         self.assumed.pop(owner, None)
         self.index.forget(owner)
@@ -217,7 +215,7 @@ def test_what_is_counted_is_what_there_is(steps: list[tuple[str, Any, Any]]) -> 
         getattr(cache, step)(key, value)
         assert says(cache.index.scheduler_cache) == says(made_of(cache.pods, cache.assumed))
     counted = Counter(node for each in cache.pods.values() for node in _places(each))
-    counted += Counter(each.node for each in cache.assumed.values())
+    counted += Counter(each.on.node for each in cache.assumed.values())
     scheduler_cache = cache.index.scheduler_cache
     assert {node: on(scheduler_cache, node)[0] for node in NODES} == {node: counted[node] for node in NODES}
     virt_launchers = {key for key, each in cache.pods.items() if "kubevirt.io" in each["metadata"]["labels"]}
@@ -304,14 +302,14 @@ def test_a_pod_on_a_short_list_counts_once() -> None:
     own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"n1": 100})
     scheduler_cache = made_of({"a": vm("a", affinity=own)}, {})
     assert (on(scheduler_cache, "n0"), on(scheduler_cache, "n1")) == (NOTHING, (1, 1, 250, False))
-    assert list(scheduler_cache.listed(in_flight=False).values()) == [1]
-    assert not scheduler_cache.listed(in_flight=True)
+    assert list(scheduler_cache.shortlisted(assumed=False).values()) == [1]
+    assert not scheduler_cache.shortlisted(assumed=True)
 
 
 def test_how_a_terminating_pod_counts_among_others() -> None:
-    """It is told apart, for topology spread does not count it."""
+    """It has a presence of its own, because topology spread does not count it."""
     (counts,) = seen(pod("a", node="n1", deleting=True)).pod_infos
-    assert counts.presence is Presence.TERMINATING
+    assert counts.on.presence is Presence.TERMINATING
 
 
 def test_what_repels_is_kept() -> None:
@@ -320,7 +318,7 @@ def test_what_repels_is_kept() -> None:
     term = PodAffinityTerm(
         label_selector=LabelSelector(match_labels={"app": "db"}), topology_key="kubernetes.io/hostname"
     )
-    assert counts.repels == [term]
+    assert counts.anti_affinity == [term]
 
 
 BASE: Final = {"node": "n1", "labels": {"app": "db"}}
@@ -367,7 +365,7 @@ def test_a_pod_that_is_seen_is_assumed_no_more() -> None:
 
 
 def test_another_vms_pod_confirms_nothing() -> None:
-    """Nor one of the same VM's name in another namespace, nor a pod that is no VM's."""
+    """Nor a pod of a VM of the same name in another namespace, nor a pod without a VM."""
     index = Pods()
     index.assume(owner_of(vm("a")), [waiting("n1", 250)])
     for key, other in enumerate((vm("b"), vm("a", namespace="others"), pod("a"))):

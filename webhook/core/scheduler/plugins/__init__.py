@@ -1,3 +1,4 @@
-"""One file for each filter plugin of kube-scheduler that the webhook answers for, under its upstream name. State of
-the cluster is in `state`.
+"""One module for each plugin of kube-scheduler that the webhook answers for, under its upstream name.
+
+webhook.core.scheduler.framework has their interface, webhook.core.scheduler.registry their list.
 """

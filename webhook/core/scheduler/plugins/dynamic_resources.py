@@ -1,11 +1,16 @@
-"""kube-scheduler's DynamicResources filter (plugins/dynamicresources/dynamicresources.go)."""
+"""kube-scheduler's DynamicResources plugin (pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go).
+
+Invariant: the plugin rejects no node for a pod that passes here. Which nodes have the devices that a pod claims is not
+known: the webhook reads no ResourceSlice and no ResourceClaim.
+"""
 
 from __future__ import annotations
 
-from webhook.core.api.pod import Pod
-from webhook.core.reasons import Reason, Why
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.status import PASSED, Status, Unknown
 
 
-def claimed_devices(pod: Pod) -> Why | None:
-    """Whether the pod claims devices, which only some nodes may have, and of which nothing is known here."""
-    return Reason.RESOURCE_CLAIMS.why() if pod.spec.resource_claims else None
+def pre_filter(cycle: CycleState) -> Status:
+    """Return Unknown for a pod that claims devices, because only some nodes may have them."""
+    return Unknown(Reason.RESOURCE_CLAIMS, {}) if cycle.incoming.pod.spec.resource_claims else PASSED

@@ -1,110 +1,34 @@
-"""kube-scheduler's NodeAffinity filter."""
+"""kube-scheduler's NodeAffinity plugin (pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go).
+
+Invariant: the plugin does not reject a node that passes both filters here. `addedAffinity` in kube-scheduler's own
+configuration is not known. The plugin has two filters, so that the reasons keep their order. A nodeSelector that does
+not match is reported before a volume that can't be used. Required node affinity is reported last: a fault of the node
+explains more than a rule that the pod's owner wrote on purpose.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Final
-
-from webhook.core.api.names import is_node_name
-from webhook.core.api.node_selector import (
-    METADATA_NAME,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PreferredSchedulingTerm,
-)
-from webhook.core.api.quantity import parse_int64
-
-_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
-_LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.matching.node_selector import matches_node_selector
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 
-def shuns(preferred: Iterable[PreferredSchedulingTerm], labels: Mapping[str, str] | None, name: str) -> bool:
-    """Whether one of these preferences is against a node by NotIn: as Longhorn's is against a delinquent one."""
-    for term in preferred:
-        preference = term.preference or NodeSelectorTerm()
-        for expression in preference.match_expressions or ():
-            if expression.operator == "NotIn" and not _expression_holds(expression, labels or {}):
-                return True
-        for field in preference.match_fields or ():
-            if field.operator == "NotIn" and not _field_holds(field, name):
-                return True
-    return False
+def filter_by_labels(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node that lacks a label of `spec.nodeSelector`."""
+    selector = cycle.incoming.node_selector
+    if selector:
+        labels = node.labels
+        for key, value in selector.items():
+            if labels.get(key) != value:
+                return Rejected(Reason.NODE_SELECTOR_MISMATCH, {"node": node.name, "label": f"{key}={value}"})
+    return PASSED
 
 
-def selector_admits(selector: NodeSelector | None, labels: Mapping[str, str] | None, name: str | None) -> bool:
-    """Whether required node affinity admits a node.
-
-    Args:
-        selector: None where nothing is required, which admits every node; zero terms admit none.
-        labels: the node's labels.
-        name: the node's name; None leaves matchFields out of the question, as the scheduler does for
-            PersistentVolumes (component-helpers storage/volume/helpers.go, CheckNodeAffinity).
-    """
-    if selector is None:
-        return True
-    return any(_term_admits(term, labels or {}, name) for term in selector.node_selector_terms or ())
-
-
-def _term_admits(term: NodeSelectorTerm, labels: Mapping[str, str], name: str | None) -> bool:
-    """An empty term matches nothing; one with a requirement that does not parse never matches either."""
-    if term.is_empty:
-        return False
-    for expression in term.match_expressions or ():
-        if not _expression_parses(expression) or not _expression_holds(expression, labels):
-            return False
-    for field in term.match_fields or ():
-        if not _field_parses(field) or not (name is None or _field_holds(field, name)):
-            return False
-    return True
-
-
-def _field_parses(field: NodeSelectorRequirement) -> bool:
-    return field.operator in ("In", "NotIn") and len(field.values or ()) == 1
-
-
-def _field_holds(field: NodeSelectorRequirement, name: str) -> bool:
-    """The only field is metadata.name; any other reads as the empty string (apimachinery pkg/fields)."""
-    value = name if field.key == METADATA_NAME else ""
-    return (value in (field.values or ())) == (field.operator == "In")
-
-
-def _expression_parses(expression: NodeSelectorRequirement) -> bool:
-    """labels.NewRequirement: a key and values of the right form, and as many values as the operator takes."""
-    values = expression.values or ()
-    match expression.operator:
-        case "In" | "NotIn":
-            counted = len(values) > 0
-        case "Exists" | "DoesNotExist":
-            counted = not values
-        case "Gt" | "Lt":
-            counted = len(values) == 1 and parse_int64(values[0]) is not None
-        case _:
-            return False
-    return counted and _is_label_key(expression.key or "") and all(map(_LABEL_VALUE.fullmatch, values))
-
-
-def _expression_holds(expression: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
-    actual, values = labels.get(expression.key or ""), expression.values or []
-    match expression.operator:
-        case "In":
-            return actual in values
-        case "NotIn":
-            return actual not in values
-        case "Exists":
-            return actual is not None
-        case "DoesNotExist":
-            return actual is None
-    have, want = parse_int64(actual or ""), parse_int64(values[0])
-    if have is None or want is None:
-        return False
-    return have > want if expression.operator == "Gt" else have < want
-
-
-@lru_cache(maxsize=1024)
-def _is_label_key(key: str) -> bool:
-    """As apimachinery IsQualifiedName: [prefix/]name, the prefix a DNS subdomain, the name 63 characters at most."""
-    prefix, slash, name = key.rpartition("/")
-    return _LABEL_NAME.fullmatch(name) is not None and (not slash or is_node_name(prefix))
+def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node that no term of the pod's required node affinity matches."""
+    required = cycle.incoming.node_affinity
+    if required is None or matches_node_selector(required, node.labels, node.name):
+        return PASSED
+    return Rejected(Reason.NODE_AFFINITY_MISMATCH, {"node": node.name})

@@ -1,17 +1,27 @@
-"""kube-scheduler's NodePorts filter (plugins/nodeports/node_ports.go, fitsPorts)."""
+"""kube-scheduler's NodePorts plugin (pkg/scheduler/framework/plugins/nodeports/node_ports.go, fitsPorts).
+
+Invariant: the plugin does not reject a node that passes here, for the pods that are known.
+"""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
+from webhook.core.scheduler.state.pod_requests import HostPort, Usage
+from webhook.core.scheduler.status import PASSED, Rejected, Status
 
-from webhook.core.scheduler.state.pod_requests import HostPort
+
+def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node on which another pod has one of the pod's host ports."""
+    usage = cycle.incoming.usage
+    port = find_taken(usage, node.requested) if usage.ports else None
+    if port is None:
+        return PASSED
+    text = f"{port.protocol} {port.address}:{port.port}"
+    return Rejected(Reason.PORT_TAKEN, {"node": node.name, "port": text})
 
 
-class PortTaken(Struct, frozen=True):
-    """A host port that a pod of the node has already."""
-
-    port: HostPort
-
-    def names(self) -> dict[str, str]:
-        """The port as a person reads it, for a sentence."""
-        return {"port": f"{self.port.protocol} {self.port.address}:{self.port.port}"}
+def find_taken(usage: Usage, requested: NodeRequests) -> HostPort | None:
+    """Return the first host port of the pod that a pod of the node has already."""
+    return next((port for port in usage.ports if any(map(port.clashes, requested.ports))), None)

@@ -1,4 +1,8 @@
-"""kube-scheduler's NodeResourcesFit filter (plugins/noderesources/fit.go, fitsRequest)."""
+"""kube-scheduler's NodeResourcesFit plugin (pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest).
+
+Invariant: the plugin does not reject a node that passes here, for the pods that are known. `ignoredResources` in
+kube-scheduler's own configuration are not known: the webhook counts them.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.scheduler.plugins.node_ports import PortTaken
-from webhook.core.scheduler.state.node_info import _MORE_THAN_ANY, NO_HEADROOM, PODS, NodeLoad
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.node_info import MORE_THAN_ANY, NO_HEADROOM, PODS, NodeInfo
 from webhook.core.scheduler.state.pod_requests import CPU, Usage
+from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 _IN_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-")
 _MEBIBYTE: Final = 2**20
 
 
-class Shortage(Struct, frozen=True):
+class InsufficientResource(Struct, frozen=True):
     """A resource of which the node has too little left. Amounts are milli-CPU or whole units."""
 
     resource: str
@@ -25,66 +31,41 @@ class Shortage(Struct, frozen=True):
     headroom: int
 
     def names(self) -> dict[str, str]:
-        """The amounts as a person reads them, for a sentence."""
-        told = {name: amount_text(self.resource, getattr(self, name)) for name in ("asked", "used", "allocatable")}
+        """Return the amounts as texts, for the sentence of a reason."""
+        amounts = {name: amount_text(self.resource, getattr(self, name)) for name in ("asked", "used", "allocatable")}
         kept = f", {amount_text(self.resource, self.headroom)} of it kept free" if self.headroom else ""
-        return {"resource": self.resource, "headroom": kept, **told}
+        return {"resource": self.resource, "headroom": kept, **amounts}
 
 
-Refusal = Shortage | PortTaken
+def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node that has too little of a resource left beside its pods and the headroom."""
+    insufficient = next(insufficient_resources(cycle.incoming.usage, node, cycle.headroom), None)
+    return PASSED if insufficient is None else Rejected(Reason.NO_ROOM, {"node": node.name, **insufficient.names()})
 
 
-def refusal(
-    asked: Usage, has: Mapping[str, int], load: NodeLoad, headroom: Mapping[str, int] = NO_HEADROOM
-) -> Refusal | None:
-    """The first thing that the node has not enough of for this pod, None where it has room."""
-    return next(refusals(asked, has, load, headroom), None)
-
-
-def refusals(
-    asked: Usage, has: Mapping[str, int], load: NodeLoad, headroom: Mapping[str, int] = NO_HEADROOM
-) -> Iterator[Refusal]:
-    """Everything that the node has not enough of, the number of pods first and ports last.
+def insufficient_resources(
+    usage: Usage, node: NodeInfo, headroom: Mapping[str, int] = NO_HEADROOM
+) -> Iterator[InsufficientResource]:
+    """Return every resource of which the node has too little for one pod more, the number of pods first.
 
     Args:
-        asked: the pod, not counted in `load`.
-        has: the node's `allocatable`.
-        load: the pods on the node.
-        headroom: how much of a resource has to stay free beside this pod.
+        usage: what the pod requests; `node.requested` does not include the pod.
+        node: the node.
+        headroom: how much of a resource must stay free beside the pod: milli-CPU or whole units.
     """
-    if load.pods + 1 > has.get(PODS, 0) - headroom.get(PODS, 0):
-        yield Shortage(PODS, 1, load.pods, has.get(PODS, 0), headroom.get(PODS, 0))
-    for resource, amount in asked.requests:
-        there, used, kept = has.get(resource, 0), load.requested.get(resource, 0), headroom.get(resource, 0)
-        if amount > there - used - kept:
-            yield Shortage(resource, amount, used, there, kept)
-    for port in asked.ports:
-        if any(map(port.clashes, load.ports)):
-            yield PortTaken(port)
-
-
-def places(asked: Usage, has: Mapping[str, int], load: NodeLoad, headroom: Mapping[str, int] = NO_HEADROOM) -> int:
-    """How many pods such as this one the node has room for, beside `load`; arguments as of `refusals`."""
-    if refusal(asked, has, load, headroom) is not None:
-        return 0
-    if asked.ports:
-        return 1
-    found = has.get(PODS, 0) - load.pods - headroom.get(PODS, 0)
-    for resource, amount in asked.requests:
-        free = has.get(resource, 0) - load.requested.get(resource, 0) - headroom.get(resource, 0)
-        found = min(found, free // amount)
-    return found
-
-
-def times(asked: Usage, other: Usage) -> int:
-    """How many places for pods such as `asked` one pod such as `other` takes at the most, wherever it comes to run."""
-    amounts_of_other = dict(other.requests)
-    return max([1, *(-(-amounts_of_other.get(resource, 0) // amount) for resource, amount in asked.requests)])
+    allocatable, requested = node.allocatable, node.requested
+    if requested.pods + 1 > allocatable.get(PODS, 0) - headroom.get(PODS, 0):
+        yield InsufficientResource(PODS, 1, requested.pods, allocatable.get(PODS, 0), headroom.get(PODS, 0))
+    amounts = requested.amounts
+    for resource, amount in usage.requests:
+        total, used, kept = allocatable.get(resource, 0), amounts.get(resource, 0), headroom.get(resource, 0)
+        if amount > total - used - kept:
+            yield InsufficientResource(resource, amount, used, total, kept)
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """An amount as Kubernetes would write it."""
-    if amount >= _MORE_THAN_ANY:
+    """Return the amount as Kubernetes writes it; `amount` is milli-CPU or whole units."""
+    if amount >= MORE_THAN_ANY:
         return "an amount that can't be read"
     if resource == CPU:
         return f"{amount}m"

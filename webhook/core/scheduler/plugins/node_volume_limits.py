@@ -1,18 +1,26 @@
-"""How many volumes of a CSI driver a node can have attached: what the scheduler's NodeVolumeLimits filter goes by.
+"""kube-scheduler's NodeVolumeLimits plugin (pkg/scheduler/framework/plugins/nodevolumelimits/csi.go).
 
-Limits stand in the node's CSINode (plugins/nodevolumelimits/csi.go); most drivers, Longhorn's among them, set none. So
-what is attached is not counted here: a node with a limit on a driver is not required of a pod that uses it.
+A node's CSINode sets the limits. Most drivers set none, and Longhorn's is one of them.
+Invariant: the plugin rejects no node that passes here. The number of volumes that are attached is not known: a node
+that sets a limit for a driver passes for no pod that uses the driver.
 """
 
 from __future__ import annotations
 
-from webhook.core.api.node import CSINodeSpec
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.status import PASSED, Status, Unknown
 
 
-def limits(spec: CSINodeSpec | None) -> dict[str, int]:
-    """Driver -> most volumes, of the drivers that have a limit on the node. A node without a CSINode has none."""
-    return {
-        driver.name: driver.allocatable.count
-        for driver in (spec.drivers if spec else None) or ()
-        if driver.name and driver.allocatable and driver.allocatable.count is not None
-    }
+def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
+    """Return Unknown if the node limits the number of volumes of this volume's driver."""
+    spec = volume.volume.spec
+    csi = spec.csi if spec else None
+    if csi is None:
+        return PASSED
+    limit = node.volume_limits.get(csi.driver or "")
+    if limit is None:
+        return PASSED
+    names = {"node": node.name, "driver": csi.driver, "limit": limit, "claim": volume.claim}
+    return Unknown(Reason.VOLUMES_LIMITED, names)

@@ -1,62 +1,45 @@
-"""kube-scheduler's TaintToleration filter and score (plugins/tainttoleration/taint_toleration.go)."""
+"""kube-scheduler's TaintToleration plugin (pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go).
+
+Invariant: the plugin does not reject a node that passes here. A taint that a controller adds later is not known.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from webhook.core.api.node import Node, Taint
-from webhook.core.api.pod import Pod, Toleration
-from webhook.core.api.quantity import parse_int64
+from webhook.core.api.pod import Toleration
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.matching.toleration import find_untolerated, tolerates
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 _AVOIDED: Final = "PreferNoSchedule"
-_REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
-_DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 
 
-def reluctance(node: Node, pod: Pod) -> int:
-    """How many taints of a node make the scheduler avoid it for this pod, where it can.
+def filter_node(cycle: CycleState, node: NodeInfo) -> Status:
+    """Reject a node with a taint NoSchedule or NoExecute that the pod does not tolerate."""
+    spec = node.node.spec
+    if not (spec and spec.taints):
+        return PASSED
+    taint = find_untolerated(spec.taints, cycle.incoming.tolerations)
+    if taint is None:
+        return PASSED
+    return Rejected(Reason.TAINT_NOT_TOLERATED, {"node": node.name, "taint": taint_text(taint)})
 
-    Its TaintToleration score (plugins/tainttoleration/taint_toleration.go) outweighs all that nodeAffinity can give.
+
+def count_prefer_no_schedule(node: Node, tolerations: Iterable[Toleration]) -> int:
+    """Return how many taints PreferNoSchedule of the node the pod does not tolerate.
+
+    Upstream scores by this count (countIntolerableTaintsPreferNoSchedule). The score has more weight than all that
+    preferred node affinity can give.
     """
     taints = (node.spec.taints or ()) if node.spec else ()
-    return sum(taint.effect == _AVOIDED and not tolerates(pod.spec.tolerations or (), taint) for taint in taints)
+    return sum(taint.effect == _AVOIDED and not tolerates(tolerations, taint) for taint in taints)
 
 
-def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether any toleration tolerates the taint (k8s.io/api core/v1/toleration.go, ToleratesTaint)."""
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    wanted, actual = toleration.value or "", taint.value or ""
-    match toleration.operator or "Equal":
-        case "Equal":
-            return wanted == actual
-        case "Exists":
-            return True
-        case "Lt" | "Gt" as operator:
-            return _compares(actual, operator, wanted)
-    return False
-
-
-def _compares(actual: str, operator: str, wanted: str) -> bool:
-    """Numeric taints (KEP-5471): the taint's value against the toleration's, decimal integers without leading zeros.
-
-    An API server without the feature refuses such a pod itself, so one that reached us runs where it is on.
-    """
-    if not (_DECIMAL.fullmatch(actual) and _DECIMAL.fullmatch(wanted)):
-        return False
-    have, want = parse_int64(actual), parse_int64(wanted)
-    if have is None or want is None:
-        return False
-    return have < want if operator == "Lt" else have > want
-
-
-def _taint_text(taint: Taint) -> str:
+def taint_text(taint: Taint) -> str:
+    """Return the taint as kubectl writes it: KEY=VALUE:EFFECT, or KEY:EFFECT."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"

@@ -1,9 +1,17 @@
-"""kube-scheduler's VolumeZone filter (plugins/volumezone/volume_zone.go)."""
+"""kube-scheduler's VolumeZone plugin (pkg/scheduler/framework/plugins/volumezone/volume_zone.go).
+
+Invariant: for a bound claim the plugin does not reject a node that passes here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.status import PASSED, Rejected, Status
 
 TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
@@ -13,16 +21,24 @@ TOPOLOGY_LABELS: Final = {  # each with the label that has replaced it
 }
 
 
-def _is_elsewhere(volume_labels: Mapping[str, str], node_labels: Mapping[str, str]) -> bool:
-    """The scheduler's VolumeZone filter (plugins/volumezone/volume_zone.go): topology labels of a PersistentVolume.
+def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
+    """Reject a node whose zone or region is not among those in the labels of the PersistentVolume."""
+    labels = volume.volume.metadata.labels
+    if not labels or not _is_elsewhere(labels, node.labels):
+        return PASSED
+    names = {"node": node.name, "volume": volume.volume.metadata.name, "claim": volume.claim}
+    return Rejected(Reason.VOLUME_ZONE_MISMATCH, names)
 
-    A node without any topology label is refused nowhere. Several zones stand in one value, `a__b`; one that does not
-    split into names is passed over.
+
+def _is_elsewhere(volume_labels: Mapping[str, str], node_labels: Mapping[str, str]) -> bool:
+    """A node without any topology label is accepted. A volume can name several zones in one value, `a__b`.
+
+    A value that does not split into names is ignored.
     """
     if node_labels.keys().isdisjoint(TOPOLOGY_LABELS):
         return False
     for label, current in TOPOLOGY_LABELS.items():
-        places = [place.strip() for place in volume_labels.get(label, "").split("__")]
-        if "" not in places and node_labels.get(label, node_labels.get(current)) not in places:
+        zones = [zone.strip() for zone in volume_labels.get(label, "").split("__")]
+        if "" not in zones and node_labels.get(label, node_labels.get(current)) not in zones:
             return True
     return False

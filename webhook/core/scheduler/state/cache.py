@@ -1,186 +1,196 @@
-"""Crowd: what the pods of a cluster leave of its nodes. The questions of webhook.core.placement.fit, and what counts
-the pods.
+"""SchedulerCache: every pod on the node where it counts, as kube-scheduler's cache has them.
+
+The states of a pod, as pkg/scheduler/backend/cache/interface.go has them; here the pod under admission is assumed::
+
+                          confirm
+    admitted -> assumed ----------> counted as a watch shows the pod --+-> removed
+                   |    forget      (EXPECTED, BOUND, TERMINATING)     |
+                   +----------> not counted        ^                   |
+                   |    expire                     +------ add --------+
+                   +----------> not counted
+
+- assume: the webhook has just answered for the pod. The pod counts on each node that the answer names.
+- confirm: a watch has shown the pod. From now on the pod counts as the watch shows it.
+- forget: the API server asks again about the same VM's pod, so that the first answer is void.
+- expire: no watch has shown the pod in time. Another webhook or the API server may have rejected it.
+
+webhook.kube.scheduler_cache.assumed_pods decides when. Here `add` counts, `confirm` and `remove` stop counting.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.affinity import PodAffinityTerm
-from webhook.core.scheduler.plugins.node_resources_fit import refusal
-from webhook.core.scheduler.state.node_info import _EMPTY, NodeInfo, NodeLoad
-from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex, Presence
+from webhook.core.api.node import Node
+from webhook.core.scheduler.state.node_info import (
+    NO_REQUESTS,
+    UNLISTED,
+    NodeInfo,
+    NodeRequests,
+    fits_empty_node,
+)
+from webhook.core.scheduler.state.pod_index import IndexedPod, PodIndex
+from webhook.core.scheduler.state.pod_info import PodInfo, Presence
 from webhook.core.scheduler.state.pod_requests import Usage
 
-_CROWD: Final = 2  # VMs that are on their way to one node at once: one alone may still be pinned
-
-
-class PodInfo(Struct, frozen=True, kw_only=True):
-    """A pod where it counts.
-
-    Attributes:
-        repels: its required anti-affinity.
-        presence: EXPECTED where it is drawn to the node and not bound yet.
-        on_way: kube-scheduler has not looked at it yet.
-        pinned: it is a VM's, and may run on no other node, or on few that it is drawn to alike.
-        listed: it may run on a short list of nodes only. Told for one of the nodes that it is drawn to.
-        vm: it is a VM's.
-        in_flight: no watch has shown it yet; it is a VM's.
-    """
-
-    namespace: str
-    node: str
-    usage: Usage
-    labels: Mapping[str, str] | None = None
-    repels: Sequence[PodAffinityTerm] | None = None
-    presence: Presence = Presence.BOUND
-    on_way: bool = False
-    pinned: bool = False
-    listed: bool = False
-    vm: bool = False
-    in_flight: bool = False
+_SEVERAL: Final = 2  # VMs that are queued for one node: a single VM may still be pinned
 
 
 class PodHandle(Struct, frozen=True, gc=False):
-    """What `SchedulerCache.add` returns, and `remove` takes.
+    """What `SchedulerCache.add` returns; `confirm` and `remove` take it.
 
-    `shown`: a watch has shown this VM's pod, which is on its way. `answer`: the number of a pod in flight, else 0.
+    `shown`: a watch has shown this VM's pod, and the pod is queued. `answer`: the number of an assumed pod, else 0.
     """
 
     node: str
     usage: Usage
-    neighbour: IndexedPod
-    on_way: bool = False
+    indexed_pod: IndexedPod
+    queued: bool = False
     pinned: bool = False
-    listed: bool = False
+    shortlisted: bool = False
     shown: bool = False
     answer: int = 0
 
 
 class _NodePods:
-    """The pods of one node: those that are bound, and those that are drawn to it and bound nowhere."""
+    """The pods of one node: those that are bound, and those that are expected."""
 
-    __slots__ = ("coming", "crowded", "drawn", "in_flight", "load", "pinned", "shown", "since")
+    __slots__ = ("assumed", "bound", "expected", "pinned", "queued", "shown", "since", "starting_together")
 
     def __init__(self) -> None:
-        self.load = NodeLoad()
-        self.drawn: dict[Usage, int] = {}
-        self.coming: dict[Usage, int] = {}  # of those that are drawn, the pods on their way
-        self.pinned: dict[Usage, int] = {}
-        self.in_flight = NodeLoad()
-        self.shown = 0  # VMs on their way that a watch has shown
-        self.crowded = False
-        self.since = 0  # the last answer before a watch showed the crowd, or the end of it
+        self.bound = NodeRequests()
+        self.expected: dict[Usage, int] = {}
+        self.queued: dict[Usage, int] = {}  # a part of `expected`
+        self.pinned: dict[Usage, int] = {}  # a part of `expected`
+        self.assumed = NodeRequests()  # a part of `expected`
+        self.shown = 0  # queued VMs that a watch has shown
+        self.starting_together = False
+        self.since = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
 
-    def show(self, change: int, answers: int, heard: int) -> None:
-        """A VM more is on its way, or one less."""
-        if not self.shown and heard > self.since:  # the crowd has gone, and all know
-            self.crowded = False
+    def show(self, change: int, answers: int, last_shown: int) -> None:
+        """Note that a watch shows one queued VM more (`change` 1) or less (-1)."""
+        if not self.shown and last_shown > self.since:  # no VM is queued any more, and every replica knows
+            self.starting_together = False
         self.shown += change
         is_first, is_last = change > 0 and self.shown == 1, self.shown == 0
-        if (self.shown >= _CROWD and not self.crowded) or (self.crowded and (is_first or is_last)):
-            self.crowded, self.since = True, answers
+        if (self.shown >= _SEVERAL and not self.starting_together) or (
+            self.starting_together and (is_first or is_last)
+        ):
+            self.starting_together, self.since = True, answers
 
     def is_empty(self) -> bool:
-        return not self.load.pods and not self.drawn
+        return not self.bound.pods and not self.expected
 
-    def room(self, has: Mapping[str, int], volume_limits: Mapping[str, int], heard: int) -> NodeInfo:
-        """A pod that is larger than the whole node will never be bound there, so that it takes nothing of it."""
-        load, on_way, pinned = self.load, 0, False
-        if self.drawn:
-            load = load.copy()
-            for usage, count in self.drawn.items():
-                if refusal(usage, has, _EMPTY) is None:
-                    load.add(usage, count)
-                    on_way += self.coming.get(usage, 0)
-                    pinned |= usage in self.pinned
-        known = heard > self.since
-        crowded = self.crowded and (self.shown > 0 or not known)
-        return NodeInfo(has, load, volume_limits, on_way, pinned, crowded, crowded and known, self.in_flight)
+    def node_info(
+        self, node: Node, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], last_shown: int
+    ) -> NodeInfo:
+        """Leave out a pod that is larger than the whole node: it is never bound there, so that it takes nothing."""
+        requested, queued, waited_for = self.bound, 0, False
+        if self.expected:
+            requested = requested.copy()
+            for usage, count in self.expected.items():
+                if fits_empty_node(usage, allocatable):
+                    requested.add(usage, count)
+                    queued += self.queued.get(usage, 0)
+                    waited_for |= usage in self.pinned
+        known = last_shown > self.since
+        together = self.starting_together and (self.shown > 0 or not known)
+        return NodeInfo(
+            node, allocatable, requested, volume_limits, queued, waited_for, together, together and known, self.assumed
+        )
 
 
 class SchedulerCache:
-    """The pods on all nodes, counted as they come and go; each in a time that depends on none of the others.
+    """All pods, each on the node where it counts. Each change takes a time that does not depend on the other pods.
 
-    A *crowd* comes to a node once a watch shows that several VMs are on their way there at once: from then on no
-    replica pins there. It has gone when none is shown any more. Each replica sees the same at its own time. It knows
-    that all know once a watch shows a pod that it answered for after it has seen that itself; then every answer that
-    was given without that knowledge has been shown, too.
+    VMs *start together* on a node once a watch shows that several of them are queued for it. From then on no replica
+    pins a VM there, until the watch shows none of them any more. Each replica sees this at its own time. A replica
+    knows that all replicas have seen it once a watch shows a pod for which this replica answered later. A watch has
+    then also shown every pod that any replica answered for without that knowledge.
 
-    The bound: this holds as long as every watch shows a pod before the pod is bound, and an answer becomes a pod before
-    any pod is bound that it did not know of, and before any answer does that was given with more knowledge.
+    This holds under one condition: every watch shows a pod before the pod is bound. And an answer becomes a pod before
+    any pod is bound that the answer did not know of, and before an answer that was given with more knowledge.
 
-    Invariant: what it tells is what the pods that were added and not removed add up to; of a node without any of them
-    nothing is kept.
+    Invariant: what the cache answers is the sum of the pods that were added and not removed. It keeps nothing of a node
+    that has none of them.
     """
 
     def __init__(self) -> None:
         self.pod_index = PodIndex()
         self._nodes: dict[str, _NodePods] = {}
-        self._listed: dict[bool, dict[Usage, int]] = {False: {}, True: {}}
-        self._answers = self._heard = 0  # how many pods were in flight, and the latest of them that a watch has shown
+        self._shortlisted: dict[bool, dict[Usage, int]] = {False: {}, True: {}}
+        self._answers = 0  # the number of pods that were assumed
+        self._last_shown = 0  # the number of the latest of them that a watch has shown
 
-    def room(self, node: str, has: Mapping[str, int], volume_limits: Mapping[str, int]) -> NodeInfo:
-        """What is there on a node that has so much; good until the next pod."""
-        pods = self._nodes.get(node)
-        return pods.room(has, volume_limits, self._heard) if pods else NodeInfo(has, _EMPTY, volume_limits)
+    def node_info(
+        self, name: str, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], node: Node = UNLISTED
+    ) -> NodeInfo:
+        """Return the node of that name with its pods; valid until the next change."""
+        pods = self._nodes.get(name)
+        if pods is None:
+            return NodeInfo(node, allocatable, NO_REQUESTS, volume_limits)
+        return pods.node_info(node, allocatable, volume_limits, self._last_shown)
 
-    def listed(self, *, in_flight: bool) -> Mapping[Usage, int]:
-        """As Crowd has it."""
-        return self._listed[in_flight]
+    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
+        """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound.
+
+        Either the pods that a watch has shown, or the assumed ones.
+        """
+        return self._shortlisted[assumed]
 
     def add(self, pod: PodInfo) -> PodHandle:
-        """Count a pod."""
-        neighbour = self.pod_index.add(pod.namespace, pod.node, pod.labels, pod.repels, pod.presence)
-        pods = self._nodes.get(neighbour.node)
+        """Count a pod on one node."""
+        on, usage = pod.on, pod.usage
+        indexed = self.pod_index.add(pod.namespace, on.node, pod.labels, pod.anti_affinity, on.presence)
+        pods = self._nodes.get(indexed.node)
         if pods is None:
-            pods = self._nodes[neighbour.node] = _NodePods()
-        if pod.presence is not Presence.EXPECTED:
-            pods.load.add(pod.usage)
-            return PodHandle(neighbour.node, pod.usage, neighbour)
-        _more(pods.drawn, pod.usage)
-        if pod.on_way:
-            _more(pods.coming, pod.usage)
-        if pod.pinned:
-            _more(pods.pinned, pod.usage)
-        if pod.listed:
-            _more(self._listed[pod.in_flight], pod.usage)
-        answer, shown = 0, pod.vm and pod.on_way and not pod.in_flight
-        if pod.in_flight:
-            pods.in_flight.add(pod.usage)
+            pods = self._nodes[indexed.node] = _NodePods()
+        if on.presence is not Presence.EXPECTED:
+            pods.bound.add(usage)
+            return PodHandle(indexed.node, usage, indexed)
+        _more(pods.expected, usage)
+        if on.queued:
+            _more(pods.queued, usage)
+        if on.pinned:
+            _more(pods.pinned, usage)
+        if on.shortlisted:
+            _more(self._shortlisted[on.assumed], usage)
+        answer, shown = 0, on.is_vm and on.queued and not on.assumed
+        if on.assumed:
+            pods.assumed.add(usage)
             answer = self._answers = self._answers + 1
         if shown:
-            pods.show(1, self._answers, self._heard)
-        return PodHandle(neighbour.node, pod.usage, neighbour, pod.on_way, pod.pinned, pod.listed, shown, answer)
+            pods.show(1, self._answers, self._last_shown)
+        return PodHandle(indexed.node, usage, indexed, on.queued, on.pinned, on.shortlisted, shown, answer)
 
-    def confirm(self, counted: PodHandle) -> None:
-        """A watch has shown a pod that was in flight: it is counted as it is now."""
-        self._heard = max(self._heard, counted.answer)
-        self.remove(counted)
+    def confirm(self, handle: PodHandle) -> None:
+        """Stop counting an assumed pod, because a watch has shown it."""
+        self._last_shown = max(self._last_shown, handle.answer)
+        self.remove(handle)
 
-    def remove(self, counted: PodHandle) -> None:
-        """Count it no more."""
-        pods, usage = self._nodes[counted.node], counted.usage
-        if counted.neighbour.labelled.home.presence is not Presence.EXPECTED:
-            pods.load.remove(usage)
+    def remove(self, handle: PodHandle) -> None:
+        """Stop counting a pod on one node."""
+        pods, usage = self._nodes[handle.node], handle.usage
+        if handle.indexed_pod.labelled.home.presence is not Presence.EXPECTED:
+            pods.bound.remove(usage)
         else:
-            _less(pods.drawn, usage)
-            if counted.on_way:
-                _less(pods.coming, usage)
-            if counted.pinned:
+            _less(pods.expected, usage)
+            if handle.queued:
+                _less(pods.queued, usage)
+            if handle.pinned:
                 _less(pods.pinned, usage)
-            if counted.listed:
-                _less(self._listed[counted.answer > 0], usage)
-            if counted.answer:
-                pods.in_flight.remove(usage)
-            if counted.shown:
-                pods.show(-1, self._answers, self._heard)
+            if handle.shortlisted:
+                _less(self._shortlisted[handle.answer > 0], usage)
+            if handle.answer:
+                pods.assumed.remove(usage)
+            if handle.shown:
+                pods.show(-1, self._answers, self._last_shown)
         if pods.is_empty():
-            del self._nodes[counted.node]
-        self.pod_index.remove(counted.neighbour)
+            del self._nodes[handle.node]
+        self.pod_index.remove(handle.indexed_pod)
 
 
 def _more(counts: dict[Usage, int], usage: Usage) -> None:

@@ -1,8 +1,9 @@
-"""The required anti-affinity of pods that are on nodes already: it refuses a newcomer, as their own rules refuse them.
+"""ExistingAntiAffinity: the required anti-affinity of pods on nodes. Their terms reject the incoming pod as its own do.
 
-Each distinct term is kept once, with how many pods on which nodes have it. A newcomer is not compared with all of them:
-a term is filed under namespace, label and value, and only the files of the newcomer's own are opened. (KubeVirt gives
-every migration's target a term of its own, so there may be one for each VM.)
+Each different term is stored once, with the number of pods that have it by node. The incoming pod is not compared
+with all terms. A term is filed under namespace, label and value, and only the terms under the incoming pod's own
+namespace and labels are compared. (KubeVirt gives each migration's target pod a term of its own, so that there can be
+one for each VM.)
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.scheduler.state.label_selector import Term
+from webhook.core.scheduler.matching.label_selector import Term
 from webhook.core.scheduler.state.node_counts import NodeCounts, with_one_less, with_one_more
 
 _File = tuple[str, str, str]
-_ANY: Final = ""  # what a term does not ask for: no namespace and no label is called so
+_ANY: Final = ""  # stands for any namespace, or for no label: neither has an empty name
 
 
 class ExistingTerm(Struct, eq=False, gc=False):
-    """A term that pods on nodes have. `expected`: those pods are not bound yet."""
+    """A term of pods on nodes. `expected`: those pods are not bound yet. `filed`: where the term is filed."""
 
     term: Term
     expected: bool
@@ -29,7 +30,7 @@ class ExistingTerm(Struct, eq=False, gc=False):
 
 
 class ExistingAntiAffinity:
-    """Every distinct required anti-affinity term there is."""
+    """All different required anti-affinity terms."""
 
     def __init__(self) -> None:
         self._all: dict[tuple[Term, bool], ExistingTerm] = {}
@@ -39,7 +40,7 @@ class ExistingAntiAffinity:
         return len(self._all)
 
     def add(self, term: Term, node: str, *, expected: bool) -> ExistingTerm:
-        """One more pod on this node has the term. Returns what `remove` takes."""
+        """Count one more pod on this node that has the term. Return what `remove` takes."""
         held = self._all.get((term, expected))
         if held is None:
             held = self._all[term, expected] = ExistingTerm(term, expected, self._where_to_file(term))
@@ -49,8 +50,8 @@ class ExistingAntiAffinity:
         return held
 
     def remove(self, held: ExistingTerm, node: str) -> None:
-        """One pod less on this node has the term."""
-        assert held.node_counts is not None  # noqa: S101 - for the type checker: whoever removes has added
+        """Count one pod less on this node that has the term."""
+        assert held.node_counts is not None  # noqa: S101 - for the type checker: the caller has added before
         held.node_counts = with_one_less(held.node_counts, node)
         if held.node_counts is None:
             del self._all[held.term, held.expected]
@@ -60,11 +61,11 @@ class ExistingAntiAffinity:
                     del self._files[file]
 
     def filed(self, namespace: str, labels: Mapping[str, str]) -> int:
-        """How many terms `against` holds against such a pod."""
+        """Return how many terms `against` compares with a pod of this namespace and these labels."""
         return self._filed_there(tuple(self._about(namespace, labels)))
 
     def against(self, namespace: str, labels: Mapping[str, str]) -> Iterator[tuple[ExistingTerm, bool]]:
-        """The terms that are about such a pod; False for those that are only if its namespace's labels match."""
+        """Return the terms about such a pod; with False if that depends on labels of the pod's namespace."""
         for file in self._about(namespace, labels):
             for held in self._files.get(file, ()):
                 matches = held.term.matches(namespace, labels)
@@ -72,13 +73,15 @@ class ExistingAntiAffinity:
                     yield held, matches is True
 
     def _about(self, namespace: str, labels: Mapping[str, str]) -> Iterator[_File]:
-        """Where terms about such a pod are filed."""
+        """Return where terms about such a pod are filed."""
         for key, value in (*labels.items(), (_ANY, _ANY)):
             yield namespace, key, value
             yield _ANY, key, value
 
     def _where_to_file(self, term: Term) -> tuple[_File, ...]:
-        """Under every value of one requirement: the one whose files have the fewest terms by now."""
+        """Return the places for every value of one requirement: the requirement under which the fewest terms are
+        filed.
+        """
         namespaces = term.scope.names if term.scope.selector.nothing else (_ANY,)
         choices = [
             tuple((namespace, requirement.key, value) for namespace in namespaces for value in requirement.values)

@@ -1,10 +1,9 @@
-"""The pod that is to be scheduled, as far as rules between pods read it."""
+"""IncomingPod: the pod under admission, as plugins read it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
+from typing import Self
 
 from msgspec import Struct
 
@@ -12,35 +11,14 @@ from webhook.core.api.affinity import PodAffinityTerm, TopologySpreadConstraint
 from webhook.core.api.node_selector import NodeSelector
 from webhook.core.api.pod import Pod, Toleration
 from webhook.core.api.storage import PersistentVolume
-
-_NONE: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-class IncomingPod(Struct, frozen=True, kw_only=True):
-    """A pod under admission: its place is still open.
-
-    Attributes:
-        namespace: the request's.
-        affinity: required pod affinity; `anti_affinity` likewise.
-        spread: topology spread constraints, hard and soft.
-        node_affinity: required node affinity.
-    """
-
-    namespace: str
-    labels: Mapping[str, str] = _NONE
-    affinity: Sequence[PodAffinityTerm] = ()
-    anti_affinity: Sequence[PodAffinityTerm] = ()
-    spread: Sequence[TopologySpreadConstraint] = ()
-    node_selector: Mapping[str, str] = _NONE
-    node_affinity: NodeSelector | None = None
-    tolerations: Sequence[Toleration] = ()
+from webhook.core.scheduler.state.pod_requests import Usage, usage
 
 
 class ClaimVolume(Struct, frozen=True):
-    """A bound claim of the pod and its PersistentVolume.
+    """A bound claim of the pod, with its PersistentVolume.
 
-    `served_from`: the node of the share-manager that serves it, empty while it is on none; None for a volume that is
-    attached to the pod's own node.
+    `served_from`: the node of the share-manager that serves the volume, empty if the share-manager is on none. None for
+    a volume that is attached to the pod's own node.
     """
 
     claim: str
@@ -48,17 +26,50 @@ class ClaimVolume(Struct, frozen=True):
     served_from: str | None = None
 
 
-def newcomer(pod: Pod, namespace: str) -> IncomingPod:
-    """The pod as rules between pods see it."""
-    spec, affinity = pod.spec, pod.spec.affinity
-    to, away = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
-    return IncomingPod(
-        namespace=namespace,
-        labels=pod.metadata.labels or {},
-        affinity=(to.required if to else None) or (),
-        anti_affinity=(away.required if away else None) or (),
-        spread=spec.topology_spread_constraints or (),
-        node_selector=spec.node_selector or {},
-        node_affinity=spec.required_node_affinity,
-        tolerations=spec.tolerations or (),
-    )
+class IncomingPod(Struct, frozen=True, kw_only=True):
+    """A pod under admission, which has no node yet.
+
+    Attributes:
+        pod: the Pod object.
+        namespace: the request's: that of the object can be empty at CREATE.
+        volumes: its bound claims; all of them must be usable on the pod's node.
+        usage: what it requests.
+        labels: its labels.
+        affinity: required pod affinity.
+        anti_affinity: required pod anti-affinity.
+        spread: topology spread constraints, hard and soft.
+        node_selector: `spec.nodeSelector`.
+        node_affinity: required node affinity.
+        tolerations: `spec.tolerations`.
+    """
+
+    pod: Pod
+    namespace: str
+    volumes: Sequence[ClaimVolume]
+    usage: Usage
+    labels: Mapping[str, str]
+    affinity: Sequence[PodAffinityTerm]
+    anti_affinity: Sequence[PodAffinityTerm]
+    spread: Sequence[TopologySpreadConstraint]
+    node_selector: Mapping[str, str]
+    node_affinity: NodeSelector | None
+    tolerations: Sequence[Toleration]
+
+    @classmethod
+    def of(cls, pod: Pod, namespace: str, volumes: Sequence[ClaimVolume] = ()) -> Self:
+        """Return what plugins read of a pod that is being created in `namespace`, with its bound claims."""
+        spec, affinity = pod.spec, pod.spec.affinity
+        to, away = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
+        return cls(
+            pod=pod,
+            namespace=namespace,
+            volumes=volumes,
+            usage=usage(spec),
+            labels=pod.metadata.labels or {},
+            affinity=(to.required if to else None) or (),
+            anti_affinity=(away.required if away else None) or (),
+            spread=spec.topology_spread_constraints or (),
+            node_selector=spec.node_selector or {},
+            node_affinity=spec.required_node_affinity,
+            tolerations=spec.tolerations or (),
+        )

@@ -1,7 +1,7 @@
-"""How many of something are on which nodes, in little memory where they are few: a cluster has 100,000 of these.
+"""NodeCounts: a number by node, in little memory if the numbers are small: a cluster has 100,000 of these.
 
-A Tally is the name of a node, for the one there is; names of nodes, one for each of a few; or node -> how many.
-Whoever changes one puts what comes out in its place.
+One item is stored as the name of its node, a few as names of nodes, more as a dict from node to number. The functions
+return the changed value; the caller stores it in place of the old one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FEW: Final = 8  # a tuple of so many takes a third of what the smallest dict ta
 
 
 def with_one_more(node_counts: NodeCounts | None, node: str) -> NodeCounts:
-    """The tally with one more on this node; None stands for an empty one."""
+    """Return the counts with one more on this node; None stands for empty counts."""
     if node_counts is None:
         return node
     if isinstance(node_counts, str):
@@ -30,7 +30,7 @@ def with_one_more(node_counts: NodeCounts | None, node: str) -> NodeCounts:
 
 
 def with_one_less(node_counts: NodeCounts, node: str) -> NodeCounts | None:
-    """The tally with one less on this node, which has some; None where nothing is left."""
+    """Return the counts with one less on this node; None if nothing is left. The node must have one."""
     if isinstance(node_counts, str):
         return None
     if isinstance(node_counts, tuple):
@@ -45,10 +45,10 @@ def with_one_less(node_counts: NodeCounts, node: str) -> NodeCounts | None:
 
 
 def names(node_counts: NodeCounts | None) -> Collection[str]:
-    """The nodes; one may come several times."""
+    """Return the nodes; a node can be there several times."""
     return () if node_counts is None else (node_counts,) if isinstance(node_counts, str) else node_counts
 
 
 def as_dict(node_counts: NodeCounts) -> dict[str, int]:
-    """Node -> how many; the tally itself where it is one."""
+    """Return the number by node; `node_counts` itself if it is a dict."""
     return node_counts if isinstance(node_counts, dict) else dict(Counter(names(node_counts)))

@@ -1,8 +1,7 @@
-"""Has this node room for this pod? What its pods take, added up as they come and go, against what it has.
+"""NodeInfo: one node as kube-scheduler sees it, with what it has for pods and what its pods request.
 
-The scheduler's NodeResourcesFit (plugins/noderesources/fit.go, fitsRequest) and NodePorts (plugins/nodeports/
-node_ports.go, fitsPorts) filters. Invariant: what is given no refusal here is refused by neither of them, as long as
-`NodeLoad` holds every pod that counts on the node (`drawn.places`).
+As NodeInfo in pkg/scheduler/framework/types.go. Invariant: `NodeInfo.requested` counts every pod that counts on the
+node (webhook.core.scheduler.state.pod_info.pod_nodes).
 """
 
 from __future__ import annotations
@@ -14,91 +13,132 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.container import Quantities
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.node import CSINodeSpec, Node
 from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.scheduler.state.pod_requests import CPU, HostPort, Usage, is_counted
 
 PODS: Final = "pods"
-NO_HEADROOM: Final[Mapping[str, int]] = MappingProxyType({})
-_MORE_THAN_ANY: Final = units(UNREADABLE)
+NO_AMOUNTS: Final[Mapping[str, int]] = MappingProxyType({})
+NO_HEADROOM: Final = NO_AMOUNTS
+MORE_THAN_ANY: Final = units(UNREADABLE)
+"""An amount that no node has: it stands for a quantity that can't be read."""
+
+UNLISTED: Final = Node(metadata=ObjectMeta())
+"""Stands for a node that the snapshot does not have."""
 
 
-class NodeLoad:
-    """What the pods of one node take together. `add` and `remove` cost what one pod asks for, not what the node has.
+class NodeRequests:
+    """What the pods of one node request together: their number, the amounts of resources, and host ports.
 
-    Whoever adds a pod must remove it with the same values.
+    `add` and `remove` cost time by what one pod requests, not by the number of pods on the node. The caller removes a
+    pod with the values with which it added the pod.
     """
 
-    __slots__ = ("pods", "ports", "requested")
+    __slots__ = ("amounts", "pods", "ports")
 
     def __init__(self) -> None:
         self.pods = 0
-        self.requested: dict[str, int] = {}
+        self.amounts: dict[str, int] = {}
         self.ports: dict[HostPort, int] = {}
 
     def add(self, usage: Usage, count: int = 1) -> None:
-        """Count so many pods."""
+        """Count `count` pods that request `usage` each."""
         self.pods += count
-        requested = self.requested
+        amounts = self.amounts
         for resource, amount in usage.requests:
-            requested[resource] = requested.get(resource, 0) + count * amount
+            amounts[resource] = amounts.get(resource, 0) + count * amount
         for port in usage.ports:
             self.ports[port] = self.ports.get(port, 0) + count
 
-    def copy(self) -> NodeLoad:
-        """Another one that counts the same pods."""
-        other = NodeLoad()
-        other.pods, other.requested, other.ports = self.pods, self.requested.copy(), self.ports.copy()
+    def copy(self) -> NodeRequests:
+        """Return another object that counts the same pods."""
+        other = NodeRequests()
+        other.pods, other.amounts, other.ports = self.pods, self.amounts.copy(), self.ports.copy()
         return other
 
     def remove(self, usage: Usage) -> None:
-        """Count a pod no more."""
+        """Stop counting one pod that requests `usage`."""
         self.pods -= 1
-        requested = self.requested
+        amounts = self.amounts
         for resource, amount in usage.requests:
-            requested[resource] -= amount
+            amounts[resource] -= amount
         for port in usage.ports:
             if self.ports[port] == 1:
-                del self.ports[port]  # an entry of none would be taken for one that is there
+                del self.ports[port]  # NodePorts compares with every key, so none may stay with a count of zero
             else:
                 self.ports[port] -= 1
 
 
-def allocatable(quantities: Quantities | None) -> dict[str, int]:
-    """What a node has for pods (status.allocatable), of the resources that are counted.
+NO_REQUESTS: Final = NodeRequests()
 
-    What can't be read is left out: a pod that asks for it does not fit. So is what int64 can't hold, for Go reads
-    that as anything.
+
+class NodeInfo(Struct, frozen=True):
+    """One node, at one moment.
+
+    Attributes:
+        node: the Node object.
+        allocatable: what the node has for pods: milli-CPU or whole units by resource.
+        requested: what its pods request, with the pods that will probably be bound to it.
+        volume_limits: the largest number of attached volumes by CSI driver.
+        queued: the number of pods that will probably be bound to it, and that kube-scheduler has not tried to
+            schedule yet.
+        waited_for: whether a VM that may run on no other node waits for this one.
+        starting_together: whether several VMs started together on this node, and kube-scheduler has not bound all of
+            them, or another replica may not know of that yet (see `SchedulerCache`).
+        known_to_all: whether VMs start together on this node, and every replica knows of it.
+        assumed: what the pods request that this replica has steered to the node, and that no watch has shown yet.
+    """
+
+    node: Node
+    allocatable: Mapping[str, int] = NO_AMOUNTS
+    requested: NodeRequests = NO_REQUESTS
+    volume_limits: Mapping[str, int] = NO_AMOUNTS
+    queued: int = 0
+    waited_for: bool = False
+    starting_together: bool = False
+    known_to_all: bool = False
+    assumed: NodeRequests = NO_REQUESTS
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.node.metadata.name or ""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The node's labels."""
+        return self.node.metadata.labels or {}
+
+
+def allocatable(quantities: Quantities | None) -> dict[str, int]:
+    """Return what a node has for pods (`status.allocatable`): milli-CPU or whole units by resource.
+
+    Only resources that kube-scheduler counts. A quantity that can't be read is left out, so that a pod that requests
+    the resource does not fit. A quantity that int64 can't hold is left out too, because Go does not read it reliably.
     """
     found = {}
     for name, thousandths in amounts(quantities).items():
         amount = thousandths if name == CPU else units(thousandths)
-        if 0 < amount < _MORE_THAN_ANY and (name == PODS or is_counted(name)):
+        if 0 < amount < MORE_THAN_ANY and (name == PODS or is_counted(name)):
             found[name] = amount
     return found
 
 
-_EMPTY: Final = NodeLoad()
+def fits_empty_node(usage: Usage, allocatable: Mapping[str, int]) -> bool:
+    """Whether a node with `allocatable` would have enough for the pod if no other pod was there."""
+    return allocatable.get(PODS, 0) > 0 and all(
+        amount <= allocatable.get(resource, 0) for resource, amount in usage.requests
+    )
 
 
-class NodeInfo(Struct, frozen=True):
-    """One node.
+def volume_limits_of(spec: CSINodeSpec | None) -> dict[str, int]:
+    """Return the largest number of attached volumes by CSI driver, from a node's CSINode.
 
-    Attributes:
-        has: what it has (`room.allocatable`).
-        load: what its pods take, those among them that are drawn to it and not bound yet.
-        volume_limits: by CSI driver.
-        on_way: how many pods are drawn to it that kube-scheduler has not looked at yet.
-        pinned: whether a VM that may run on no other node waits for it.
-        crowded: whether several VMs were on their way there at once, and are or may still be (see `SchedulerCache`).
-        settled: whether several are, and every replica knows it.
-        in_flight: those that this replica has just drawn to it, and that no watch has shown yet.
+    Only drivers that set a limit; none for a node without a CSINode.
     """
-
-    has: Mapping[str, int]
-    load: NodeLoad
-    volume_limits: Mapping[str, int]
-    on_way: int = 0
-    pinned: bool = False
-    crowded: bool = False
-    settled: bool = False
-    in_flight: NodeLoad = _EMPTY
+    return {
+        driver.name: driver.allocatable.count
+        for driver in (spec.drivers if spec else None) or ()
+        if driver.name and driver.allocatable and driver.allocatable.count is not None
+    }

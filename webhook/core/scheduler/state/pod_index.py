@@ -1,30 +1,31 @@
-"""The pods that are on nodes, as rules between pods see them: which labels are where, and who wants to be kept apart.
+"""PodIndex: the pods on nodes as the rules between pods see them: their labels by node, and their anti-affinity terms.
 
-Pods come and go one by one, in a time that depends on none of the others. What is asked is answered by walking over
-what differs: label sets of the namespaces in question, each with its nodes; never over all pods.
-Invariant: after any run of `add` and `remove` it answers as if it had been made of the pods that are left.
+To add or remove a pod takes a time that does not depend on the other pods. A search walks over the different label sets
+of the namespaces in question, each with its nodes, and never over all pods.
+Invariant: after any calls of `add` and `remove` the index answers as if it had only the pods that are left.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from enum import Enum
 from itertools import chain
 from sys import intern
 from typing import Final, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.budget import Budget, OutOfSteps
+from webhook.core.scheduler.matching.label_selector import Scope, Selector, parse_terms
 from webhook.core.scheduler.state.existing_anti_affinity import ExistingAntiAffinity, ExistingTerm
-from webhook.core.scheduler.state.label_selector import Scope, Selector, parse_terms
+from webhook.core.scheduler.state.found_pods import Found
 from webhook.core.scheduler.state.node_counts import NodeCounts, with_one_less, with_one_more
+from webhook.core.scheduler.state.pod_info import Presence
 from webhook.core.scheduler.status import Unknown
 
-_ANSWERS_MAX: Final = 16  # each costs half a microsecond whenever a pod comes or goes
+_ANSWERS_MAX: Final = 16  # each costs 0.5 us whenever a pod is added or removed
 _NAMESPACE_STEPS: Final = 10  # for `Scope.covers`
 _GROUP_STEPS: Final = 12  # for one requirement, held against the keys of a group
 _ENTRY_STEPS: Final = 2  # for a node of several pods with the same labels
@@ -37,57 +38,21 @@ UNKEPT_LABELS: Final = frozenset(
         "controller-uid",
     }
 )
-"""UIDs: each makes a label set of its own of every pod or two, and nobody can write a selector for one in advance. One
-that names such a key all the same is not decided. What pods of KubeVirt's migrations have against others is kept."""
-
-
-class Presence(Enum):
-    """How sure it is that a pod is on its node."""
-
-    BOUND = "bound"
-    TERMINATING = "bound, and being deleted"
-    EXPECTED = "not bound: where it will probably be"
+"""Labels whose values are UIDs: with them nearly every pod would have a label set of its own. No user can write a
+selector for a UID in advance. For a selector that still names such a key the answer is Unknown. The anti-affinity terms
+of KubeVirt's migration pods name such keys, and are stored."""
 
 
 class IndexedPod(Struct, frozen=True, gc=False):
-    """One pod in the index: what `add` returns, and `remove` takes."""
+    """One pod in the index: `add` returns it, and `remove` takes it."""
 
     labelled: _Labelled
     node: str
     existing_anti_affinity: tuple[ExistingTerm, ...]
 
 
-class Found(Struct, gc=False):
-    """Node -> how many of the pods that were asked for are on it.
-
-    Attributes:
-        there: bound, and not being deleted.
-        terminating: bound, and being deleted.
-        expected: not bound yet.
-        unsure: in any of these ways, if their namespaces' labels match.
-    """
-
-    there: Counter[str] = field(default_factory=Counter)
-    terminating: Counter[str] = field(default_factory=Counter)
-    expected: Counter[str] = field(default_factory=Counter)
-    unsure: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def bound(self) -> Collection[str]:
-        """The nodes of those that are bound, being deleted or not."""
-        return {**self.there, **self.terminating} if self.terminating else self.there
-
-    def part(self, presence: Presence, *, certain: bool) -> Counter[str]:
-        """Where pods of this presence are counted."""
-        if not certain:
-            return self.unsure
-        if presence is Presence.TERMINATING:
-            return self.terminating
-        return self.expected if presence is Presence.EXPECTED else self.there
-
-
 class _Home(NamedTuple):
-    """What the pods of a group have in common: namespace, presence and the keys of their labels."""
+    """What the pods of one group have in common: namespace, presence and the keys of their labels."""
 
     namespace: str
     presence: Presence
@@ -106,13 +71,13 @@ _Group = dict[tuple[str, ...], _Labelled]
 
 
 class PodIndex:
-    """Every pod that is on a node, or expected there."""
+    """Every pod that is bound to a node or expected there. `changes` counts the calls of `add` and `remove`."""
 
     def __init__(self) -> None:
         self.existing_anti_affinity = ExistingAntiAffinity()
-        self.changes = 0  # so that whoever keeps an answer can tell whether it still holds
+        self.changes = 0
         self._namespaces: dict[str, dict[_Home, _Group]] = {}
-        self._homes: dict[_Home, _Home] = {}  # each to the one that stands for its equals
+        self._homes: dict[_Home, _Home] = {}  # equal homes -> the one object that is stored for them
         self._answers: dict[tuple[tuple[Scope, ...], Selector], Found] = {}
 
     def add(
@@ -123,7 +88,7 @@ class PodIndex:
         anti_affinity: Sequence[PodAffinityTerm] | None = None,
         presence: Presence = Presence.BOUND,
     ) -> IndexedPod:
-        """A pod is on a node, or will be; it has these required anti-affinity terms."""
+        """Add a pod on a node, with its required anti-affinity terms. Return what `remove` takes."""
         self.changes += 1
         kept = sorted((key, value) for key, value in (labels or {}).items() if key not in UNKEPT_LABELS)
         home = _Home(intern(namespace), presence, tuple(intern(key) for key, _ in kept))
@@ -141,21 +106,21 @@ class PodIndex:
         held = tuple(self.existing_anti_affinity.add(term, node, expected=expected) for term in terms or ())
         return IndexedPod(labelled, node, held)
 
-    def remove(self, neighbour: IndexedPod) -> None:
-        """The pod is gone, or is not what it was when it was added."""
+    def remove(self, indexed_pod: IndexedPod) -> None:
+        """Remove a pod, because it is gone or has changed."""
         self.changes += 1
-        labelled = neighbour.labelled
-        self._follow(labelled, neighbour.node, -1)
-        left = with_one_less(labelled.node_counts, neighbour.node)
+        labelled = indexed_pod.labelled
+        self._follow(labelled, indexed_pod.node, -1)
+        left = with_one_less(labelled.node_counts, indexed_pod.node)
         if left is not None:
             labelled.node_counts = left
         else:
             self._forget(labelled)
-        for repulsion in neighbour.existing_anti_affinity:
-            self.existing_anti_affinity.remove(repulsion, neighbour.node)
+        for existing_term in indexed_pod.existing_anti_affinity:
+            self.existing_anti_affinity.remove(existing_term, indexed_pod.node)
 
     def _forget(self, labelled: _Labelled) -> None:
-        """Nothing has these labels any more."""
+        """Remove a label set that no pod has any more."""
         home = labelled.home
         homes = self._namespaces[home.namespace]
         del homes[home][labelled.values]
@@ -165,13 +130,16 @@ class PodIndex:
                 del self._namespaces[home.namespace]
 
     def find(self, scopes: Sequence[Scope], selector: Selector, *, rule: str, budget: Budget) -> Found | Unknown:
-        """Where the pods are that `selector` matches, in the namespaces that all `scopes` cover.
+        """Return where the pods are that `selector` matches, in the namespaces that all `scopes` cover.
 
-        VMs of one kind ask the same: the last answers are kept, follow the pods, and cost nothing the next time.
+        VMs of one kind have the same rules. Therefore the last answers are stored, each change of a pod changes them,
+        and they cost nothing the next time.
 
         Args:
-            rule: whose question it is, for the reason why it can't be answered.
-            budget: what it may cost: a step for each label set that is looked at, and one for each pod that matches.
+            scopes: the namespaces of each term.
+            selector: what all terms match.
+            rule: the name of the rule that asks, for the sentence of an Unknown.
+            budget: pays a step for each label set that is compared, and one for each pod that matches.
         """
         if selector.nothing:
             return Found()
@@ -185,7 +153,7 @@ class PodIndex:
         return found
 
     def _follow(self, labelled: _Labelled, node: str, more: int) -> None:
-        """A pod has come, or is gone: so it is in the answers that are kept."""
+        """Change the stored answers by one pod that was added (`more` 1) or removed (-1)."""
         if not self._answers:
             return
         home = labelled.home
@@ -210,7 +178,7 @@ class PodIndex:
         return found
 
     def _walk(self, scopes: Sequence[Scope], selector: Selector, found: Found, budget: Budget) -> None:
-        """Count all pods that are asked for."""
+        """Count all pods that match into `found`."""
         asked = [(each.key, frozenset(each.values), each.wanted) for each in selector.requirements]
         for namespace in self._namespaces_in(scopes):
             budget.take(_NAMESPACE_STEPS * len(scopes))
@@ -224,7 +192,7 @@ class PodIndex:
                     _count(group, tests, found.part(home.presence, certain=None not in covered), budget)
 
     def _namespaces_in(self, scopes: Iterable[Scope]) -> Collection[str]:
-        """No others are covered by every scope."""
+        """Return the namespaces that every scope can cover."""
         named = [set(scope.names) for scope in scopes if scope.selector.nothing]
         return set.intersection(*named) if named else self._namespaces
 
@@ -234,19 +202,21 @@ _Test = tuple[int, frozenset[str], bool]
 
 
 def _tests(asked: Iterable[_Asked], keys: tuple[str, ...]) -> list[_Test] | None:
-    """What is left to ask of the values of these keys: place, values, whether it must be one of them. None: no use."""
+    """Return what to compare with the values of these keys: (index of the key, values, wanted); None if none can
+    match.
+    """
     tests = []
     for key, values, wanted in asked:
-        there = key in keys
-        if there and values:
+        exists = key in keys
+        if exists and values:
             tests.append((keys.index(key), values, wanted))
-        elif there != wanted:
+        elif exists != wanted:
             return None
     return tests
 
 
 def _count(group: _Group, tests: Iterable[_Test], into: Counter[str], budget: Budget) -> None:
-    """Count those that pass every test, each on its nodes."""
+    """Count the pods that pass every test, each on its nodes."""
     rows: Collection[_Labelled] = group.values()
     for place, values, wanted in tests:
         budget.take(len(rows))

@@ -1,8 +1,8 @@
-"""What one pod takes of a node: its requests and host ports, each as the scheduler reads it from the pod.
+"""What one pod takes of a node: its requests and host ports, each as kube-scheduler reads it from the pod.
 
-A pod is reduced once, to a `Usage` that all pods of its shape can share; what a node then has left is
-`webhook.core.scheduler.state.node_info`'s matter. Invariant: nothing here raises, and what can't be read counts as
-more than any node has.
+A pod is reduced once to a `Usage`, which all pods of the same shape can share. webhook.core.scheduler.state.node_info
+adds the usages of a node up. Invariant: nothing here raises, and an amount that can't be read counts as more than any
+node has.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class HostPort(NamedTuple):
     address: str
 
     def clashes(self, other: HostPort) -> bool:
-        """Whether not both can be had (kube-scheduler framework/types.go, HostPortInfo.CheckConflict).
+        """Whether one node can't give both (pkg/scheduler/framework/types.go, HostPortInfo.CheckConflict).
 
-        Addresses are compared as they are written; `::` is one as any other.
+        Addresses are compared as they are written; `::` is an address like any other.
         """
         if (self.port, self.protocol) != (other.port, other.protocol):
             return False
@@ -43,10 +43,10 @@ class HostPort(NamedTuple):
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """What a pod takes, its place among the number of pods apart.
+    """What a pod takes of a node, besides 1 of the number of pods.
 
-    `requests` has resource and amount, milli-CPU or whole units (rounded up once, for the pod), by name and without
-    zeros: the scheduler asks for nothing that a pod does not ask for.
+    `requests` are resources with their amounts: milli-CPU or whole units, rounded up once for the pod, by name and
+    without zeros: kube-scheduler checks only the resources that a pod requests.
     """
 
     requests: tuple[tuple[str, int], ...] = ()
@@ -54,16 +54,16 @@ class Usage(Struct, frozen=True, gc=False):
 
 
 def is_over(phase: str | None) -> bool:
-    """Whether a pod counts nowhere any more.
+    """Whether a pod in this phase counts nowhere any more.
 
-    One that is being deleted counts on its node until it is gone (pkg/scheduler/eventhandlers.go, assignedPod; its
+    A pod that is being deleted counts on its node until it is gone (pkg/scheduler/eventhandlers.go, assignedPod; its
     informer selects status.phase!=Succeeded,status.phase!=Failed).
     """
     return phase in _OVER
 
 
 def usage(spec: Workload, status: WorkloadStatus | None = None) -> Usage:
-    """What a pod takes. Without a status it is one that is not scheduled yet, and asks what its spec says.
+    """Return what a pod takes. A pod without a status is not scheduled yet: it takes what its spec requests.
 
     As NodeInfo adds a pod up (pkg/scheduler/framework/types.go, CalculateResource and updateUsedPorts) and as
     NodeResourcesFit asks for one (plugins/noderesources/fit.go, computePodResourceRequest).
@@ -82,8 +82,9 @@ def usage(spec: Workload, status: WorkloadStatus | None = None) -> Usage:
 def is_counted(resource: str) -> bool:
     """Whether the scheduler counts this resource (pkg/scheduler/framework/types.go, Resource.Add).
 
-    Beside the three every scalar: huge pages, attachable volumes, what is prefixed with kubernetes.io, and extended
-    resources (pkg/apis/core/v1/helper/helpers.go), whose names have a prefix other than quota's.
+    CPU, memory, ephemeral storage, and every scalar resource: huge pages, attachable volumes, names with
+    kubernetes.io/, and extended resources (pkg/apis/core/v1/helper/helpers.go), whose names
+    have a prefix that is not that of quotas.
     """
     if resource in _BASIC or resource.startswith(("hugepages-", "attachable-volumes-")):
         return True
@@ -112,7 +113,7 @@ def _is_pod_level(resource: str) -> bool:
 def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amounts:
     """component-helpers resource/helpers.go, AggregateContainerRequests.
 
-    Containers and sidecars run together; each init container runs beside the sidecars that stand before it.
+    Containers and sidecars run together. Each init container runs beside the sidecars that come before it in the list.
     """
     statuses = _statuses(status)
     total: _Amounts = {}
@@ -136,25 +137,25 @@ def _containers_requests(spec: Workload, status: WorkloadStatus | None) -> _Amou
 
 
 def _statuses(status: WorkloadStatus | None) -> Mapping[str | None, ContainerStatus]:
-    """The statuses that tell resources, by container; empty as long as no kubelet has told any."""
+    """Return the statuses that have resources, by container; empty as long as the kubelet has reported none."""
     if status is None:
         return {}
-    told = *(status.container_statuses or ()), *(status.init_container_statuses or ())
-    return {each.name: each for each in told if each.resources is not None}
+    reported = *(status.container_statuses or ()), *(status.init_container_statuses or ())
+    return {each.name: each for each in reported if each.resources is not None}
 
 
 def _requests(
     container: Container, statuses: Mapping[str | None, ContainerStatus], status: WorkloadStatus | None
 ) -> _Amounts:
-    """One container's requests; while it is being resized, whatever it has, is promised, or asks for, if it may be."""
+    """Return one container's requests. While it is resized: the largest of its actual, allocated and new requests."""
     resources = container.resources
     spec = amounts(resources.requests) if resources else {}
     if resources and resources.limits:  # as kube-apiserver has it (defaults.go, SetDefaults_Pod); a file may not yet
         spec = amounts(resources.limits) | spec
-    told = statuses.get(container.name)
-    if told is None or told.resources is None or status is None:
+    reported = statuses.get(container.name)
+    if reported is None or reported.resources is None or status is None:
         return spec
-    return _resized(spec, told.resources.requests, told.allocated_resources, status)
+    return _resized(spec, reported.resources.requests, reported.allocated_resources, status)
 
 
 def _resized(
@@ -166,7 +167,7 @@ def _resized(
 
 
 def _is_infeasible(status: WorkloadStatus) -> bool:
-    """Whether the node has refused the resize for good, so that the new request will not come."""
+    """Whether the node can never grant the resize, so that the new request does not count."""
     for condition in status.conditions or ():
         if condition.type == "PodResizePending":
             return condition.reason == "Infeasible"

@@ -1,3 +1,3 @@
-"""What the plugins that look at other pods share: topology domains, columns of node labels, and the search for pods.
-No plugin is called from here.
+"""What the plugins that look at other pods share: topology domains, node inclusion, and the search for pods. No
+plugin is called from here.
 """

@@ -1,0 +1,208 @@
+"""The controller's loop: killed, started twice, refused, disconnected; its log lines, health and metrics."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec import structs
+from support.drivers.logging_here import logging_as_before
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import NOW, POLICY, SECOND, MemoryCluster, configuration, secret
+from support.fakes.certs_controller import Killed, Objects, Said, keep
+
+from certs import log
+from certs.controller import health
+from certs.controller.reconciler import READ_EVERY, Controller
+from certs.x509 import verify
+from certs.x509.verify import Servable
+from webhook.component_base.kubeconfig import BadKubeconfig
+
+RENEWAL = NOW + POLICY.lifetime - POLICY.renew_before
+WRITES_OF_A_ROTATION = 5
+
+
+async def test_the_first_start_ends_with_a_good_pair_that_is_published() -> None:
+    """Three writes, each logged with its reason."""
+    objects, said = Objects(MemoryCluster(None, configuration(b"", b"")), NOW), Said()
+    objects.until = NOW + SECOND
+    await keep(objects, said)
+    assert said.messages == ["Secret created", "certificate issued", "authority published", "waiting"]
+    assert isinstance(verify.examine(objects.cluster.served, POLICY.names, NOW), Servable)
+    assert objects.cluster.bundles == [objects.cluster.served.authority] * 2
+
+
+async def test_the_wall_clock_is_looked_at_every_minute() -> None:
+    """Even if the next step is far away: a machine that was suspended continues."""
+    pair = certs_cluster.pair()
+    objects = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW)
+    objects.until = NOW + 5 * READ_EVERY
+    await keep(objects)
+    assert objects.looks == [READ_EVERY] * 5
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
+async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
+    """The next one continues: one pair was issued and served, in five writes, and nothing is left over."""
+    first = certs_cluster.pair()
+    objects = Objects(MemoryCluster(secret(first), configuration(first.authority)), NOW)
+    objects.until = NOW + SECOND
+    await keep(objects)
+    marked = len(objects.cluster.writes)
+    objects.now, objects.until = RENEWAL, None
+    objects.kill = lambda count: moment if count == marked + write else None
+    await keep(objects)
+    objects.kill = lambda _: None
+    objects.until = RENEWAL + POLICY.propagation + POLICY.retire + 2 * READ_EVERY
+    await keep(objects)
+    assert len(objects.cluster.writes) == marked + WRITES_OF_A_ROTATION
+    assert objects.cluster.served.authority != first.authority
+    assert objects.cluster.bundles == [objects.cluster.served.authority]
+
+
+async def test_two_keepers_started_at_once_make_one_pair() -> None:
+    """The slower one reads again, and logs that."""
+    shared = MemoryCluster(secret(), configuration(b""))
+    objects, said = Objects(shared, NOW), Said()
+    issued: list[bytes] = []
+
+    def race() -> None:
+        shared.apply(certs_cluster.next_change(shared.state(), NOW))
+        issued.append(shared.served.certificate)
+
+    objects.raced = race
+    objects.until = NOW + SECOND
+    keeper = await keep(objects, said)
+    assert said.messages[0] == "another client wrote first, reading again"
+    assert keeper.status.conflicts == 1
+    assert [shared.served.certificate] == issued
+    assert shared.bundles == [shared.served.authority]
+
+
+async def test_trouble_is_said_once_and_tried_again() -> None:
+    """A sentence, a pause that grows, and a line when it is over."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects.problem = ["the API server is away"] * 6 + ["no permission"]
+    objects.until = NOW + SECOND
+
+    keeper = await keep(objects, said)
+    assert [line["error"] for line in said.lines if line["level"] == logging.ERROR] == [
+        "the API server is away",
+        "no permission",
+    ]
+    assert said.messages[2] == "both objects can be read again"
+    assert keeper.status.errors == 7
+    assert all(0.25 <= pause <= 15 for pause in objects.pauses)
+    assert objects.pauses[0] < objects.pauses[3] < objects.pauses[5]
+
+
+async def test_a_watch_that_is_refused_is_replaced_by_looking() -> None:
+    """Every 5 seconds, logged once."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects.unwatched = ["watch: 403 forbidden"] * 4
+    objects.until = NOW + SECOND
+
+    await keep(objects, said)
+    assert objects.pauses == [5.0] * 4
+    assert said.messages.count("can't watch the objects, reading them every 5 seconds") == 1
+
+
+async def test_credentials_that_are_gone_while_it_runs_are_trouble_and_no_end() -> None:
+    """A kubeconfig that is being replaced, or a token file that does not exist yet."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(pair.authority)), NOW), Said()
+    objects.until = NOW + SECOND
+    connect, tries = objects.connect, iter([BadKubeconfig("config: no such file"), None])
+
+    @asynccontextmanager
+    async def connecting() -> AsyncIterator[Objects]:
+        if error := next(tries):
+            raise error
+        async with connect() as connected:
+            yield connected
+
+    objects.connect = connecting
+    await keep(objects, said)
+    assert said.lines[0]["error"] == "config: no such file"
+    assert "both objects can be read again" in said.messages
+
+
+async def test_a_step_that_was_planned_long_ago_is_planned_again() -> None:
+    """The process was stopped between reading and writing, so its data is too old."""
+    objects = Objects(MemoryCluster(secret(), configuration(b"")), NOW)
+    times = iter([NOW, NOW, NOW + 11 * SECOND])
+    keeper = Controller(objects.connect, POLICY, clock=lambda: next(times), note=Said())
+    await keeper.reconcile(objects)
+    assert objects.cluster.writes == []
+
+
+async def test_the_controller_slows_down_if_another_client_undoes_its_writes() -> None:
+    """Two programs write the bundle: the controller slows down, and logs the reason."""
+    pair = certs_cluster.pair()
+    objects, said = Objects(MemoryCluster(secret(pair), configuration(b"")), NOW), Said()
+
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said, sleep=objects.sleep)
+    for _ in range(20):
+        await keeper.reconcile(objects)
+        objects.cluster.edit_configuration(configuration(b""))
+    assert objects.pauses == [5.0]
+    assert said.messages[-1].startswith("the objects change back after each write")
+
+
+async def test_nothing_secret_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """No private key in any line of a rotation, tracebacks included."""
+    objects = Objects(MemoryCluster(None, configuration(b"garbage")), NOW)
+    objects.until = NOW + SECOND
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=log.note)
+    with logging_as_before():
+        log.start()
+        with pytest.raises(Killed):
+            await keeper.run()
+        shown = ValueError(objects.cluster.state(), objects.cluster.writes)
+        logging.getLogger("certs").error("shown", exc_info=shown)
+    text = capsys.readouterr().err
+    assert [json.loads(line)["level"] for line in text.splitlines()].count("error") == 1
+    key = objects.cluster.served.key
+    assert key.splitlines()[1].decode() not in text
+    assert base64.b64encode(key).decode() not in text
+
+
+def test_health_is_the_loop_and_readiness_is_the_cluster() -> None:
+    """Liveness does not depend on the API server: a restart does not repair it. A stuck loop fails liveness."""
+    status = Controller(
+        Objects(MemoryCluster(None, configuration()), NOW).connect, POLICY, clock=lambda: NOW, note=Said()
+    ).status
+    assert health.liveness(status, NOW)[0] == 200
+    assert health.readiness(status) == (503, "the objects were not read yet")
+    status = structs.replace(status, reconciled_at=NOW, problem=None)
+    assert health.liveness(status, NOW + 3 * READ_EVERY)[0] == 200
+    assert health.liveness(status, NOW + 3 * READ_EVERY + SECOND) == (
+        503,
+        "the controller has not run since 2026-11-21T12:00:00Z",
+    )
+    assert health.readiness(status) == (200, "ok")
+
+
+async def test_metrics_tell_the_expiry_and_what_was_done() -> None:
+    """In Prometheus' text format. Unknown values are absent."""
+    objects = Objects(MemoryCluster(None, configuration(b"")), NOW)
+    objects.until = NOW + SECOND
+    status = (await keep(objects)).status
+    values = dict(line.rsplit(" ", 1) for line in health.metrics(status).splitlines() if not line.startswith("#"))
+    prefix = "kubevirt_coschedule_certs_"
+    assert values == {
+        f"{prefix}certificate_expiry_timestamp_seconds": f"{(NOW + POLICY.lifetime).timestamp():.0f}",
+        f"{prefix}last_success_timestamp_seconds": f"{NOW.timestamp():.0f}",
+        f"{prefix}rotations_total": "1",
+        f"{prefix}writes_total": "3",
+        f"{prefix}conflicts_total": "0",
+        f"{prefix}errors_total": "0",
+    }
+    assert "expiry_timestamp_seconds 1" not in health.metrics(structs.replace(status, expires_at=None))

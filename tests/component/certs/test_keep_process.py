@@ -1,0 +1,63 @@
+"""`keep` as a process: if its loop ends by itself, the process ends, and logs why."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.drivers.command_lines import values
+
+from certs import cli
+from certs.controller import run
+from certs.controller.reconciler import Controller
+from certs.settings import ControllerSettings
+from webhook.component_base.address import Address
+from webhook.component_base.kubeconfig import Kubeconfig
+
+
+async def _returns(_: Controller) -> None:
+    pass
+
+
+async def _fails(_: Controller) -> None:
+    raise ZeroDivisionError("a bug")
+
+
+async def _is_cancelled(_: Controller) -> None:
+    raise asyncio.CancelledError
+
+
+ENDS: Final = {
+    "it returned": _returns,
+    "ZeroDivisionError: a bug": _fails,
+    "it was cancelled": _is_cancelled,
+}
+
+
+@pytest.mark.parametrize(("because", "end"), ENDS.items(), ids=ENDS)
+async def test_a_keeper_that_ends_by_itself_ends_the_process(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    because: str,
+    end: Callable[[Controller], Awaitable[None]],
+) -> None:
+    """With exit code 1, so that the kubelet starts it again, and a line with the reason."""
+    config = tmp_path / "config"
+    config.write_text(
+        '{"current-context":"x","contexts":[{"name":"x","context":{"cluster":"x","user":"x"}}],'
+        '"clusters":[{"name":"x","cluster":{"server":"http://127.0.0.1:1"}}],"users":[{"name":"x","user":{}}]}'
+    )
+    monkeypatch.setattr(Controller, "run", end)
+    caplog.set_level(logging.INFO, logger="certs")
+    found = values(cli.COMMANDS, "keep")
+    kept = ControllerSettings(**{field: found[field] for field in ControllerSettings.__struct_fields__})
+    assert await run._run(kept, Address("127.0.0.1", 0), Kubeconfig(file=config)) == 1
+    [told] = [record for record in caplog.records if record.levelname == "ERROR"]
+    fields = vars(told)["fields"]
+    assert (told.getMessage(), fields["because"]) == ("the controller ended, so the process ends", because)
+    assert ("at" in fields) == (end is _fails)

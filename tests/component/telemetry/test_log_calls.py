@@ -1,0 +1,138 @@
+"""The log lines of a call: each has the uid, and none has what only the owner of a pod may read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pytest
+from support.drivers.logging_here import Logged
+from support.drivers.serving import PATH, cluster, request
+from support.fakes.wire import listening
+from support.objects import builders
+
+from webhook.app.handler import admit_functions
+from webhook.core.opt_in import Policy
+from webhook.files.documents import read
+from webhook.files.manifests import Manifests
+from webhook.serving.routes import webhook_handler
+from webhook.telemetry.log import Log
+
+CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
+UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
+FORMS: Final = ("json", "text")
+each_form = pytest.mark.parametrize("form", FORMS)
+
+
+def manifests() -> Manifests:
+    """The cluster of tests/support/drivers/serving.py."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster()})
+    return Manifests(read(text, "cluster"), longhorn_namespace="longhorn-system")
+
+
+def secretive(**described: Any) -> builders.Object:
+    """A VM start pod with secrets in every field that can have one."""
+    annotations = {"note": CONTENT, "kubectl.kubernetes.io/last-applied-configuration": f'{{"token":"{CONTENT}"}}'}
+    pod = builders.virt_launcher_pod(claims=["disk"], annotations=annotations, labels={"tier": CONTENT}, **described)
+    pod["metadata"]["managedFields"] = [{"manager": CONTENT}]
+    pod["spec"]["containers"] = [
+        {
+            "name": "compute",
+            "image": f"registry.example/{CONTENT}",
+            "args": ["--token", CONTENT],
+            "env": [{"name": "PASSWORD", "value": CONTENT}],
+            "envFrom": [{"secretRef": {"name": CONTENT}}],
+        }
+    ]
+    pod["spec"]["imagePullSecrets"] = [{"name": CONTENT}]
+    pod["spec"]["volumes"].append({"name": "cloud-init", "secret": {"secretName": CONTENT}})
+    pod["spec"]["serviceAccountName"] = CONTENT
+    return pod
+
+
+def review(pod: Any, **fields: Any) -> dict[str, Any]:
+    """Its review, with an old object, by a user who also has secrets."""
+    user = {"username": CONTENT, "groups": [CONTENT], "extra": {"token": [CONTENT]}}
+    return builders.review(pod, uid=UID, userInfo=user, oldObject=pod, options={"note": CONTENT}, **fields)
+
+
+class Broken:
+    """A cluster that fails, with an error that quotes what it was asked."""
+
+    def view(self) -> Self:
+        """Return this object as its own view."""
+        return self
+
+    def forget(self, *_: object) -> None:
+        """Do nothing: nothing was assumed."""
+
+    def __getattr__(self, question: str) -> Any:
+        raise RuntimeError(CONTENT, question)
+
+
+BODIES: Final = {
+    "a pod that is placed": (review(secretive()), 200),
+    "a pod that is left alone": (review(secretive(opt_in=None)), 200),
+    "a pod whose annotation is no word of ours": (review(secretive(opt_in="yes")), 200),
+    "a pod of no spec": (review({**secretive(), "spec": CONTENT}), 400),
+    "a pod whose annotations are none": (review({"metadata": {"annotations": [CONTENT]}, "spec": {}}), 400),
+    "a pod whose label is none": (review({"metadata": {"labels": {CONTENT: 1}}, "spec": {}}), 400),
+    "another version": ({**review(secretive()), "apiVersion": "admission.k8s.io/v1beta1"}, 400),
+    "another object": (review({"data": CONTENT}, kind={"group": "", "version": "v1", "kind": "Secret"}), 200),
+}
+
+
+async def answered(body: bytes, log: Log, source: Any, directory: Path) -> int:
+    """Return the HTTP status of a call, of a webhook with this log."""
+    handler = webhook_handler(admit_functions(source, Policy(), log.write))
+    async with listening(handler, directory) as server:
+        return (await server.ask(request(body))).status
+
+
+@pytest.mark.parametrize("words", [(form, level) for form in FORMS for level in ("debug", "info")], ids=" ".join)
+@pytest.mark.parametrize(("asked", "status"), BODIES.values(), ids=BODIES)
+async def test_a_call_is_logged_with_its_uid_and_without_a_secret(
+    logged: Logged, tmp_path: Path, asked: dict[str, Any], status: int, words: tuple[str, str]
+) -> None:
+    """Names of objects only: no environment, images, labels, annotations, tokens or users."""
+    log = logged.start(*words)
+    assert await answered(json.dumps(asked).encode(), log, manifests(), tmp_path) == status
+    [line] = logged.text()
+    assert UID in line
+    assert CONTENT not in line
+
+
+@each_form
+async def test_a_failure_of_ours_does_not_quote_the_pod(logged: Logged, tmp_path: Path, form: str) -> None:
+    """Two lines with the uid: the error's type and locations, and the admission. Its message can quote the pod."""
+    log = logged.start(form, "debug")
+    assert await answered(json.dumps(review(secretive())).encode(), log, Broken(), tmp_path) == 200
+    failed, admission = logged.text()
+    assert "RuntimeError" in failed
+    assert "share_managers.py:" in failed
+    assert "InternalError" in admission
+    assert all(UID in line and CONTENT not in line for line in (failed, admission))
+
+
+async def test_a_failure_outside_an_admission_does_not_quote_the_call(logged: Logged, tmp_path: Path) -> None:
+    """The server continues: the call gets a 500, and the log has the location."""
+
+    async def failing(_body: bytes, _deadline: float) -> bytes:
+        raise RuntimeError(CONTENT)
+
+    logged.start("json", "debug")
+    async with listening(webhook_handler({PATH: failing}), tmp_path) as server:
+        assert (await server.ask(request(b"{}"))).status == 500
+    [line] = logged.lines()
+    assert (line["message"], line["error"]) == ("request failed", "RuntimeError")
+    assert any(place.startswith("test_log_calls.py:") for place in line["at"])
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"request":{"uid":1}}', b"\xff"], ids=repr)
+async def test_a_call_without_a_uid_is_logged_as_that(logged: Logged, tmp_path: Path, body: bytes) -> None:
+    """There is nothing to look for, and the line says that."""
+    log = logged.start()
+    assert await answered(body, log, manifests(), tmp_path) == 400
+    [line] = logged.lines()
+    assert (line["message"], line["uid"]) == ("bad review", None)

@@ -1,0 +1,93 @@
+"""An install on a real API server whose certificate is kept, by the keeper's own service account."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Self
+
+import yaml
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.installed import MANIFESTS, NAME
+from support.control_plane.kustomizing import kustomize
+from support.drivers.serving import spawned, until_logged
+from support.waits import MAX_WAIT_SECONDS
+
+from certs.cluster import ObjectPaths
+from certs.rotation import state
+from certs.rotation.state import ClusterState
+from certs.x509 import pki, verify
+
+ACCOUNT: Final = f"{NAME}-certs"
+NAMES: Final = pki.service_names(NAME, NAME, "cluster.local")
+SECRET: Final = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{NAME}-tls", "namespace": NAME}}
+CONFIGURATION: Final = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "MutatingWebhookConfiguration",
+    "metadata": {"name": NAME},
+}
+PATHS: Final = ObjectPaths(namespace=NAME, secret=f"{NAME}-tls", configuration=NAME)
+FLAGS: Final = ("--propagation-seconds", "0.5", "--retire-seconds", "1")
+
+
+class CertsInstall:
+    """The install on an API server, with the keeper's own account; nothing is in the Secret and the bundle yet."""
+
+    def __init__(self, plane: ControlPlane, directory: Path, port: int) -> None:
+        self.plane, self.api, self.directory = plane, plane.api, directory
+        self.manifests = kustomize(MANIFESTS / "certs")
+        (self.configuration,) = yaml.safe_load_all((MANIFESTS / "base" / "webhook.yaml").read_text())
+        for entry in self.configuration["webhooks"]:
+            entry["clientConfig"]["service"]["port"] = port
+        self.names = NAMES
+        self._keepers = 0
+
+    def __enter__(self) -> Self:
+        self.__exit__()
+        self.plane.install([*self.manifests, self.configuration])
+        self.account = self.plane.service_account(NAME, ACCOUNT)
+        self.kubeconfig = self.plane.kubeconfig(self.directory / "certs.kubeconfig", self.account)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.api.delete(SECRET, missing_ok=True)
+        self.api.delete(CONFIGURATION, missing_ok=True)
+
+    def state(self) -> ClusterState:
+        """Both objects as the admin sees them."""
+        secret = self.api.find(SECRET)
+        return ClusterState(
+            state.read_secret(secret) if secret else None, state.read_configuration(self.api.get(CONFIGURATION))
+        )
+
+    def is_good(self) -> bool:
+        """Whether there is a pair that can be served, published, with nothing beside it."""
+        seen = self.state()
+        if seen.secret is None or seen.secret.next:
+            return False
+        current = verify.examine(seen.secret.current, NAMES, datetime.now(UTC))
+        return isinstance(current, verify.Servable) and all(
+            webhook.bundle == seen.secret.current.authority for webhook in seen.configuration.webhooks
+        )
+
+    def until(self, accept: Callable[[], bool], seconds: float = MAX_WAIT_SECONDS) -> float:
+        """Wait for a state; how long that took."""
+        started = time.monotonic()
+        while not accept():
+            assert time.monotonic() - started < seconds, f"not so in {seconds} s: {self.state()}"
+            time.sleep(0.01)
+        return time.monotonic() - started
+
+    @contextmanager
+    def keeping(self, *flags: str) -> Iterator[Path]:
+        """A `keep` process; its log."""
+        self._keepers += 1
+        log = self.directory / f"keep-{self._keepers}.log"
+        words = ["keep", "--kubeconfig", str(self.kubeconfig), "--listen", "127.0.0.1:0", *FLAGS, *flags]
+        with spawned([sys.executable, "-m", "certs", *words], log) as process:
+            until_logged(process, log, "keeping")
+            yield log

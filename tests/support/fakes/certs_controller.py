@@ -1,0 +1,102 @@
+"""A controller's life in memory: waiting moves its cluster's clock, and the cluster can end it at any write."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from support.fakes import certs_cluster
+from support.fakes.certs_cluster import POLICY, MemoryCluster
+
+from certs.cluster import ApiError, Conflict
+from certs.controller.reconciler import Controller
+from certs.rotation.change import Change
+from certs.rotation.state import ClusterState
+
+
+class Killed(Exception):
+    """The process was killed."""
+
+
+class Objects:
+    """A cluster in memory with its own clock: waiting moves the clock, and a write can be the last."""
+
+    def __init__(self, cluster: MemoryCluster, now: datetime) -> None:
+        self.cluster, self.now = cluster, now
+        self.kill: Callable[[int], str | None] = lambda _: None  # at which write, "before" or "after" it
+        self.problem: list[str] = []
+        self.unwatched: list[str] = []
+        self.looks: list[timedelta] = []
+        self.until: datetime | None = None
+        self.raced: Callable[[], None] | None = None
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Note a pause, which takes no time."""
+        self.pauses.append(seconds)
+        await asyncio.sleep(0)
+
+    async def read(self) -> ClusterState:
+        """Return both objects, or raise the problem."""
+        if self.problem:
+            raise ApiError(self.problem.pop(0))
+        return self.cluster.state()
+
+    async def write(self, change: Change) -> None:
+        """Apply a write, and perhaps end the process."""
+        kill = self.kill(len(self.cluster.writes))
+        if kill == "before":
+            raise Killed
+        if self.raced:
+            self.raced()
+            self.raced = None
+        try:
+            self.cluster.apply(change)
+        except certs_cluster.Conflict:
+            raise Conflict from None
+        if kill == "after":
+            raise Killed
+
+    async def changed(self, seen: ClusterState, at_most: timedelta) -> None:  # noqa: ARG002 - the protocol's
+        """Let time pass without a change."""
+        if self.unwatched:
+            raise ApiError(self.unwatched.pop(0))
+        self.looks.append(at_most)
+        self.now += at_most
+        if self.until and self.now >= self.until:
+            raise Killed
+        await asyncio.sleep(0)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Objects]:
+        """Return one connection."""
+        yield self
+
+
+class Said:
+    """The log lines of a controller."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+
+    def __call__(self, message: str, level: int = logging.INFO, **fields: object) -> None:
+        """Add one line."""
+        self.lines.append({"message": message, "level": level, **fields})
+
+    @property
+    def messages(self) -> list[str]:
+        """Return the constant messages."""
+        return [line["message"] for line in self.lines]
+
+
+async def keep(objects: Objects, said: Said | None = None) -> Controller:
+    """Run a controller from its start until it is killed."""
+    keeper = Controller(objects.connect, POLICY, clock=lambda: objects.now, note=said or Said(), sleep=objects.sleep)
+    with pytest.raises(Killed):
+        await keeper.run()
+    return keeper

@@ -1,0 +1,298 @@
+"""A node that is feasible by itself is evaluated beside its other pods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
+from support.objects import builders
+
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector, NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
+from webhook.core.decision import NodeFit
+from webhook.core.placement.feasibility import evaluate, why_undecidable
+from webhook.core.placement.replica_share import why_not_shared
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
+
+HOSTNAME = "kubernetes.io/hostname"
+DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
+
+
+def there(*pods: PodInfo, **more: Any) -> OneNodeSnapshot:
+    """These pods are on n1."""
+    made = OneNodeSnapshot(**more)
+    for pod in pods:
+        made.scheduler_cache.add(pod)
+    return made
+
+
+def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> PodInfo:
+    """A pod on n1."""
+    labels, terms = described.pop("labels", None), described.pop("anti_affinity", None)
+    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", presence=presence, **described))
+
+
+def asking(cpu: str = "500m", **spec: Any) -> Pod:
+    """The pod under admission."""
+    container = {"name": "compute", "resources": {"requests": {"cpu": cpu}}, "ports": spec.pop("ports", [])}
+    return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
+
+
+def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
+    """Return the state of the pod under admission."""
+    return CycleState(IncomingPod.of(pod, "vms", volumes), snapshot)
+
+
+def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:
+    """What is said of n1."""
+    view = ViewWithSnapshot(snapshot)
+    found = evaluate("n1", cycle(snapshot, pod or asking(), volumes), view)
+    assert isinstance(found, NodeFit)
+    return found
+
+
+VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
+OF_NFS = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", driver=None), PersistentVolume))
+BOUND = PodNode(node="n1", presence=Presence.BOUND)
+FULL = taking(501)
+WAITS = taking(501, Presence.EXPECTED)
+
+
+def coming(cpu: int, **described: Any) -> PodInfo:
+    """A pod that is drawn to n1, and that kube-scheduler has not looked at yet."""
+    return taking(cpu, Presence.EXPECTED, queued=True, **described)
+
+
+PORTS = [{"containerPort": 80, "hostPort": 80}]
+TAKEN = PodInfo("vms", IncomingPod.of(asking("1m", ports=PORTS), "vms").usage, None, None, BOUND)
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
+DATABASE = taking(1, labels={"app": "db"})
+REPELS = taking(
+    1,
+    anti_affinity=[
+        PodAffinityTerm(
+            label_selector=LabelSelector(match_labels={"kubevirt.io": "virt-launcher"}), topology_key=HOSTNAME
+        )
+    ],
+)
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}},
+    }
+]
+
+PINNED = builders.node_affinity(required=[builders.on_node("n1")])
+
+VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
+    "empty": (there(), asking(), (Reason.NODE_FEASIBLE, True)),
+    "just room": (there(taking(500)), asking(), (Reason.NODE_FEASIBLE, True)),
+    "full": (there(FULL), asking(), (Reason.NO_ROOM, True)),
+    "full of terminating ones": (there(taking(501, Presence.TERMINATING)), asking(), (Reason.NO_ROOM, True)),
+    "full of one that waits": (there(WAITS), asking(), (Reason.NO_ROOM, True)),
+    "full of one that comes": (there(coming(501)), asking(), (Reason.NODE_CONTESTED, False)),
+    "full, and a VM that may go nowhere else waits": (
+        there(taking(501), taking(1000, Presence.EXPECTED, pinned=True)),
+        asking(),
+        (Reason.NODE_AWAITED, False),
+    ),
+    "partly of one that comes": (there(taking(400), coming(101)), asking(), (Reason.NODE_CONTESTED, False)),
+    "one comes, and there is room for both": (there(coming(500)), asking(), (Reason.OTHERS_ON_WAY, True)),
+    "one waits, and there is room for both": (
+        there(taking(500, Presence.EXPECTED)),
+        asking(),
+        (Reason.NODE_FEASIBLE, True),
+    ),
+    "room for each of two replicas": (there(replicas=2), asking("500m"), (Reason.NODE_FEASIBLE, True)),
+    "room for one of two replicas": (there(replicas=2), asking("501m"), (Reason.NO_SHARE, True)),
+    "room for one of two replicas, and one comes": (
+        there(coming(1), replicas=2),
+        asking("500m"),
+        (Reason.NODE_CONTESTED, False),
+    ),
+    "room for one of two replicas, and one waits for this node alone": (
+        there(taking(1, Presence.EXPECTED, pinned=True), replicas=2),
+        asking("500m"),
+        (Reason.NODE_AWAITED, False),
+    ),
+    "room for each of three replicas": (there(replicas=3), asking("333m"), (Reason.NODE_FEASIBLE, True)),
+    "room for two of three replicas": (there(replicas=3), asking("334m"), (Reason.NO_SHARE, True)),
+    "pods for two of three replicas": (there(taking(0), replicas=3), asking("1m"), (Reason.NO_SHARE, True)),
+    "its own share is taken by one that it has just drawn there": (
+        there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        asking("301m"),
+        (Reason.NODE_CONTESTED, False),
+    ),
+    "its own share holds both": (
+        there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
+        asking("300m"),
+        (Reason.OTHERS_ON_WAY, True),
+    ),
+    "as many pods as it may have": (there(*[taking(0)] * 3), asking(), (Reason.NO_ROOM, True)),
+    "within the headroom": (there(headroom={"cpu": 501}), asking(), (Reason.NO_ROOM, True)),
+    "headroom is left": (there(headroom={"cpu": 500}), asking(), (Reason.NODE_FEASIBLE, True)),
+    "headroom is left beside the shares": (
+        there(headroom={"cpu": 200}, replicas=2),
+        asking("400m"),
+        (Reason.NODE_FEASIBLE, True),
+    ),
+    "headroom is not left beside the shares": (
+        there(headroom={"cpu": 201}, replicas=2),
+        asking("400m"),
+        (Reason.NO_SHARE, True),
+    ),
+    "a port": (there(TAKEN), asking("1m", ports=PORTS), (Reason.PORT_TAKEN, True)),
+    "whom it avoids": (there(DATABASE), asking(affinity=APART), (Reason.POD_ANTI_AFFINITY, True)),
+    "who avoids it": (there(REPELS), asking(), (Reason.REPELLED, True)),
+    "spread over what the node is not in": (
+        there(),
+        asking(topologySpreadConstraints=SPREAD),
+        (Reason.TOPOLOGY_LABEL_MISSING, True),
+    ),
+    "one that it avoids comes": (
+        there(coming(1, labels={"app": "db"})),
+        asking(affinity=APART),
+        (Reason.NEIGHBOUR_EXPECTED, True),
+    ),
+    "one that it avoids comes, and may go nowhere else": (
+        there(coming(1, labels={"app": "db"}, pinned=True)),
+        asking(affinity=APART),
+        (Reason.NEIGHBOUR_EXPECTED, False),
+    ),
+    "a node that was not listed": (there(nodes={}), asking(), (Reason.PODS_UNKNOWN, True)),
+}
+
+
+@pytest.mark.parametrize(("snapshot", "pod", "expected"), VERDICTS.values(), ids=VERDICTS)
+def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected: tuple[Reason, bool]) -> None:
+    """Each rule refuses for its reason; what could be the place of a pod that is pinned there is not even preferred."""
+    found = verdict(snapshot, pod)
+    assert (found.why.reason, found.preferable) == expected
+
+
+@pytest.mark.parametrize(
+    ("bound", "limits", "reason"),
+    [
+        pytest.param(VOLUME, {}, Reason.NODE_FEASIBLE, id="no limits"),
+        pytest.param(VOLUME, {"other.example.com": 1}, Reason.NODE_FEASIBLE, id="of another driver"),
+        pytest.param(VOLUME, {builders.LONGHORN_DRIVER: 16}, Reason.VOLUMES_LIMITED, id="of its driver"),
+        pytest.param(OF_NFS, {"": 1}, Reason.NODE_FEASIBLE, id="of none"),
+    ],
+)
+def test_a_limit_of_volumes_is_not_decided(bound: ClaimVolume, limits: dict[str, int], reason: Reason) -> None:
+    """How many are attached is not known: with a limit there is no hard pin, and a preference may stay."""
+    found = verdict(there(volume_limits=limits), volumes=[bound])
+    assert (found.why.reason, found.preferable) == (reason, True)
+
+
+def test_pods_that_are_not_known() -> None:
+    """The sentence has the problem, and the node is preferred."""
+    found = verdict(SnapshotUnavailable("pods: not listed yet"))
+    assert (found.why.reason, found.preferable) == (Reason.PODS_UNKNOWN, True)
+    assert "not listed yet" in found.why.sentence
+
+
+def test_without_a_snapshot_other_pods_do_not_matter() -> None:
+    """This process counts no pods: only the node itself is evaluated."""
+    assert verdict(NOT_COUNTED, asking("64")).feasible
+
+
+def test_the_node_s_own_rules_come_first() -> None:
+    """They need no other pod, and their reasons are those of a process that counts no pods."""
+    found = verdict(there(FULL), asking(nodeSelector={"disk": "nvme"}))
+    assert found.why.reason is Reason.NODE_SELECTOR_MISMATCH
+
+
+def test_what_was_not_read_is_asked_for() -> None:
+    """Before any pod is counted."""
+    ref = ObjectRef(Kind.NODE, NamespacedName("", "n1"))
+    snapshot = there()
+    found = evaluate("n1", cycle(snapshot, asking()), ViewWithSnapshot(snapshot, {ref: NoObject.NOT_CACHED}))
+    assert found == NeedObjects((ref,))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "pod", "reason"),
+    [
+        pytest.param(there(), asking(affinity=APART), None, id="between pods, and they are known"),
+        pytest.param(NOT_COUNTED, asking(affinity=APART), Reason.INTER_POD_AFFINITY, id="between pods, guard off"),
+        pytest.param(NOT_COUNTED, asking(), None, id="nothing, guard off"),
+        pytest.param(
+            there(), asking(resourceClaims=[{"name": "gpu"}]), Reason.RESOURCE_CLAIMS, id="devices, beside known pods"
+        ),
+        pytest.param(there(), asking(schedulingGates=[{"name": "quota"}]), Reason.SCHEDULING_GATED, id="a gate"),
+        pytest.param(
+            NOT_COUNTED, asking(schedulingGates=[{"name": "q"}]), Reason.SCHEDULING_GATED, id="a gate, guard off"
+        ),
+    ],
+)
+def test_what_no_node_can_be_judged_by(snapshot: AnySnapshot, pod: Pod, reason: Reason | None) -> None:
+    """Rules between pods are undecidable only where the pods are not known."""
+    why = why_undecidable(cycle(snapshot, pod))
+    assert (why and why.reason) == reason
+
+
+SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "pod", "told"),
+    [
+        pytest.param(there(replicas=2), asking(), None, id="nothing"),
+        pytest.param(there(replicas=2), asking(ports=PORTS), "host port", id="a host port"),
+        pytest.param(there(replicas=2), asking(affinity=APART), "required anti-affinity", id="anti-affinity"),
+        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SPREAD), "DoNotSchedule", id="spread"),
+        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SOFT_SPREAD), None, id="soft spread"),
+        pytest.param(there(), asking(ports=PORTS), None, id="one replica sees all of it"),
+        pytest.param(NOT_COUNTED, asking(ports=PORTS), None, id="guard off"),
+        pytest.param(SnapshotUnavailable("not listed"), asking(ports=PORTS), None, id="pods are not known"),
+    ],
+)
+def test_what_no_replica_has_a_share_of(snapshot: AnySnapshot, pod: Pod, told: str | None) -> None:
+    """Two replicas could both pin such a pod to one node at the same moment, and one of the pods would be stranded."""
+    why = why_not_shared(cycle(snapshot, pod))
+    assert (why is None) if told is None else (why is not None and told in why.sentence)
+
+
+def after_several_vms(*, settled: bool) -> OneNodeSnapshot:
+    """Two VMs started together and were bound elsewhere; `settled`: they are still queued, and all replicas know."""
+    made = there()
+    vms = [made.scheduler_cache.add(coming(400, is_vm=True)) for _ in range(2)]
+    if settled:
+        made.scheduler_cache.confirm(made.scheduler_cache.add(coming(1, is_vm=True, assumed=True)))
+        return made
+    made.scheduler_cache.add(taking(1))
+    for vm in vms:
+        made.scheduler_cache.remove(vm)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "expected"),
+    [
+        pytest.param(
+            after_several_vms(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"
+        ),
+        pytest.param(after_several_vms(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
+    ],
+)
+def test_while_vms_start_together_a_vm_is_steered_and_not_pinned(
+    snapshot: OneNodeSnapshot, expected: tuple[Reason, bool]
+) -> None:
+    """kube-scheduler decides which of the VMs get the node, however many prefer it."""
+    found = verdict(snapshot)
+    assert (found.why.reason, found.preferable) == expected
+    assert found.fits is (expected[0] is Reason.CROWD_BEFORE)

@@ -1,0 +1,92 @@
+"""Longhorn's data engine v2: which volumes can't be attached on a node that disables it."""
+
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.objects.builders import node, persistent_volume, share_manager_pod, virt_launcher_pod
+
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
+from webhook.core.placement.longhorn_node import why_no_data_engine
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+
+Object = dict[str, Any]
+WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}
+V2 = {"dataEngine": "v2"}
+
+
+def told(
+    pod: Object | None = None, volume: Object | None = None, served_from: str | None = None, **labels: str
+) -> str | None:
+    """Why not on node n1; `labels` instead of the one that disables v2 there."""
+    there = convert(node("n1", labels=labels or WITHOUT), Node)
+    volumes = [] if volume is None else [ClaimVolume("disk", convert(volume, PersistentVolume), served_from)]
+    incoming = IncomingPod.of(convert(pod or virt_launcher_pod(), Pod), "vms", volumes)
+    found = why_no_data_engine("n1", there, incoming)
+    return found and str(found)
+
+
+def volume(**parts: Any) -> Object:
+    """A PersistentVolume of data engine v2."""
+    return persistent_volume("pv", claim="disk", handle="h", **{"attributes": V2, **parts})
+
+
+REFUSED = (
+    "DataEngineDisabled: node n1 is labeled node.longhorn.io/disable-v2-data-engine=true, "
+    "so volume h of data engine v2 can't be attached there"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "served_from", "refused"),
+    [
+        pytest.param(volume(), None, True, id="attached to the pod's own node"),
+        pytest.param(volume(), "n1", True, id="served from this node"),
+        pytest.param(volume(), "n2", False, id="served from another"),
+        pytest.param(volume(), "", False, id="served from none yet"),
+        pytest.param(volume(attributes={"dataEngine": "v1"}), None, False, id="v1"),
+        pytest.param(volume(attributes=None), None, False, id="no data engine, which is v1"),
+        pytest.param(volume(driver="x.io"), None, False, id="another driver's"),
+        pytest.param(volume(driver=None), None, False, id="no CSI"),
+        pytest.param({**volume(), "spec": None}, None, False, id="no spec"),
+    ],
+)
+def test_a_volume_of_v2_is_attached_where_v2_is(made: Object, served_from: str | None, *, refused: bool) -> None:
+    """On the pod's node, or on the node of the share-manager that serves it."""
+    assert told(volume=made, served_from=served_from) == (REFUSED if refused else None)
+
+
+@pytest.mark.parametrize("value", ["false", "True", ""])
+def test_only_true_disables_it(value: str) -> None:
+    """As Longhorn compares it."""
+    assert told(volume=volume(), **{"node.longhorn.io/disable-v2-data-engine": value}) is None
+
+
+def server(args: list[str] | None, **labels: str) -> Object:
+    """A share-manager's pod whose container has these arguments."""
+    pod = share_manager_pod("h", labels=labels)
+    pod["spec"]["containers"] = [{"name": "other"}, {"name": "share-manager", "args": args}]
+    return pod
+
+
+@pytest.mark.parametrize(
+    ("pod", "refused"),
+    [
+        pytest.param(share_manager_pod("h", data_engine="v2"), True, id="v2"),
+        pytest.param(share_manager_pod("h"), False, id="v1"),
+        pytest.param(server(["--volume", "h", "--data-engine", "v2"]), True, id="among other containers"),
+        pytest.param(server(["--volume", "h", "--data-engine"]), False, id="no value"),
+        pytest.param(server(["--volume", "h"]), False, id="of a Longhorn without v2"),
+        pytest.param(server(["--data-engine", "v2"]), False, id="no volume"),
+        pytest.param(server(None), False, id="no arguments"),
+        pytest.param(
+            server(["--volume", "h", "--data-engine", "v2"], **{"longhorn.io/component": "x"}), False, id="no server"
+        ),
+        pytest.param({**share_manager_pod("h"), "spec": {}}, False, id="no containers"),
+    ],
+)
+def test_a_share_managers_pod_says_what_it_serves(pod: Object, *, refused: bool) -> None:
+    """Nothing has to be looked up for it."""
+    assert told(pod) == (REFUSED if refused else None)

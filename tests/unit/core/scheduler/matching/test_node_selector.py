@@ -1,0 +1,251 @@
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.models import oracle
+from support.objects.builders import on_node
+
+from webhook.core.api import names, node_selector, quantity
+from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
+from webhook.core.scheduler.matching import node_selector as node_affinity
+
+INT64_MAX = "9223372036854775807"
+INT64_MIN = "-9223372036854775808"
+PAST_INT64 = "9223372036854775808"
+
+
+def selector(*terms: dict[str, Any]) -> NodeSelector:
+    """A NodeSelector from its JSON."""
+    return convert({"nodeSelectorTerms": list(terms)}, NodeSelector)
+
+
+def label(key: Any, operator: Any, *values: str) -> dict[str, Any]:
+    """A term with one requirement on a label."""
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+def field(key: Any, operator: Any, *values: str) -> dict[str, Any]:
+    """A term with one requirement on a field."""
+    return {"matchFields": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+@pytest.mark.parametrize(
+    ("term", "labels", "admitted"),
+    [
+        pytest.param({}, {}, False, id="an empty term matches nothing"),
+        pytest.param({"matchExpressions": [], "matchFields": []}, {}, False, id="nor do two empty lists"),
+        pytest.param({"matchExpressions": None, "matchFields": None}, {}, False, id="nor two nulls"),
+        pytest.param(label("zone", "In", "a", "b"), {"zone": "b"}, True, id="In one of the values"),
+        pytest.param(label("zone", "In", "a"), {"zone": "b"}, False, id="In none of the values"),
+        pytest.param(label("zone", "In", ""), {"zone": ""}, True, id="In the empty value"),
+        pytest.param(label("zone", "In", ""), {}, False, id="an absent label is not the empty one"),
+        pytest.param(label("zone", "In"), {"zone": "a"}, False, id="In without values does not parse"),
+        pytest.param(label("zone", "NotIn", "a"), {"zone": "b"}, True, id="NotIn"),
+        pytest.param(label("zone", "NotIn", "a"), {}, True, id="NotIn where the label is absent"),
+        pytest.param(label("zone", "NotIn", "a"), {"zone": "a"}, False, id="NotIn the value"),
+        pytest.param(label("zone", "NotIn"), {}, False, id="NotIn without values does not parse"),
+        pytest.param(label("zone", "Exists"), {"zone": ""}, True, id="Exists with an empty value"),
+        pytest.param(label("zone", "Exists"), {}, False, id="Exists where it does not"),
+        pytest.param(label("zone", "Exists", "a"), {"zone": "a"}, False, id="Exists takes no value"),
+        pytest.param(label("zone", "DoesNotExist"), {}, True, id="DoesNotExist"),
+        pytest.param(label("zone", "DoesNotExist"), {"zone": ""}, False, id="DoesNotExist where it does"),
+        pytest.param(label("zone", "DoesNotExist", "a"), {}, False, id="DoesNotExist takes no value"),
+        pytest.param(label("cpu", "Gt", "3"), {"cpu": "4"}, True, id="Gt above"),
+        pytest.param(label("cpu", "Gt", "3"), {"cpu": "3"}, False, id="Gt equal"),
+        pytest.param(label("cpu", "Gt", "3"), {"cpu": "10"}, True, id="Gt counts and does not compare text"),
+        pytest.param(label("cpu", "Gt", "3"), {"cpu": "x"}, False, id="Gt of no number"),
+        pytest.param(label("cpu", "Gt", "3"), {}, False, id="Gt of an absent label"),
+        pytest.param(label("cpu", "Lt", "3"), {"cpu": "2"}, True, id="Lt below"),
+        pytest.param(label("cpu", "Lt", "3"), {"cpu": "3"}, False, id="Lt equal"),
+        pytest.param(label("cpu", "Lt", "3"), {}, False, id="Lt of an absent label"),
+        pytest.param(label("cpu", "Lt", "3", "4"), {"cpu": "1"}, False, id="Lt takes one value"),
+        pytest.param(label("cpu", "Gt", "x"), {"cpu": "4"}, False, id="Gt of a word does not parse"),
+        pytest.param(label("cpu", "Gt", "-3"), {"cpu": "4"}, False, id="a negative number is no label value"),
+        pytest.param(label("cpu", "Gt", "003"), {"cpu": "04"}, True, id="leading zeros count"),
+        pytest.param(label("cpu", "Lt", INT64_MAX), {"cpu": "9223372036854775806"}, True, id="just below int64's end"),
+        pytest.param(label("cpu", "Gt", "0"), {"cpu": INT64_MAX}, True, id="int64's end"),
+        pytest.param(label("cpu", "Gt", "0"), {"cpu": PAST_INT64}, False, id="past int64's end is no number"),
+        pytest.param(label("cpu", "Lt", PAST_INT64), {"cpu": "1"}, False, id="nor is it as a value"),
+        pytest.param(label("cpu", "Lt", "0"), {"cpu": INT64_MIN}, True, id="int64's beginning"),
+        pytest.param(label("zone", "Equals", "a"), {"zone": "a"}, False, id="an unknown operator"),
+        pytest.param(label("zone", None, "a"), {"zone": "a"}, False, id="no operator"),
+        pytest.param(label("", "DoesNotExist"), {}, False, id="an empty key"),
+        pytest.param(label(None, "DoesNotExist"), {}, False, id="no key"),
+        pytest.param(label("x" * 63, "DoesNotExist"), {}, True, id="the longest key"),
+        pytest.param(label("x" * 64, "DoesNotExist"), {}, False, id="a key that is too long"),
+        pytest.param(label("example.com/x", "DoesNotExist"), {}, True, id="a key with a prefix"),
+        pytest.param(label("/x", "DoesNotExist"), {}, False, id="an empty prefix"),
+        pytest.param(label("a/b/x", "DoesNotExist"), {}, False, id="two slashes"),
+        pytest.param(label("Example/x", "DoesNotExist"), {}, False, id="a prefix is lower case"),
+        pytest.param(label(f"{'a.' * 126}a/x", "DoesNotExist"), {}, True, id="the longest prefix"),
+        pytest.param(label(f"{'a.' * 127}a/x", "DoesNotExist"), {}, False, id="a prefix that is too long"),
+        pytest.param(label("zone\n", "DoesNotExist"), {}, False, id="a line feed after the key"),
+        pytest.param(label("zone", "NotIn", "a b"), {}, False, id="a value with a blank"),
+        pytest.param(label("zone", "NotIn", "é"), {}, False, id="a value that is not ASCII"),
+        pytest.param(label("zone", "NotIn", "v" * 63), {}, True, id="the longest value"),
+        pytest.param(label("zone", "NotIn", "v" * 64), {}, False, id="a value that is too long"),
+        pytest.param(label("zone", "NotIn", "-a"), {}, False, id="a value with a dash in front"),
+        pytest.param(field("metadata.name", "In", "n1"), {}, True, id="the node's name"),
+        pytest.param(field("metadata.name", "In", "n2"), {}, False, id="another name"),
+        pytest.param(field("metadata.name", "In", "n1", "n2"), {}, False, id="a field takes one value"),
+        pytest.param(field("metadata.name", "In"), {}, False, id="and not none"),
+        pytest.param(field("metadata.name", "NotIn", "n2"), {}, True, id="NotIn another name"),
+        pytest.param(field("metadata.name", "NotIn", "n1"), {}, False, id="NotIn the node's name"),
+        pytest.param(field("metadata.name", "Exists"), {}, False, id="fields have no Exists"),
+        pytest.param(field("metadata.namespace", "In", "n1"), {}, False, id="an unknown field"),
+        pytest.param(field("metadata.namespace", "In", ""), {}, True, id="an unknown field reads as empty"),
+        pytest.param({**label("zone", "Exists"), **on_node("n1")}, {"zone": "a"}, True, id="both hold"),
+        pytest.param({**label("zone", "Exists"), **on_node("n2")}, {"zone": "a"}, False, id="the field does not"),
+        pytest.param({**label("zone", "Exists"), **on_node("n1")}, {}, False, id="the label does not"),
+    ],
+)
+def test_a_term_admits_a_node(term: dict[str, Any], labels: dict[str, str], *, admitted: bool) -> None:
+    """Each row is what k8s.io/component-helpers does with the node n1; the oracle is held to the same rows."""
+    assert node_affinity.matches_node_selector(selector(term), labels, "n1") is admitted
+    assert oracle.selector_matches({"nodeSelectorTerms": [term]}, labels, "n1") is admitted
+
+
+@pytest.mark.parametrize(
+    ("given", "admitted"),
+    [
+        pytest.param(None, True, id="nothing required"),
+        pytest.param(NodeSelector(), False, id="terms absent"),
+        pytest.param(selector(), False, id="no terms"),
+        pytest.param(selector(label("zone", "Exists"), on_node("n1")), True, id="one of two holds"),
+        pytest.param(selector(label("zone", "Bogus"), on_node("n1")), True, id="a term that can't be parsed is passed"),
+    ],
+)
+def test_terms_are_ored(given: NodeSelector | None, *, admitted: bool) -> None:
+    """No selector admits every node, an empty one none; labels may be absent."""
+    assert node_affinity.matches_node_selector(given, None, "n1") is admitted
+
+
+@pytest.mark.parametrize(
+    ("term", "admitted"),
+    [
+        pytest.param(on_node("elsewhere"), True, id="a field does not refuse"),
+        pytest.param(field("metadata.name", "Exists"), False, id="a field that can't be parsed does"),
+        pytest.param({**label("zone", "Exists"), **on_node("n1")}, False, id="labels do"),
+    ],
+)
+def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: bool) -> None:
+    """For PersistentVolumes the scheduler knows the labels of the node and not its name."""
+    assert node_affinity.matches_node_selector(selector(term), {}, None) is admitted
+    assert (
+        oracle.volume_admits(
+            {"spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}}, {"metadata": {"name": "n1"}}
+        )
+        is admitted
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        pytest.param("n1", True, id="plain"),
+        pytest.param("node-4.example.com", True, id="dotted"),
+        pytest.param("10.0.0.1", True, id="an address"),
+        pytest.param("", False, id="empty"),
+        pytest.param("Node", False, id="upper case"),
+        pytest.param("a_b", False, id="underscore"),
+        pytest.param("-a", False, id="dash in front"),
+        pytest.param("a-", False, id="dash behind"),
+        pytest.param("a..b", False, id="empty part"),
+        pytest.param("a.", False, id="dot behind"),
+        pytest.param("n1\n", False, id="line feed"),
+        pytest.param("nöde", False, id="not ASCII"),
+        pytest.param("a" * 253, True, id="the longest"),
+        pytest.param("a" * 254, False, id="too long"),
+    ],
+)
+def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
+    """What ValidateNodeName takes; anything else in matchFields has the pod rejected."""
+    assert names.is_node_name(name) is good
+    assert oracle.is_subdomain(name) is good
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        pytest.param("0", 0, id="zero"),
+        pytest.param("-0", 0, id="minus zero"),
+        pytest.param("+7", 7, id="plus"),
+        pytest.param("007", 7, id="leading zeros"),
+        pytest.param(INT64_MAX, 2**63 - 1, id="the greatest"),
+        pytest.param(INT64_MIN, -(2**63), id="the least"),
+        pytest.param(PAST_INT64, None, id="one too great"),
+        pytest.param("-9223372036854775809", None, id="one too little"),
+        pytest.param("9" * 5000, None, id="more digits than int() takes"),
+        pytest.param("", None, id="empty"),
+        pytest.param("-", None, id="a sign alone"),
+        pytest.param("1_0", None, id="underscore"),
+        pytest.param(" 1", None, id="blank"),
+        pytest.param("1\n", None, id="line feed"),
+        pytest.param("0x3", None, id="hexadecimal"),
+        pytest.param("٣", None, id="a digit that is not ASCII"),
+    ],
+)
+def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> None:
+    """strconv.ParseInt in base 10 and 64 bits."""
+    assert quantity.parse_int64(text) == number
+    assert oracle.parse_int(text) == number
+
+
+@pytest.mark.parametrize(
+    ("term", "names"),
+    [
+        pytest.param({}, set(), id="an empty term"),
+        pytest.param(on_node("n1"), {"n1"}, id="one"),
+        pytest.param({"matchFields": on_node("a")["matchFields"] + on_node("b")["matchFields"]}, {"a", "b"}, id="two"),
+        pytest.param(field("metadata.name", "NotIn", "n1"), set(), id="NotIn names none"),
+        pytest.param(field("metadata.namespace", "In", "n1"), set(), id="nor does another field"),
+        pytest.param({"matchFields": [{"key": "metadata.name", "operator": "In"}]}, set(), id="no values"),
+    ],
+)
+def test_the_nodes_that_a_term_names(term: dict[str, Any], names: set[str]) -> None:
+    """Only metadata.name In names a node."""
+    assert node_selector.pinned_nodes(convert(term, NodeSelectorTerm)) == names
+
+
+OPEN, PINNED, BIG = label("zone", "Exists"), on_node("n1"), label("zone", "In", *["v" * 63] * 500)
+
+
+@pytest.mark.parametrize(
+    ("terms", "wanted", "most"),
+    [
+        pytest.param(None, 70, 64, id="no selector: as many as may be scored"),
+        pytest.param([], 3, 3, id="no terms"),
+        pytest.param([{}], 3, 3, id="an empty term is not copied"),
+        pytest.param([PINNED] * 70, 3, 3, id="nor is one that names a node"),
+        pytest.param([OPEN], 70, 64, id="one term"),
+        pytest.param([OPEN] * 2, 70, 32, id="two terms"),
+        pytest.param([OPEN] * 2 + [{}], 70, 32, id="an empty term does not count"),
+        pytest.param([OPEN] * 64, 70, 1, id="as many terms as there may be"),
+        pytest.param([OPEN] * 65, 70, 0, id="one more"),
+        pytest.param([OPEN] + [PINNED] * 63, 70, 1, id="pinned ones count"),
+        pytest.param([OPEN] + [PINNED] * 64, 70, 0, id="pinned ones fill it"),
+        pytest.param([OPEN] + [PINNED] * 66, 3, 0, id="pinned ones overfill it"),
+        pytest.param([BIG], 70, 1, id="a big term is copied as often as its bytes allow"),
+        pytest.param([BIG] * 4, 3, 1, id="and at least stands once"),
+    ],
+)
+def test_how_many_nodes_a_pin_may_name(terms: list[dict[str, Any]] | None, wanted: int, most: int) -> None:
+    """MAX_TERMS bounds the terms that a pin leaves, and bytes bound the copies; never less than none."""
+    given = None if terms is None else selector(*terms)
+    assert node_selector.most_nodes(given, wanted) == most
+
+
+@pytest.mark.parametrize(
+    ("term", "same"),
+    [
+        pytest.param({"weight": 100, "preference": on_node("n1")}, True, id="ours"),
+        pytest.param({"weight": 99, "preference": on_node("n1")}, False, id="another weight"),
+        pytest.param({"weight": 100, "preference": on_node("n2")}, False, id="another node"),
+        pytest.param({"weight": 100, "preference": {**on_node("n1"), **OPEN}}, False, id="a narrower one"),
+        pytest.param({"weight": 100, "preference": None}, False, id="no preference"),
+        pytest.param({"weight": 100, "preference": {}}, False, id="an empty preference"),
+    ],
+)
+def test_a_wish_is_recognised_only_whole(term: dict[str, Any], *, same: bool) -> None:
+    """The same node, the same weight, and nothing beside."""
+    assert node_selector.prefers_only(convert(term, PreferredSchedulingTerm), "n1", 100) is same

@@ -1,0 +1,173 @@
+"""What pods request of nodes, while they are added and removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.matching.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
+from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_requests import HostPort, Usage
+
+PORT = HostPort("TCP", 80, "0.0.0.0")  # noqa: S104 - as the scheduler writes it
+HAS = {"pods": 10, "cpu": 1000, "memory": 2**30}
+SMALL = Usage((("cpu", 100), ("memory", 2**20)), (PORT,))
+
+
+def pod_info(node: str = "n1", **described: Any) -> PodInfo:
+    """A pod that requests a little."""
+    usage, labels = described.pop("usage", SMALL), described.pop("labels", None)
+    return PodInfo("vms", usage, labels, None, PodNode(node=node, **{"presence": Presence.BOUND, **described}))
+
+
+def n1(scheduler_cache: SchedulerCache, node: str = "n1") -> NodeInfo:
+    """The node, which has one CPU."""
+    return scheduler_cache.node_info(node, HAS, {})
+
+
+def test_a_node_without_pods_has_no_requests() -> None:
+    """No pod is queued for it, and a question stores nothing."""
+    scheduler_cache = SchedulerCache()
+    assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).queued, n1(scheduler_cache).waited_for) == (
+        0,
+        0,
+        False,
+    )
+    scheduler_cache.add(pod_info("n2"))
+    assert n1(scheduler_cache).requested.pods == 0
+
+
+def test_pods_come_and_go() -> None:
+    """Each counts on its node, in the requests and in the index, until it is removed."""
+    scheduler_cache = SchedulerCache()
+    first, second = scheduler_cache.add(pod_info(labels={"app": "db"})), scheduler_cache.add(pod_info())
+    load = n1(scheduler_cache).requested
+    assert (load.pods, load.amounts, load.ports) == (2, {"cpu": 200, "memory": 2**21}, {PORT: 2})
+    scheduler_cache.remove(first)
+    load = n1(scheduler_cache).requested
+    assert (load.pods, load.amounts, load.ports) == (1, {"cpu": 100, "memory": 2**20}, {PORT: 1})
+    found = scheduler_cache.pod_index.find([Scope(("vms",))], EVERYTHING, rule="a test", budget=Budget())
+    assert found == Found(running={"n1": 1})
+    scheduler_cache.remove(second)
+    assert not scheduler_cache._nodes, "of a node that may be gone nothing is left"
+
+
+@pytest.mark.parametrize("presence", [Presence.BOUND, Presence.TERMINATING])
+def test_a_bound_pod_is_not_queued(presence: Presence) -> None:
+    """Whatever the other fields say."""
+    scheduler_cache = SchedulerCache()
+    scheduler_cache.add(pod_info(presence=presence, queued=True, pinned=True, shortlisted=True, assumed=True))
+    found = n1(scheduler_cache)
+    assert (found.requested.pods, found.queued, found.waited_for, found.assumed.pods) == (1, 0, False, 0)
+    assert not scheduler_cache.shortlisted(assumed=True)
+
+
+def test_an_expected_pod_counts_on_its_node() -> None:
+    """In the requests, and as a pod that is queued, pinned, limited to a short list, and assumed."""
+    scheduler_cache = SchedulerCache()
+    bound = scheduler_cache.add(pod_info())
+    drawn = scheduler_cache.add(
+        pod_info(presence=Presence.EXPECTED, queued=True, pinned=True, shortlisted=True, assumed=True)
+    )
+    found = n1(scheduler_cache)
+    assert (found.requested.pods, found.requested.amounts["cpu"]) == (2, 200)
+    assert (found.queued, found.waited_for, found.assumed.amounts) == (1, True, dict(SMALL.requests))
+    assert (scheduler_cache.shortlisted(assumed=True), scheduler_cache.shortlisted(assumed=False)) == ({SMALL: 1}, {})
+    scheduler_cache.remove(bound)
+    assert n1(scheduler_cache).requested.pods == 1
+    scheduler_cache.remove(drawn)
+    assert (n1(scheduler_cache).requested.pods, scheduler_cache.shortlisted(assumed=True), scheduler_cache._nodes) == (
+        0,
+        {},
+        {},
+    )
+
+
+def test_several_pods_of_one_shape_are_counted() -> None:
+    """Each is added, and each is removed."""
+    scheduler_cache = SchedulerCache()
+    waiting = [
+        scheduler_cache.add(pod_info(presence=Presence.EXPECTED, pinned=True, shortlisted=True)) for _ in range(3)
+    ]
+    assert (n1(scheduler_cache).requested.pods, scheduler_cache.shortlisted(assumed=False)) == (3, {SMALL: 3})
+    scheduler_cache.remove(waiting.pop())
+    assert (n1(scheduler_cache).requested.pods, scheduler_cache.shortlisted(assumed=False)) == (2, {SMALL: 2})
+    assert n1(scheduler_cache).waited_for
+
+
+def test_a_pod_that_is_larger_than_its_node_takes_nothing_of_it() -> None:
+    """A pod of a DaemonSet or of a VM that is never bound there: no other pod has to wait for it."""
+    scheduler_cache = SchedulerCache()
+    scheduler_cache.add(pod_info(usage=Usage((("cpu", 1001),)), presence=Presence.EXPECTED, pinned=True))
+    assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).waited_for) == (0, False)
+    scheduler_cache.add(pod_info(usage=Usage((("cpu", 1000),)), presence=Presence.EXPECTED, pinned=True))
+    assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).waited_for) == (1, True)
+
+
+def coming(scheduler_cache: SchedulerCache, *, is_vm: bool = True) -> PodHandle:
+    """A watch shows a queued pod."""
+    return scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True, is_vm=is_vm))
+
+
+def answered(scheduler_cache: SchedulerCache) -> None:
+    """An answer is given, and a watch shows its pod, which is bound at once."""
+    scheduler_cache.confirm(
+        scheduler_cache.add(pod_info(presence=Presence.EXPECTED, queued=True, is_vm=True, assumed=True))
+    )
+
+
+def common_start(scheduler_cache: SchedulerCache) -> tuple[bool, bool]:
+    """Whether VMs start together, and whether all replicas know of it."""
+    found = n1(scheduler_cache)
+    return found.starting_together, found.known_to_all
+
+
+def test_several_queued_vms_start_together() -> None:
+    """All replicas know of the start, and of its end, once a watch shows a pod that was answered for later."""
+    scheduler_cache = SchedulerCache()
+    early = scheduler_cache.add(pod_info("n2", presence=Presence.EXPECTED, queued=True, is_vm=True, assumed=True))
+    vms = [coming(scheduler_cache)]
+    assert common_start(scheduler_cache) == (False, False)
+    vms.append(coming(scheduler_cache))
+    assert common_start(scheduler_cache) == (True, False)
+    scheduler_cache.confirm(early)
+    assert common_start(scheduler_cache) == (True, False), "that one was answered for before"
+    answered(scheduler_cache)
+    assert common_start(scheduler_cache) == (True, True)
+    scheduler_cache.add(pod_info())
+    for vm in vms:
+        scheduler_cache.remove(vm)
+    assert common_start(scheduler_cache) == (True, False)
+    again = coming(scheduler_cache)
+    assert common_start(scheduler_cache) == (True, False), "one that comes in between may not be known to all"
+    scheduler_cache.remove(again)
+    answered(scheduler_cache)
+    assert common_start(scheduler_cache) == (False, False)
+
+
+def test_after_a_common_start_single_vms_are_no_common_start() -> None:
+    """Once all replicas know that none is queued any more. Several queued VMs start together again."""
+    scheduler_cache = SchedulerCache()
+    scheduler_cache.add(pod_info())
+    for vm in [coming(scheduler_cache) for _ in range(2)]:
+        scheduler_cache.remove(vm)
+    found = []
+    for _ in range(3):
+        found.append(n1(scheduler_cache).starting_together)
+        answered(scheduler_cache)
+        scheduler_cache.remove(coming(scheduler_cache))
+    assert found == [True, False, False]
+
+
+def test_other_pods_do_not_start_together() -> None:
+    """A DaemonSet's pods are queued for each new node at once, and no replica has steered them there."""
+    scheduler_cache = SchedulerCache()
+    for _ in range(3):
+        coming(scheduler_cache, is_vm=False)
+    assert common_start(scheduler_cache) == (False, False)
+    assert n1(scheduler_cache).queued == 3

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import pytest
+from msgspec import convert
+from support.objects.workloads import GIB, Object, asks, box, port
+
+from webhook.core.api.container import Workload
+from webhook.core.api.quantity import UNREADABLE, units
+from webhook.core.scheduler.state.pod_requests import ANY_ADDRESS, HostPort, Usage, is_counted, usage
+
+
+@pytest.mark.parametrize(
+    ("spec", "requests"),
+    [
+        pytest.param({}, {}, id="nothing at all"),
+        pytest.param({"containers": None, "initContainers": None, "overhead": None}, {}, id="nulls"),
+        pytest.param(
+            {"containers": [{"name": "c"}, {"resources": {}}, {"resources": None}]}, {}, id="asks for nothing"
+        ),
+        pytest.param({"containers": [box(cpu="0", memory="0")]}, {}, id="zeros"),
+        pytest.param({"containers": [box(cpu="1", memory="1Gi")]}, {"cpu": 1000, "memory": GIB}, id="one container"),
+        pytest.param({"containers": [box(cpu="1"), box(cpu="500m")]}, {"cpu": 1500}, id="containers add up"),
+        pytest.param({"containers": [box(memory="100m"), box(memory="100m")]}, {"memory": 1}, id="rounded up once"),
+        pytest.param({"containers": [box(cpu="100u"), box(cpu="100u")]}, {"cpu": 2}, id="but each to thousandths"),
+        pytest.param({"containers": [box(limits={"cpu": "2"})]}, {"cpu": 2000}, id="limits stand for requests"),
+        pytest.param({"containers": [box(cpu="1", limits={"cpu": "2"})]}, {"cpu": 1000}, id="where there are none"),
+        pytest.param({"containers": [box(cpu="0", limits={"cpu": "2"})]}, {}, id="and zero is one"),
+        pytest.param(
+            {"containers": [box(cpu="1")], "initContainers": [box(cpu="3"), box(cpu="2")]},
+            {"cpu": 3000},
+            id="the largest init container",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="4", memory="1Gi")], "initContainers": [box(cpu="3", memory="2Gi")]},
+            {"cpu": 4000, "memory": 2 * GIB},
+            id="resource by resource",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")], "initContainers": [box(cpu="2", always=True)]},
+            {"cpu": 3000},
+            id="a sidecar runs beside",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")], "initContainers": [box(cpu="2", always=True), box(cpu="4")]},
+            {"cpu": 6000},
+            id="an init container after a sidecar",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")], "initContainers": [box(cpu="4"), box(cpu="2", always=True)]},
+            {"cpu": 4000},
+            id="an init container before a sidecar",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")], "overhead": {"cpu": "250m", "memory": "1Gi"}},
+            {"cpu": 1250, "memory": GIB},
+            id="overhead",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1")], "initContainers": [box(cpu="3")], "overhead": {"cpu": "1"}},
+            {"cpu": 4000},
+            id="overhead besides the largest",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="4", memory="1Gi")], "resources": {"requests": {"cpu": "2"}}},
+            {"cpu": 2000, "memory": GIB},
+            id="the pod's own overrule its containers'",
+        ),
+        pytest.param(
+            {"containers": [box()], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "1"}},
+            {"cpu": 3000},
+            id="and overhead is added",
+        ),
+        pytest.param(
+            {"containers": [box(**{"example.com/x": "1"})], "resources": {"requests": {"example.com/x": "5"}}},
+            {"example.com/x": 1},
+            id="the pod's own are cpu, memory and huge pages",
+        ),
+        pytest.param(
+            {"containers": [box(**{"hugepages-2Mi": "4Mi"})], "resources": {"requests": {"hugepages-2Mi": "8Mi"}}},
+            {"hugepages-2Mi": 8 * 2**20},
+            id="the pod's own huge pages",
+        ),
+        pytest.param(
+            {
+                "containers": [
+                    box(**{"devices.kubevirt.io/kvm": "1", "ephemeral-storage": "50M", "hugepages-1Gi": "2Gi"})
+                ]
+            },
+            {"devices.kubevirt.io/kvm": 1, "ephemeral-storage": 50 * 10**6, "hugepages-1Gi": 2 * GIB},
+            id="resources of every kind",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="1", storage="5Gi", pods="3", gadgets="2", **{"requests.example.com/x": "1"})]},
+            {"cpu": 1000},
+            id="what the scheduler does not count",
+        ),
+        pytest.param(
+            {"containers": [box(cpu="much", memory="1Gi"), box(cpu="1", memory="1Gi")]},
+            {"cpu": UNREADABLE + 1000, "memory": 2 * GIB},
+            id="unreadable cpu",
+        ),
+        pytest.param(
+            {"containers": [box(memory="-1")]}, {"memory": units(UNREADABLE)}, id="less than nothing is unreadable"
+        ),
+    ],
+)
+def test_a_pod_asks_for_what_its_containers_need_together(spec: Object, requests: dict[str, int]) -> None:
+    """Milli-CPU, and whole units of all else."""
+    assert asks(spec) == requests
+
+
+@pytest.mark.parametrize(
+    ("spec", "ports"),
+    [
+        pytest.param({"containers": [{"ports": None}, box(ports=[port(None), port(0)])]}, (), id="none of the node's"),
+        pytest.param({"containers": [box(ports=[port(80)])]}, (HostPort("TCP", 80, ANY_ADDRESS),), id="defaults"),
+        pytest.param(
+            {"containers": [box(ports=[port(53, "UDP", "::1"), port(53)]), box(ports=[port(1)])]},
+            (HostPort("UDP", 53, "::1"), HostPort("TCP", 53, ANY_ADDRESS), HostPort("TCP", 1, ANY_ADDRESS)),
+            id="of all containers",
+        ),
+        pytest.param(
+            {"initContainers": [box(ports=[port(1)]), box(ports=[port(2)], always=True)]},
+            (HostPort("TCP", 2, ANY_ADDRESS),),
+            id="of sidecars, not of init containers",
+        ),
+    ],
+)
+def test_a_pod_takes_the_host_ports_of_what_stays_running(spec: Object, ports: tuple[HostPort, ...]) -> None:
+    """An init container has ended before anybody else comes."""
+    assert usage(convert(spec, Workload)).ports == ports
+
+
+def test_pods_of_one_shape_have_one_usage() -> None:
+    """So that a cache holds it once: the order of containers and of names does not tell them apart."""
+    one = convert({"containers": [box(cpu="1"), box(memory="1Gi", cpu="500m")]}, Workload)
+    other = convert({"containers": [box(memory="1024Mi", cpu="0.5"), box(cpu="1000m")]}, Workload)
+    assert len({usage(one), usage(other), Usage((("cpu", 1500), ("memory", GIB)))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("resource", "counted"),
+    [
+        *[(name, True) for name in ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu")],
+        *[(name, True) for name in ("attachable-volumes-csi-x", "kubernetes.io/batch-cpu", "requests.kubernetes.io/x")],
+        *[(name, False) for name in ("pods", "storage", "gadgets", "requests.example.com/gpu", "hugepages", "")],
+    ],
+)
+def test_a_resource_counts_if_the_scheduler_counts_it(resource: str, counted: bool) -> None:  # noqa: FBT001 - a column
+    """Others may stand in a node's or a pod's list, and never refuse anybody."""
+    assert is_counted(resource) is counted

@@ -1,0 +1,90 @@
+"""The pods of files and lists, counted once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import convert
+from support.objects import builders, builders_pods
+
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.scheduler.budget import Budget
+from webhook.core.scheduler.matching.label_selector import EVERYTHING, Scope
+from webhook.core.scheduler.state.found_pods import Found
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
+
+NODES = {
+    name: convert(builders.node(name, allocatable={"cpu": "4", "pods": "110"}), Node) for name in ("node-a", "node-b")
+}
+REQUESTS = {"cpu": "1"}
+
+
+def snapshot(*pods: dict[str, Any]) -> ListedSnapshot:
+    """These pods on two nodes of four CPUs."""
+    return ListedSnapshot([convert(pod, Pod) for pod in pods], NODES, {"node-a": {"driver": 3}}, {"cpu": 500})
+
+
+def taken(node: NodeInfo) -> tuple[int, int, int]:
+    """Pods, milli-CPU, and how many of the pods kube-scheduler has not looked at."""
+    return node.requested.pods, node.requested.amounts.get("cpu", 0), node.queued
+
+
+@pytest.mark.parametrize(
+    ("pod", "counted"),
+    [
+        pytest.param({"node": "node-a"}, (1, 1000, 0), id="bound"),
+        pytest.param({"node": "node-a", "deleting": True}, (1, 1000, 0), id="being deleted"),
+        pytest.param({"node": "node-a", "phase": "Failed"}, (0, 0, 0), id="over"),
+        pytest.param({"node": "node-b"}, (0, 0, 0), id="elsewhere"),
+        pytest.param({}, (0, 0, 0), id="on its way to anywhere"),
+        pytest.param({"pinned_to": ["node-a"]}, (1, 1000, 1), id="on its way here"),
+        pytest.param({"pinned_to": ["node-a", "node-b"]}, (0, 0, 0), id="on its way to one of two"),
+    ],
+)
+def test_a_pod_counts_where_it_is_or_can_only_go(pod: dict[str, Any], counted: tuple[int, int, int]) -> None:
+    """As a cache of a live cluster counts it."""
+    assert taken(snapshot(builders_pods.pod("p", requests=REQUESTS, **pod)).node_info("node-a")) == counted
+
+
+def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:
+    """A node that is not listed has nothing."""
+    there = snapshot()
+    assert (there.headroom, there.node_info("node-a").allocatable["cpu"]) == ({"cpu": 500}, 4000)
+    assert [there.node_info(name).volume_limits for name in NODES] == [{"driver": 3}, {}]
+    assert there.node_info("node-z").allocatable == {}
+
+
+def test_pods_repel_and_are_found_by_their_labels() -> None:
+    """Rules between pods see them too, those without a namespace in default."""
+    stray = builders_pods.pod("p", node="node-a", labels={"app": "web"})
+    del stray["metadata"]["namespace"]
+    away = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+    there = snapshot(stray, builders_pods.pod("q", node="node-b", away=[away]))
+    assert there.pod_index.find([Scope(("default",))], EVERYTHING, rule="a test", budget=Budget()) == Found(
+        running={"node-a": 1}
+    )
+    ((existing_term, certain),) = there.pod_index.existing_anti_affinity.against("vms", {"app": "db"})
+    assert (existing_term.node_counts, certain) == ("node-b", True)
+
+
+def test_pods_on_a_list_are_known() -> None:
+    """They may run on few nodes only."""
+    own = builders.node_affinity(required=map(builders.on_node, NODES), preferred={"node-a": 100})
+    pod = builders_pods.pod("p", requests=REQUESTS)
+    pod["spec"]["affinity"] = own
+    there = snapshot(pod)
+    assert sum(there.shortlisted(assumed=False).values()) == 1
+    assert not there.shortlisted(assumed=True)
+    assert taken(there.node_info("node-a")) == (1, 1000, 1)
+
+
+def test_pods_that_are_left_out_take_no_room() -> None:
+    """Until others are: each time all are counted but those."""
+    there = snapshot(*(builders_pods.pod(name, node="node-a", requests=REQUESTS) for name in ("p", "q", "r")))
+    there.leave_out(lambda pod: pod.metadata.name != "p")
+    assert taken(there.node_info("node-a")) == (1, 1000, 0)
+    there.leave_out(lambda pod: pod.metadata.name == "p")
+    assert taken(there.node_info("node-a")) == (2, 2000, 0)

@@ -1,0 +1,73 @@
+"""The table of metrics: names and units by Prometheus' rules, labels with few values, histograms that add up."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+
+from webhook.telemetry.exposition import PREFIX, Family, Histogram
+
+BOUNDS = (0.001, 0.01, 0.1)
+UNBOUNDED = ("namespace", "name", "pod", "node", "vm", "volume", "claim", "uid", "path")
+
+each_family = pytest.mark.parametrize("family", Family, ids=[family.title for family in Family])
+
+
+@each_family
+def test_a_metric_is_named_by_prometheus_rules(family: Family) -> None:
+    """Snake case with the prefix; `_total` for counters only; times in seconds."""
+    assert re.fullmatch(rf"{PREFIX}[a-z]+(_[a-z]+)*", family.title)
+    assert family.title.endswith("_total") == (family.kind == "counter")
+    if re.search("duration|timestamp", family.title):
+        assert family.title.endswith("_seconds")
+
+
+@each_family
+def test_a_metric_says_what_it_is_in_one_sentence(family: Family) -> None:
+    """/metrics and the README's table need it: no line break, no bar, and a full stop."""
+    assert family.help.endswith(".")
+    assert not re.search(r"[\n|]", family.help)
+    assert family.help[0].isupper() or family.help[0] == "1"
+
+
+@each_family
+def test_no_label_is_something_that_anybody_can_name(family: Family) -> None:
+    """The name of a VM or a node as a label would make a series for each of them."""
+    assert not set(family.labels) & set(UNBOUNDED)
+    assert all(re.fullmatch("[a-z]+", label) for label in family.labels)
+
+
+@given(st.lists(st.floats(0, 1)))
+def test_a_histogram_counts_each_value_once(values: list[float]) -> None:
+    """A bucket counts all values up to its bound, so the last one counts all."""
+    histogram = Histogram(BOUNDS)
+    for value in values:
+        histogram.observe(value)
+    buckets = dict(histogram.buckets())
+    assert buckets == {
+        **{f"{bound:g}": sum(value <= bound for value in values) for bound in BOUNDS},
+        "+Inf": len(values),
+    }
+    assert histogram.sum == pytest.approx(sum(values))
+
+
+def test_a_family_without_values_has_its_help_text() -> None:
+    """A user who looks for a metric finds its help text even before its first event."""
+
+    class MetricSource:
+        def collect(self) -> list[object]:
+            return [Family.ADMISSIONS.metric({}), Family.DURATION.histograms([])]
+
+    registry = CollectorRegistry()
+    registry.register(MetricSource())  # type: ignore[arg-type]
+    lines = generate_latest(registry).decode().splitlines()
+    assert lines == [
+        f"# HELP {Family.ADMISSIONS.title} {Family.ADMISSIONS.help}",
+        f"# TYPE {Family.ADMISSIONS.title} counter",
+        f"# HELP {Family.DURATION.title} {Family.DURATION.help}",
+        f"# TYPE {Family.DURATION.title} histogram",
+    ]

@@ -1,0 +1,95 @@
+"""The two listeners of a process: the health port at once, and the webhook's port when there is a certificate."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+
+from webhook.app.background import Background
+from webhook.app.handler import admit_functions
+from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown_check, wait_for_first
+from webhook.app.settings import ServeSettings
+from webhook.app.sources import Sources
+from webhook.core.opt_in import Mode, Policy
+from webhook.page.decisions import Decisions
+from webhook.page.feed import Feed
+from webhook.page.routes import page_handler
+from webhook.serving.certificate import ServingCertificate
+from webhook.serving.health import Check, health_handler
+from webhook.serving.metrics import certificate_families
+from webhook.serving.routes import Handler, count_refusals, require_client, webhook_handler
+from webhook.serving.server import Listener
+from webhook.serving.tls import MIN_VERSIONS, TLSFiles
+from webhook.telemetry.log import Log
+from webhook.telemetry.metrics import Admissions, Metrics, background_families, log_families
+from webhook.telemetry.record import AdmissionRecord
+
+
+async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, background: Background) -> None:
+    """Answer health requests and calls until a signal, or until a background task ends; then drain and stop.
+
+    Raises:
+        UserError: a certificate or address can't be used.
+    """
+    certificate = ServingCertificate(_tls_files(settings))
+    stopping, admissions, decisions = set_on_signal(background.failed), Admissions(), Decisions()
+    metrics = Metrics(
+        admissions.families,
+        lambda: certificate_families(certificate),
+        lambda: log_families(log),
+        lambda: background_families(background.failures),
+        *sources.metrics,
+    )
+
+    def checks() -> list[Check]:
+        return [shutdown_check(stopping), certificate.check(), *sources.checks()]
+
+    health = Listener(_health_handler(settings, health_handler(checks, metrics.expose), sources, decisions))
+    health_listen = f"http://{await health.start(settings.health_listen)}"
+    background.start("certificate", certificate.watch_files())
+    try:
+        if certificate.problem is not None:
+            log_info("not serving yet", health_listen=health_listen)
+        await wait_for_first(certificate.available, stopping)
+        if not stopping.is_set():
+            calls = _call_handler(settings, sources, _record_all(admissions, decisions, log))
+            webhook = Listener(count_refusals(calls, admissions.refused), tls=certificate.context)
+            fields = {"health_listen": health_listen, "certificate_valid_until": certificate.not_after}
+            await serve_calls(webhook, settings, stopping, {**fields, **sources.log_fields})
+    finally:
+        await health.stop(0)
+        log.flush()
+    log_info("stopped")
+
+
+def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
+    if not settings.page:
+        return health
+    return page_handler(Feed(sources.vm_statuses, decisions, replica=platform.node()), health)
+
+
+def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    handler = webhook_handler(admit_functions(sources.facts, policy, on_record, sources.on_answer))
+    return handler if settings.client_name is None else require_client(settings.client_name, handler)
+
+
+def _record_all(admissions: Admissions, decisions: Decisions, log: Log) -> Callable[[AdmissionRecord], None]:
+    """Return a function that counts each record, keeps it for the page, and logs it."""
+
+    def record_all(record: AdmissionRecord) -> None:
+        admissions.count(record)
+        decisions.note(record)
+        log.write(record)
+
+    return record_all
+
+
+def _tls_files(settings: ServeSettings) -> TLSFiles:
+    return TLSFiles(
+        cert_file=settings.tls_cert_file,
+        key_file=settings.tls_private_key_file,
+        client_ca_file=settings.client_ca_file,
+        server_name=settings.tls_server_name,
+        min_version=MIN_VERSIONS[settings.tls_min_version],
+    )

@@ -1,0 +1,112 @@
+"""Sources from a live cluster: the caches that follow its API server, and the background tasks of these caches.
+
+Only `run` imports this module, and only for a live cluster: kubernetes-asyncio needs 66 MB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from webhook.app.background import Background
+from webhook.app.settings import ServeSettings
+from webhook.app.sources import Sources
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.observe import restart
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.opt_in import Mode, Policy
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.readiness import CacheState
+from webhook.kube.client.api import Api
+from webhook.kube.events.recorder import EventRecorder
+from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
+from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
+from webhook.kube.vm_status import VMStatusTracker
+from webhook.serving.health import Check
+from webhook.telemetry.record import LOGGER
+
+POD_SYNC_TIMEOUT_SECONDS: Final = 30.0  # the time to list every pod; after it the replica takes calls without the pods
+
+
+@asynccontextmanager
+async def live_sources(settings: ServeSettings, background: Background) -> AsyncIterator[Sources]:
+    """Connect to the cluster, start its caches in `background`, and stop everything at the end.
+
+    Raises:
+        UserError: the kubeconfig can't be used; nothing was started.
+    """
+    api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
+    cache = _cluster_cache(settings, api)
+    gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
+    for name, work in cache.reflectors().items():
+        background.start(f"cache {name}", work)
+    vm_statuses = _vm_statuses(settings, cache, background)
+    events = EventRecorder(api) if settings.events else None
+    if events is not None:
+        background.start("events", events.run())
+    try:
+        yield Sources(
+            cache,
+            {"cluster": api.host},
+            checks=_cache_checks(cache),
+            metrics=(
+                CacheMetrics(cache.states, cache.lookups).families,
+                *([VMMetrics(vm_statuses).families] if vm_statuses else []),
+                lambda: event_families(events.counts if events else {}),
+            ),
+            vm_statuses=vm_statuses,
+            on_answer=events.record if events else None,
+        )
+    finally:
+        if events is not None:
+            await events.stop()
+        await background.stop()
+        await api.close()
+
+
+def _cluster_cache(settings: ServeSettings, api: Api) -> ClusterCache:
+    own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
+    return ClusterCache(
+        api,
+        longhorn_namespace=settings.longhorn_namespace,
+        kinds=resources(settings.longhorn_namespace, WatchedPods(settings.watch_pods), own_namespace),
+        headroom=settings.headroom,
+    )
+
+
+def _vm_statuses(settings: ServeSettings, cache: ClusterCache, background: Background) -> VMStatusTracker | None:
+    """Start to follow the states of the VMs, if the process watches pods."""
+    if settings.watch_pods == "none":
+        return None
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    vm_statuses = VMStatusTracker(cache.caches, policy, on_stuck=_log_stuck)
+    background.start("vms", vm_statuses.run())
+    return vm_statuses
+
+
+def _log_stuck(row: VMStatus) -> None:
+    """Log a VM whose pinned pod no node can take: another pod took the free resources after the webhook's answer."""
+    fields = {"namespace": row.namespace, "vmi": row.name, "pod": row.pod, "because": row.why.sentence}
+    LOGGER.warning(
+        "a pinned VM fits nowhere",
+        extra={"fields": {**fields, "to_free_it": restart.restart_command(row.name, row.namespace, None)}},
+    )
+
+
+def _cache_checks(cache: ClusterCache) -> Callable[[], Sequence[Check]]:
+    now = asyncio.get_running_loop().time
+    until = now() + POD_SYNC_TIMEOUT_SECONDS
+    return lambda: [_cache_check(state, starting=now() < until) for state in cache.states()]
+
+
+def _cache_check(state: CacheState, *, starting: bool) -> Check:
+    """Return the check of one cache. It does not gate: without a cache a call reads the objects that it needs.
+
+    Exception: a replica that has just started is not ready until it has listed the pods. Reads during a call can't
+    replace that list, and without it the webhook answers with a preference instead of a pin.
+    """
+    waits = starting and state.title == "pods" and state.heard_seconds is None
+    return Check(state.title, ok=state.fresh, detail=state.detail, gates=waits)

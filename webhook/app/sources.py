@@ -1,0 +1,37 @@
+"""The type `Sources`: what a process serves from. A live cluster and manifests each make one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from webhook.app.handler import FactSource, OnAnswer
+from webhook.serving.health import Check
+from webhook.telemetry.metrics import MetricSource
+
+if TYPE_CHECKING:
+    from webhook.kube.vm_status import VMStatusTracker
+
+
+class Sources(Struct, frozen=True):
+    """The facts that admissions are decided from, and what observes the cluster.
+
+    The fields after the second are for a live cluster only.
+
+    Attributes:
+        facts: what the admission function asks.
+        log_fields: fields of the log line that reports the start.
+        checks: returns the checks of the caches for /readyz.
+        metrics: what /metrics also shows.
+        vm_statuses: the states of the VMs for the page; None if the process watches no pods.
+        on_answer: called with each answer, to write Events; None if the process writes none.
+    """
+
+    facts: FactSource
+    log_fields: Mapping[str, Any]
+    checks: Callable[[], Iterable[Check]] = tuple
+    metrics: Sequence[MetricSource] = ()
+    vm_statuses: VMStatusTracker | None = None
+    on_answer: OnAnswer | None = None

@@ -1,0 +1,72 @@
+"""Whether Longhorn can attach a volume on a node: its own node object, and data engine v2.
+
+Longhorn does not attach a volume on a node whose Longhorn node is absent or not Ready (longhorn-manager: "node is not
+ready, couldn't attach volume"). A node that disables v2 has no instance manager for v2 (longhorn-manager
+controller/node_controller.go). Longhorn accepts the attach of a v2 volume there (manager/volume.go, Attach), and the
+pod waits without end.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_CSI_DRIVER, SHARE_MANAGER, LonghornNode
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
+from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.view import NoObject
+
+_DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey
+_V2: Final = "v2"
+
+
+def why_not_ready(name: str, node: LonghornNode | NoObject | None) -> Why | None:
+    """Return why Longhorn attaches nothing on the node; None if it does, or if that could not be read.
+
+    Args:
+        name: the node's name.
+        node: Longhorn's object for the node; None in a cluster that has no such objects.
+    """
+    if node is None or node is NoObject.UNAVAILABLE:
+        return None
+    if isinstance(node, NoObject):
+        return Reason.LONGHORN_NOT_READY.why(node=name, state="is absent")
+    if not (node.status and node.status.ready):
+        return Reason.LONGHORN_NOT_READY.why(node=name, state="is not Ready")
+    return None
+
+
+def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | None:
+    """Return why a v2 volume that the pod needs on the node can't be attached there; None if no such volume is known.
+
+    A volume is needed on the pod's own node, or on the node of the share-manager that serves it. A share-manager pod
+    itself names the volume that it serves.
+
+    Args:
+        name: the node's name.
+        node: the node.
+        incoming: the pod that may run there, with its volumes.
+    """
+    if node.metadata.label(_DISABLES_V2) != "true":
+        return None
+    needed = [bound.volume for bound in incoming.volumes if bound.served_from in (None, name)]
+    volume = next((handle for each in needed if (handle := _v2_handle(each))), None) or _served_by(incoming.pod)
+    return Reason.DATA_ENGINE_DISABLED.why(node=name, volume=volume) if volume else None
+
+
+def _v2_handle(volume: PersistentVolume) -> str | None:
+    """Return the v2 Longhorn volume behind a PersistentVolume; a volume without the attribute is of v1."""
+    csi = volume.spec.csi if volume.spec else None
+    if csi is None or csi.driver != LONGHORN_CSI_DRIVER or (csi.volume_attributes or {}).get("dataEngine") != _V2:
+        return None
+    return csi.volume_handle
+
+
+def _served_by(pod: Pod) -> str | None:
+    """Return the v2 volume that a share-manager pod serves (share_manager_controller.go, createPodManifest)."""
+    if pod.metadata.label(LABEL_LONGHORN_COMPONENT) != SHARE_MANAGER:
+        return None
+    served = (each for each in pod.spec.containers or () if each.option("--data-engine") == _V2)
+    return next((each.option("--volume") for each in served), None)

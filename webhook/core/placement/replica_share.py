@@ -1,0 +1,93 @@
+"""What one replica of the webhook may give away of a node while other replicas decide at the same moment.
+
+Only a pod that may run on one node alone can be stranded. It must find enough there, whatever pods come before it.
+But a replica can't see yet what other replicas decide at this moment. Therefore:
+
+=======================================  ===============================  =================================
+beside the pods of the node there is     no pod is queued for the node    pods are queued for the node
+enough for                               (see `NodeInfo.queued`)
+=======================================  ===============================  =================================
+the share of each replica                the VM may be pinned             the VM may prefer the node
+less than that, or not even for the VM   the VM may prefer the node       the VM may prefer the node once all
+                                                                          replicas know that several VMs
+                                                                          start together there
+=======================================  ===============================  =================================
+
+A replica's share is this pod and the pods that this replica has assumed on the node. There must be enough for as many
+shares as there are replicas, beside all pods that are bound to the node, nominated for it or expected there. If each
+replica keeps to its share, all together give away no more than there is.
+
+While several VMs start together on a node (`SchedulerCache`), no VM is pinned there: kube-scheduler gives the node to
+as many VMs as fit. Before all replicas know of them, a preference beyond the share could take the resources of a
+pinned VM that no watch has shown yet. The same holds while a VM that may run on no other node waits for this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from webhook.core.decision import NodeFit
+from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
+from webhook.core.scheduler.plugins.pod_topology_spread import has_hard_constraint
+from webhook.core.scheduler.state.node_info import PODS, NodeInfo
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
+
+
+def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:
+    """Return the verdict on a node that has less than the share of each replica, because of `why`.
+
+    The webhook does not even prefer the node while other VMs may need what is left.
+    """
+    if node.queued and not node.known_to_all:
+        contested = Reason.NODE_CONTESTED.why(node=name, count=node.queued, because=why)
+        return NodeFit(name, contested, preferable=False)
+    if node.waited_for:
+        return NodeFit(name, Reason.NODE_AWAITED.why(node=name, because=why), preferable=False)
+    return NodeFit(name, why)
+
+
+def verdict_if_shared(name: str, usage: Usage, node: NodeInfo, snapshot: Snapshot) -> NodeFit | None:
+    """Return the verdict on a node that has enough for the pod, if other pods on their way there forbid a pin.
+
+    Args:
+        name: the node's name.
+        usage: what the pod requests.
+        node: the node.
+        snapshot: has the number of replicas and the headroom.
+    """
+    if snapshot.replicas > 1:
+        insufficient = next(insufficient_resources(usage, node, _margin(usage, node, snapshot)), None)
+        if insufficient is not None:
+            why = Reason.NO_SHARE.why(node=name, replicas=snapshot.replicas, **insufficient.names())
+            return verdict_if_scarce(name, why, node)
+    if node.queued:
+        return NodeFit(name, Reason.OTHERS_ON_WAY.why(node=name, count=node.queued))
+    return NodeFit(name, Reason.CROWD_BEFORE.why(node=name)) if node.starting_together else None
+
+
+def why_not_shared(cycle: CycleState) -> Why | None:
+    """Return what the pod needs that can't be divided among replicas, so that two of them could both pin a pod."""
+    snapshot, incoming = cycle.snapshot, cycle.incoming
+    if isinstance(snapshot, NoSnapshot) or snapshot.replicas == 1:
+        return None
+    if incoming.usage.ports:
+        what = "host port"
+    elif incoming.anti_affinity:
+        what = "required anti-affinity"
+    elif has_hard_constraint(incoming):
+        what = "DoNotSchedule topology spread"
+    else:
+        return None
+    return Reason.INDIVISIBLE.why(what=what, replicas=snapshot.replicas)
+
+
+def _margin(usage: Usage, node: NodeInfo, snapshot: Snapshot) -> Mapping[str, int]:
+    """Return how much of each resource must be left beside the pod: the other replicas' shares, and the headroom."""
+    others, assumed, headroom = snapshot.replicas - 1, node.assumed, snapshot.headroom
+    margin = {**headroom, PODS: headroom.get(PODS, 0) + others * (1 + assumed.pods)}
+    for resource, amount in usage.requests:
+        margin[resource] = margin.get(resource, 0) + others * (amount + assumed.amounts.get(resource, 0))
+    return margin

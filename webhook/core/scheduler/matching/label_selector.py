@@ -1,0 +1,181 @@
+"""LabelSelector -> which labels it matches. PodAffinityTerm -> which pods it matches, by labels and namespace.
+
+Upstream: k8s.io/apimachinery pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and pkg/labels/selector.go. The form
+of keys and values is not checked here, because an API server rejects a pod whose selectors are malformed.
+Selectors that match the same by the same requirements are equal values, in whatever order they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.api.affinity import PodAffinityTerm
+from webhook.core.api.meta import LabelSelector, LabelSelectorRequirement
+
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"  # a label of every namespace: its name (SetDefaults_Namespace)
+
+
+class Requirement(Struct, frozen=True, order=True, gc=False):
+    """One condition on a label: its value is one of `values`. Without values: the label exists.
+
+    If `wanted` is False, the opposite must hold.
+    """
+
+    key: str
+    values: tuple[str, ...]
+    wanted: bool
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels meet the requirement. NotIn holds also if the label is absent."""
+        value = labels.get(self.key)
+        return (value is not None and (not self.values or value in self.values)) == self.wanted
+
+    def __str__(self) -> str:
+        if not self.values:
+            return self.key if self.wanted else f"!{self.key}"
+        if len(self.values) == 1:
+            return f"{self.key}{'=' if self.wanted else '!='}{self.values[0]}"
+        return f"{self.key} {'in' if self.wanted else 'notin'} ({','.join(self.values)})"
+
+
+class Selector(Struct, frozen=True, gc=False):
+    """Requirements, ANDed; `nothing` matches no labels at all."""
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether the selector was written as {}, which matches all labels."""
+        return not self.requirements and not self.nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels meet every requirement."""
+        if self.nothing:
+            return False
+        for requirement in self.requirements:  # noqa: SIM110 - a generator would take twice as long
+            if not requirement.holds(labels):
+                return False
+        return True
+
+    def with_keys(self, keys: Iterable[str], labels: Mapping[str, str], *, wanted: bool) -> Selector:
+        """Return the selector with matchLabelKeys (`wanted`) or mismatchLabelKeys: the pod's own value of each key.
+
+        The API server writes them into labelSelector when it stores the pod, after admission
+        (pkg/registry/core/pod/strategy.go, applyLabelKeysToLabelSelector). A key without a label of the pod is ignored.
+        """
+        own = [Requirement(key, (labels[key],), wanted) for key in keys if key in labels]
+        return self if self.nothing or not own else conjunction((self, Selector(tuple(own))))
+
+    def __str__(self) -> str:
+        return "nothing" if self.nothing else ", ".join(map(str, self.requirements)) or "any"
+
+
+EVERYTHING: Final = Selector()
+NOTHING: Final = Selector(nothing=True)
+
+
+def conjunction(selectors: Iterable[Selector]) -> Selector:
+    """Return the selector that matches the labels that all of these selectors match."""
+    requirements: set[Requirement] = set()
+    for selector in selectors:
+        if selector.nothing:
+            return NOTHING
+        requirements.update(selector.requirements)
+    return Selector(tuple(sorted(requirements)))
+
+
+def parse_selector(selector: LabelSelector | None) -> Selector | None:
+    """Return the selector as it matches; None if it does not parse. No selector at all matches nothing."""
+    if selector is None:
+        return NOTHING
+    found = {Requirement(key, (value,), wanted=True) for key, value in (selector.match_labels or {}).items()}
+    for expression in selector.match_expressions or ():
+        requirement = _requirement(expression)
+        if requirement is None:
+            return None
+        found.add(requirement)
+    return Selector(tuple(sorted(found)))
+
+
+def _requirement(expression: LabelSelectorRequirement) -> Requirement | None:
+    key, values = expression.key or "", tuple(sorted(set(expression.values or ())))
+    match expression.operator:
+        case "In" | "NotIn" if values:
+            return Requirement(key, values, expression.operator == "In")
+        case "Exists" | "DoesNotExist" if not values:
+            return Requirement(key, (), expression.operator == "Exists")
+    return None
+
+
+class Scope(Struct, frozen=True, gc=False):
+    """The namespaces that a term between pods is about: by name, and by a selector of their labels.
+
+    `of_incoming_pod`: the term is one of the pod under admission. kube-scheduler 1.36 also compares the selector of
+    such a term with no labels at all (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a
+    copy). A selector that has only NotIn and DoesNotExist then matches every namespace. A later version may repair
+    this. So the webhook answers Unknown for such a namespace.
+    """
+
+    names: tuple[str, ...]
+    selector: Selector = NOTHING
+    of_incoming_pod: bool = False
+
+    def covers(self, namespace: str) -> bool | None:
+        """Whether a namespace is one of them; None if that depends on a label other than its name."""
+        if namespace in self.names:
+            return True
+        if self.selector.nothing:
+            return False
+        named, certain = {NAMESPACE_NAME: namespace}, True
+        for requirement in self.selector.requirements:
+            if requirement.key != NAMESPACE_NAME:
+                certain = False
+            elif not requirement.holds(named):
+                return None if self.of_incoming_pod and self.selector.matches({}) else False
+        return True if certain else None
+
+
+class Term(Struct, frozen=True, gc=False):
+    """A PodAffinityTerm with its namespaces resolved (kube-scheduler framework/types.go, AffinityTerm)."""
+
+    selector: Selector
+    scope: Scope
+    topology_key: str
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool | None:
+        """Whether the term is about a pod with these labels; None if that depends on labels of the namespace."""
+        return self.scope.covers(namespace) if self.selector.matches(labels) else False
+
+    def __str__(self) -> str:
+        return str(self.selector)
+
+
+def parse_terms(
+    terms: Iterable[PodAffinityTerm], namespace: str, labels: Mapping[str, str] | None = None
+) -> Sequence[Term] | None:
+    """Return the terms of a pod in `namespace`; None if one does not parse: kube-scheduler then ignores all of them.
+
+    Args:
+        terms: the pod's terms.
+        namespace: the pod's namespace.
+        labels: the labels of a pod that is being created, for its match and mismatch label keys. None for a stored pod:
+            the API server has merged the keys into its selectors.
+    """
+    parsed = []
+    for term in terms:
+        selector, namespaces = parse_selector(term.label_selector), parse_selector(term.namespace_selector)
+        if selector is None or namespaces is None:
+            return None
+        if labels is not None:
+            selector = selector.with_keys(term.match_label_keys or (), labels, wanted=True)
+            selector = selector.with_keys(term.mismatch_label_keys or (), labels, wanted=False)
+        names = tuple(sorted(set(term.namespaces or ())))
+        if not names and term.namespace_selector is None:
+            names = (namespace,)
+        scope = Scope(names, namespaces, of_incoming_pod=labels is not None)
+        parsed.append(Term(selector, scope, term.topology_key or ""))
+    return parsed

@@ -1,0 +1,18 @@
+"""kube-scheduler's SchedulingGates plugin (pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go).
+
+Invariant: kube-scheduler does not ignore a pod that passes here because of a gate. When a gate is removed, and what the
+nodes have by then, is not known.
+"""
+
+from __future__ import annotations
+
+from webhook.core.reasons import Reason
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.status import PASSED, Rejected, Status
+
+
+def pre_enqueue(cycle: CycleState) -> Status:
+    """Reject a pod with a scheduling gate: kube-scheduler ignores the pod until all gates are removed."""
+    gates = cycle.incoming.pod.spec.scheduling_gates
+    gate = gates[0].name if gates else None
+    return PASSED if gate is None else Rejected(Reason.SCHEDULING_GATED, {"gate": gate})

@@ -1,0 +1,127 @@
+"""PodInfo: a pod as it counts on one node: the node that it is bound to, or one that it will probably be bound to.
+
+A pod that is bound to no node yet still takes resources of a node, as far as its affinity shows where it will run. In
+this way a replica of the webhook sees what another replica has written into a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Protocol
+
+from msgspec import Struct
+
+from webhook.core.api.affinity import NodeAffinity, PodAffinityTerm
+from webhook.core.api.node_selector import PreferredSchedulingTerm, named_nodes, pinned_nodes
+from webhook.core.api.pod import PodSchedulingGate, PodStatus
+from webhook.core.scheduler.state.pod_requests import Usage, is_over
+
+
+class Presence(Enum):
+    """How sure it is that a pod is on its node."""
+
+    BOUND = "bound"
+    TERMINATING = "bound, and being deleted"
+    EXPECTED = "not bound: where it will probably be"
+
+
+class PodNode(Struct, frozen=True, kw_only=True, gc=False):
+    """One node on which a pod counts.
+
+    Attributes:
+        node: its name.
+        presence: EXPECTED if the pod is not bound yet.
+        queued: kube-scheduler has not tried to schedule the pod yet.
+        pinned: the pod is a VM's, and may run on no other node, or only on a few that it prefers equally.
+        shortlisted: the pod may run on the nodes of a short list only. Set for one of the nodes that it prefers.
+        is_vm: the pod is a virt-launcher pod.
+        assumed: no watch has shown the pod yet: this replica has answered for it, and it is a virt-launcher pod.
+    """
+
+    node: str
+    presence: Presence = Presence.EXPECTED
+    queued: bool = False
+    pinned: bool = False
+    shortlisted: bool = False
+    is_vm: bool = False
+    assumed: bool = False
+
+
+class PodInfo(Struct, frozen=True):
+    """A pod on one of the nodes on which it counts. `anti_affinity` are its required terms."""
+
+    namespace: str
+    usage: Usage
+    labels: Mapping[str, str] | None
+    anti_affinity: Sequence[PodAffinityTerm] | None
+    on: PodNode
+
+
+class Spec(Protocol):
+    """The part of a v1.PodSpec that `pod_nodes` reads."""
+
+    @property
+    def node_name(self) -> str | None:
+        """The node that the pod is bound to."""
+        ...
+
+    @property
+    def scheduling_gates(self) -> Sequence[PodSchedulingGate] | None:
+        """The gates; kube-scheduler ignores the pod until they are removed."""
+        ...
+
+    @property
+    def node_affinity(self) -> NodeAffinity | None:
+        """The pod's node affinity, if it has any."""
+        ...
+
+
+def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool) -> Sequence[PodNode]:
+    """Return the nodes on which a pod counts; none if its affinity names no node, or if the pod is over.
+
+    A pod with a scheduling gate counts nowhere, because kube-scheduler ignores it until the gate is removed, which can
+    take hours. A pod that kube-scheduler has nominated for a node counts there: for other pods of its priority or a
+    lower one it is as good as bound (framework/runtime/framework.go, RunFilterPluginsWithNominatedPods).
+
+    Args:
+        spec: the pod's.
+        status: the pod's.
+        terminating: the pod is being deleted.
+        is_vm: the pod is a virt-launcher pod.
+    """
+    if is_over(status.phase if status else None):
+        return ()
+    if spec.node_name:
+        return (PodNode(node=spec.node_name, presence=Presence.TERMINATING if terminating else Presence.BOUND),)
+    if spec.scheduling_gates:
+        return ()
+    node_affinity = spec.node_affinity
+    named = named_nodes(node_affinity.required) if node_affinity else frozenset()
+    if status and status.nominated_node_name:
+        nominated = status.nominated_node_name
+        return (PodNode(node=nominated, pinned=is_vm and named == {nominated}, is_vm=is_vm),)
+    preferred = _preferred(node_affinity.preferred or ()) if node_affinity else frozenset()
+    nodes = named if len(named) == 1 else preferred
+    equally = bool(named) and named.issubset(nodes)
+    queued = not (status and status.scheduled)
+    return tuple(
+        PodNode(
+            node=name,
+            queued=queued,
+            pinned=is_vm and equally,
+            shortlisted=bool(named) and not equally and index == 0,
+            is_vm=is_vm,
+        )
+        for index, name in enumerate(sorted(nodes))
+    )
+
+
+def _preferred(terms: Sequence[PreferredSchedulingTerm]) -> frozenset[str]:
+    """The nodes that preferences name, each by a term of its own."""
+    return frozenset(
+        name
+        for term in terms
+        if term.preference and not term.preference.match_expressions
+        for name in pinned_nodes(term.preference)
+    )
