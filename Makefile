@@ -29,18 +29,18 @@ demo: $(VENV)/.runtime ## Serve the example cluster for a moment and check the a
 	@$(BIN)/python -m webhook demo
 
 .PHONY: check
-check: CHECKS := lint, types, import contracts, unit and component tests: about 2 minutes
-check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 2 minutes
+check: SAID := lint, types, import contracts, unit and component tests, no control plane: 3 minutes at most
+check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 3 minutes at most
 	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/unit
-	@echo "Left out: tests on a real control plane and of the bench (make test), and the larger numbers (make soak)"
+	@echo 'Not run: tests on a real control plane (make test), larger numbers and the bench (make soak)'
 
 .PHONY: test
-test: CHECKS := what `make check` runs and the tests on a real control plane, with coverage: about 8 minutes
-test: announced lint ## Before a merge: all tests, on a real control plane too, with the coverage they must reach; 8 minutes
+test: SAID := lint, and all tests with their coverage: 12 minutes at most, and 20 more the first time, to build a control plane
+test: announced lint ## Before a merge: all tests, on a real control plane too, with their coverage; 12 minutes at most
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
-	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/bench tests/component tests/unit
+	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/unit
 	@$(BIN)/python -m coverage combine -q
 	@echo "Branch coverage of webhook/core, 100 % required:"
 	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100
@@ -48,13 +48,13 @@ test: announced lint ## Before a merge: all tests, on a real control plane too, 
 	@$(BIN)/python -m coverage report --omit='webhook/core/*' --fail-under=90
 
 .PHONY: soak
-soak: CHECKS := what proves by number, one test after the other, SIZE=$(SIZE): about $(if $(filter small,$(SIZE)),15 minutes,3 hours)
-soak: announced control-plane ## What proves by number: storms, rotations, thousands of situations; 3 hours, with SIZE=small 15 minutes
+soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
+soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 20 minutes
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis'
 
 .PHONY: announced
 announced:
-	@echo 'On 2 cores: $(CHECKS)'
+	@echo 'On 2 cores: $(SAID)'
 
 .PHONY: control-plane
 control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubectl, for the tests (once; `make test` does it too)

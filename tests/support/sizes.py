@@ -2,7 +2,7 @@
 
 `make check` and `make test` take the first column: enough to see that the test and the code work together. `make soak`
 takes the third, and with SIZE=small the second. The environment overrules one row: `STORM_VMS=1000 make soak`.
-`python tests/sizes.py` prints the table of the README.
+`python tests/support/sizes.py` prints the table of the README.
 """
 
 from __future__ import annotations

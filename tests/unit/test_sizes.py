@@ -19,7 +19,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_readme_has_the_table() -> None:
-    """Otherwise put there what `python tests/sizes.py` prints."""
+    """Otherwise put there what `python tests/support/sizes.py` prints."""
     assert sizes.table() in README.read_text(encoding="utf-8")
 
 

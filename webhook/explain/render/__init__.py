@@ -1,1 +1,1 @@
-"""An Explanation as text for a terminal."""
+"""An Explanation as text for a terminal. Nothing here reads a cluster."""
