@@ -64,7 +64,7 @@ def test_it_hangs(starting: Starting, installed: Installed) -> None:
         installed.until_called()
         node = starting.placed(starting.vm(VM))
         starting.ticket(VM, node)
-        counted, log = Counted(starting.api), installed.plane.apiserver.log
+        counted, log = Counted(starting.api), installed.plane.api_server.log
         logged = log.stat().st_size
         serving.signal(signal.SIGSTOP)
 
