@@ -9,7 +9,7 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
 5. Each claim of a virt-launcher pod leads to a share-manager (`evidence.share_managers`). The volume of a
    share-manager pod leads to the VMs that use it (`evidence.consumers`).
 6. Something shows the node of that share-manager, or of that VM.
-7. The pod can run on that node (`placement.fit`).
+7. The pod can run on that node (`placement.feasibility`).
 8. A virt-launcher pod must run on the node if the mode is required, the evidence is firm and the pod can run there.
    Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference.
 9. What an earlier answer wrote into the pod is removed first. A pod that already carries the result gets no patch
