@@ -84,7 +84,7 @@ def test_a_replica_ends_and_one_starts_amid_the_storm(
 
 
 @each_round
-@pytest.mark.parametrize("at_once", [in_soak(WORKERS), 50], ids=lambda many: f"{many} at once")
+@pytest.mark.parametrize("at_once", [WORKERS, in_soak(50)], ids=lambda many: f"{many} at once")
 def test_nodes_that_are_lost_or_taken_amid_the_storm(number: int, at_once: int, installed: Installed) -> None:
     """Nobody waits for them, and the one that nothing happened to is filled by its own.
 

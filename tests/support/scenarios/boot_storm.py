@@ -107,20 +107,22 @@ class Booting:
         amid: Callable[[Api], Any] | None = None,
         until: Callable[[Outcome], bool] = everybody_runs,
     ) -> Outcome:
-        """Create every VM's pod, so many at once; what has become of them when it is as `until` says.
+        """Create every VM's pod, `at_once` at a time, and return the result that `until` accepts.
 
-        `amid` is done when half of the places are taken, while others go on; it ends when the replicas know of it. Who
-        was pinned in calm is on its node by then.
+        `amid` runs when the pods of the first VMs, half of those that fit, are created and other calls go on. It ends
+        when the replicas know of it. VMs that were pinned before the others started are on their node by then.
         """
         began, half, known = time.monotonic(), threading.Event(), threading.Event()
-        vms = self.storm.vms
+        vms, first = self.storm.vms, set(range(self.storm.room // 2))
 
         def create(vm: int) -> Object:
-            if vm == self.storm.room // 2:
-                half.set()
             if vm >= self.storm.afterwards:
                 known.wait(MAX_WAIT_SECONDS)
-            return self.api.create(self.storm.launcher(vm))
+            created = self.api.create(self.storm.launcher(vm))
+            first.discard(vm)
+            if not first:
+                half.set()
+            return created
 
         def disturb() -> None:
             half.wait(MAX_WAIT_SECONDS)
