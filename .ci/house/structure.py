@@ -72,21 +72,25 @@ def _top_level(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 def forbidden_names(repository: Repository) -> Iterator[Finding]:
     """No name has a word that [names] forbids; in the programs none that [program_names] forbids either."""
-    kept = set()
-    for table, folders in (("names", (*PROGRAMS, "tests/")), ("program_names", PROGRAMS)):
-        rows = [
-            (re.compile(rf"(?:^|_)(?:{words.lower()})(?:_|$)"), words[0].isupper(), instead)
-            for words, instead in repository.words[table].items()
-        ]
-        for source in repository.python(*folders):
-            for name, line, is_type in _defined(source):
-                words = "_".join(_HUMPS.findall(name)).lower()
-                for pattern, types_only, instead in rows:
-                    if (is_type or not types_only) and pattern.search(words):
-                        kept.add(name)
-                        if name not in repository.words["kept_names"]:
-                            yield Finding(source.path, line, "name", f"got {name}, expected {instead}: rename it")
-    yield from repository.stale("kept_names", kept)
+    found = [*_forbidden(repository, "names", *PROGRAMS, "tests/"), *_forbidden(repository, "program_names", *PROGRAMS)]
+    for name, path, line, instead in found:
+        if name not in repository.words["kept_names"]:
+            yield Finding(path, line, "name", f"got {name}, expected {instead}: rename it")
+    yield from repository.stale("kept_names", (name for name, *_ in found))
+
+
+def _forbidden(repository: Repository, table: str, *folders: str) -> Iterator[tuple[str, str, int, str]]:
+    """(name, path, line, what to write instead) of each name in these folders that a row of the table forbids."""
+    rows = [
+        (re.compile(rf"(?:^|_)(?:{words.lower()})(?:_|$)"), words[0].isupper(), instead)
+        for words, instead in repository.words[table].items()
+    ]
+    for source in repository.python(*folders):
+        for name, line, is_type in _defined(source):
+            words = "_".join(_HUMPS.findall(name)).lower()
+            for pattern, types_only, instead in rows:
+                if (is_type or not types_only) and pattern.search(words):
+                    yield name, source.path, line, instead
 
 
 def _defined(source: Source) -> Iterator[tuple[str, int, bool]]:
