@@ -16,6 +16,7 @@ from support.control_plane import audit
 from support.control_plane.installed import Installed
 from support.control_plane.kubectl import Kubectl
 from support.control_plane.vm_events import events, written
+from support.drivers.environment import remove_settings
 from support.objects import builders
 from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
 from support.scenarios.admitting import WEBHOOK
@@ -43,8 +44,7 @@ Run = Callable[[str], tuple[int, str, str]]
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    for option in (*STATUS, *EXPLAIN):
-        monkeypatch.delenv(option.envvar, raising=False)
+    remove_settings(monkeypatch, (*STATUS, *EXPLAIN))
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import Kubectl
 from support.control_plane.kubevirt_kinds import crd
+from support.drivers.environment import remove_settings
 from support.drivers.explaining_plane import RBAC, service_account
 from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
@@ -49,8 +50,7 @@ BINDING: Final = {
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    for option in STATUS:
-        monkeypatch.delenv(option.envvar, raising=False)
+    remove_settings(monkeypatch, STATUS)
 
 
 @pytest.fixture(scope="module")

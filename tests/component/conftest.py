@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.explaining_live import Explain, objects
 from support.fakes.static_api import StaticApi
 
@@ -15,8 +16,7 @@ from webhook.explain.settings import EXPLAIN
 @pytest.fixture
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings and the cluster of the user who runs the tests."""
-    for name in [option.envvar for option in EXPLAIN] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
-        monkeypatch.delenv(name, raising=False)
+    remove_settings(monkeypatch, EXPLAIN, *CLUSTER)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 from support.drivers.command_lines import values
+from support.drivers.environment import remove_settings
 from support.drivers.serving import cluster, issue, write_cluster
 from support.objects import builders
 
@@ -26,8 +27,7 @@ _NAMES: Final = ["serve", "explain", "status", "demo", "version", "help", "compl
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    for option in (*SERVE_OPTIONS, *EXPLAIN):
-        monkeypatch.delenv(option.envvar, raising=False)
+    remove_settings(monkeypatch, (*SERVE_OPTIONS, *EXPLAIN))
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)

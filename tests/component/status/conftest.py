@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.status_runs import Status, objects
 from support.fakes.static_api import StaticApi
 
@@ -15,8 +16,7 @@ from webhook.status.settings import STATUS
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
-    for name in [option.envvar for option in STATUS] + ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"]:
-        monkeypatch.delenv(name, raising=False)
+    remove_settings(monkeypatch, STATUS, *CLUSTER)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 from support.control_plane.control_plane import ControlPlane, User
+from support.drivers.environment import remove_settings
 from support.objects import builders
 
 from webhook import cli
@@ -20,8 +21,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the environment variables of the user who runs the tests: they can name settings and a cluster."""
-    for option in EXPLAIN:
-        monkeypatch.delenv(option.envvar, raising=False)
+    remove_settings(monkeypatch, EXPLAIN)
 
 
 def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[str]) -> Run:
