@@ -1,4 +1,4 @@
-"""Why a VM that is apart is not moved now, and why a stuck VM is not started anew: the table of rules, in their order.
+"""Why a VM that is apart is not moved now, and why a stuck VM is not restarted: the table of rules, in their order.
 
 `decide` asks those for a VM that is apart, and `stuck` those for a stuck VM.
 """
@@ -68,8 +68,8 @@ class Rule(Enum):
     NOT_STUCK = "NotStuck", "pod {pod}: {because}"
     NOT_OURS = "NotOurs", "pod {pod} has no required node that the webhook wrote"
     STUCK_TOO_SOON = "StuckTooSoon", "kube-scheduler finds no node for the pod since {since}, less than {seconds} s"
-    STARTED_ANEW = (
-        "StartedAnew",
+    STARTED_AGAIN = (
+        "StartedAgain",
         "{failures} starts of the VM failed, and the present one began at {at}, less than {seconds} s ago",
     )
     NOT_EVALUATED = "NotEvaluated", "it is not known whether another node would take the pod: {because}"

@@ -1,8 +1,8 @@
-"""Promise: what a VM that was just started anew will take of the node that takes it, until its new pod exists.
+"""Promise: what a VM that was just restarted will take of the node that takes it, until its new pod exists.
 
 KubeVirt waits before it starts the VM again, so that no pod shows meanwhile what the VM will take. Without promises two
-stuck VMs would both be started anew for the last free resources of one node.
-Invariant: a promise only makes a node look fuller. If promises are lost, a VM can be started anew in vain, once.
+stuck VMs would both be restarted for the last free resources of one node.
+Invariant: a promise only makes a node look fuller. If promises are lost, a VM can be restarted in vain, once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a stuck VM is started anew: `judge` answers for one VM, and changes nothing.
+"""Whether a stuck VM is restarted: `judge` answers for one VM, and changes nothing.
 
 A VM is stuck if kube-scheduler finds no node for its pod, and the pod may run only on nodes that the webhook required.
 virt-controller never creates another pod for it. The deletion of that pod makes it start the VM again, and the webhook
@@ -89,7 +89,7 @@ class RestartVM(Struct, frozen=True, kw_only=True):
         return (
             f"pod {self.vm.row.pod} waits since {self.vm.row.since}: the webhook requires "
             f"{', '.join(nodes[:_NODES_SHOWN])}{more}, and kube-scheduler can't use that. Node {self.node} would take "
-            "the pod. reunite deletes the pod, and KubeVirt starts the VM anew"
+            "the pod. reunite deletes the pod, and KubeVirt starts the VM again"
         )
 
     def promise(self, now: float) -> Promise:
@@ -108,13 +108,13 @@ class RestartVM(Struct, frozen=True, kw_only=True):
 def judge(
     vm: StuckVM, now: float, limits: StuckLimits, promises: Sequence[Promise], view: ClusterView
 ) -> RestartVM | NotYet | NeedObjects:
-    """Return that the VM is started anew, or the first rule that says no; or what the view must read first.
+    """Return that the VM is restarted, or the first rule that says no; or what the view must read first.
 
     Args:
         vm: the VM.
         now: seconds since 1970.
         limits: what the user allows.
-        promises: to the VMs that were started anew and have no new pod yet.
+        promises: to the VMs that were restarted and have no new pod yet.
         view: the cluster, with all its pods.
     """
     free, _ = without_applied_patch(vm.pod)
@@ -167,7 +167,7 @@ def _why_not_now(vm: StuckVM, now: float, limits: StuckLimits) -> NotYet | None:
     if not since or now < unix_seconds(since) + limits.stuck_seconds:
         return Rule.STUCK_TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.stuck_seconds))
     if vm.failed_starts and now < unix_seconds(vm.started) + AGAIN_SECONDS:
-        return Rule.STARTED_ANEW.says_no(failures=vm.failed_starts, at=vm.started, seconds=int(AGAIN_SECONDS))
+        return Rule.STARTED_AGAIN.says_no(failures=vm.failed_starts, at=vm.started, seconds=int(AGAIN_SECONDS))
     return None
 
 
