@@ -87,7 +87,7 @@ class RestartVM(Struct, frozen=True, kw_only=True):
         nodes = sorted(named_nodes(self.vm.pod.spec.required_node_affinity))
         more = f" and {len(nodes) - _NODES_SHOWN} more" if len(nodes) > _NODES_SHOWN else ""
         return (
-            f"pod {self.vm.row.pod} waits since {self.vm.row.since}: the webhook requires "
+            f"pod {self.vm.row.pod} waits since {_waits_since(self.vm.pod)}: the webhook requires "
             f"{', '.join(nodes[:_NODES_SHOWN])}{more}, and kube-scheduler can't use that. Node {self.node} would take "
             "the pod. reunite deletes the pod, and KubeVirt starts the VM again"
         )
@@ -162,13 +162,17 @@ def _why_not_now(vm: StuckVM, now: float, limits: StuckLimits) -> NotYet | None:
     The condition's time is that of its last change of status. So the time in which a scheduling gate held the pod
     counts as well.
     """
-    condition = vm.pod.status.scheduled if vm.pod.status else None
-    since = condition.last_transition_time if condition else None
+    since = _waits_since(vm.pod)
     if not since or now < unix_seconds(since) + limits.stuck_seconds:
         return Rule.STUCK_TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.stuck_seconds))
     if vm.failed_starts and now < unix_seconds(vm.started) + AGAIN_SECONDS:
         return Rule.STARTED_AGAIN.says_no(failures=vm.failed_starts, at=vm.started, seconds=int(AGAIN_SECONDS))
     return None
+
+
+def _waits_since(pod: Pod) -> str | None:
+    condition = pod.status.scheduled if pod.status else None
+    return condition.last_transition_time if condition else None
 
 
 def _judge_nodes(
@@ -182,7 +186,8 @@ def _judge_nodes(
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
     incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
-    cycle = CycleState(incoming, PromisedSnapshot(snapshot, promises, without=vm.pod))
+    of_others = [each for each in promises if (each.namespace, each.vmi) != (vm.row.namespace, vm.row.name)]
+    cycle = CycleState(incoming, PromisedSnapshot(snapshot, of_others, without=vm.pod))
     unknown = feasibility.why_not_evaluated(cycle)
     unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
     if unknown or view.staleness():
