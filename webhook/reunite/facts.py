@@ -28,6 +28,7 @@ from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
+from webhook.plan.planner import Planner
 from webhook.reunite.kinds import kubevirt_resources
 from webhook.reunite.vmis import VMIRecord
 
@@ -36,7 +37,7 @@ _KUBEVIRT_SECONDS: Final = 60.0  # an administrator changes the configuration by
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
-class NotKnown(Struct, frozen=True):
+class StaleFacts(Struct, frozen=True):
     """Why there is no Situation now: a sentence for each cache that is not up to date."""
 
     problems: tuple[str, ...]
@@ -50,7 +51,7 @@ class Facts:
         kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace)
         self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
         self.known = CachedView(self.cluster.caches)
-        self._api, self._limits = api, limits
+        self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace
         self._caches = {each.kind: ListWatch(each, random=random.random, streams=True) for each in kubevirt_resources()}
         self._tracker = VMStatusTracker(self.cluster.caches, Policy(longhorn_namespace=longhorn_namespace))
         self._kubevirt = KubeVirtLimits(version=None)
@@ -66,12 +67,12 @@ class Facts:
         now = asyncio.get_running_loop().time()
         return [*self.cluster.states(), *(cache_state(cache, now) for cache in self._caches.values())]
 
-    async def situation(self, now: float) -> Situation | NotKnown:
+    async def situation(self, now: float) -> Situation | StaleFacts:
         """Return the cluster at `now` (seconds since 1970), or which caches are not up to date."""
         await self._tracker.refresh()
         late = tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
         if late:
-            return NotKnown(late)
+            return StaleFacts(late)
         await self._read_kubevirt()
         vmis = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
         vms = [
@@ -82,9 +83,18 @@ class Facts:
         migrations = list(self._caches[Kind.MIGRATION].objects.values())
         return Situation(now=now, vms=vms, migrations=migrations, kubevirt=self._kubevirt, limits=self._limits)
 
-    def has_migration(self, uid: str) -> bool:
-        """Whether the watch has shown a migration of this uid."""
-        return any(each.uid == uid for each in self._caches[Kind.MIGRATION].objects.values())
+    def planner(self) -> Planner:
+        """Return a planner that evaluates nodes by what is watched."""
+        return Planner(self._api, self.known, self._longhorn_namespace, self.cluster)
+
+    def has_migration(self, namespace: str, name: str) -> bool:
+        """Whether the watch has shown a migration of this name."""
+        return f"{namespace}/{name}" in self._caches[Kind.MIGRATION].objects
+
+    def vmi_uid(self, namespace: str, name: str) -> str:
+        """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
+        record = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
+        return record.uid if record else ""
 
     async def _read_kubevirt(self) -> None:
         """Read KubeVirt's version and limits, once a minute. What can't be read is not known."""

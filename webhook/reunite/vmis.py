@@ -18,6 +18,7 @@ class _VMIAnnotations(Annotations, gc=False):
 class _VMIMeta(Struct, rename="camel", gc=False):
     name: str = ""
     namespace: str = ""
+    uid: str = ""
     resource_version: str = ""
     creation_timestamp: str = ""
     annotations: _VMIAnnotations | None = None
@@ -44,8 +45,9 @@ class WireVMI(Struct, gc=False):
 
 
 class VMIRecord(Struct, frozen=True, gc=False):
-    """What `reunite` knows of a VMI: the fields of webhook.core.reunite.decide.VM with the same names."""
+    """What `reunite` knows of a VMI: its uid, and the fields of webhook.core.reunite.decide.VM with the same names."""
 
+    uid: str
     started: str
     phase: str
     reunite: str | None
@@ -62,6 +64,7 @@ def transform(wire: WireVMI) -> VMIRecord:
     else:
         unmigratable = "" if migratable.status == "True" else f"{migratable.reason}: {migratable.message}"
     return VMIRecord(
+        uid=meta.uid,
         started=meta.creation_timestamp,
         phase=share(status.phase),
         reunite=meta.annotations.reunite if meta.annotations else None,

@@ -1,4 +1,4 @@
-"""Writer: creates and deletes VirtualMachineInstanceMigrations, and says what came of it.
+"""MigrationWriter: creates and deletes VirtualMachineInstanceMigrations, and says what came of it.
 
 Invariant: a name that exists is never created again, and a migration that changed since it was read is never deleted.
 """
@@ -39,7 +39,7 @@ class Written(Struct, frozen=True, kw_only=True):
     because: str = ""
 
 
-class Writer:
+class MigrationWriter:
     """Writes at one API server."""
 
     def __init__(self, api: Api) -> None:
