@@ -10,15 +10,17 @@ from contextlib import suppress
 from typing import Final, TextIO
 
 from webhook.app.background import Background
-from webhook.app.lifecycle import log_info
+from webhook.app.lifecycle import log_info, set_on_signal
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.events import Event
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
+from webhook.kube.metrics import CacheMetrics, event_families
 from webhook.kube.reader import connect_for_terminal
 from webhook.reunite.controller import Controller
 from webhook.reunite.facts import Facts, StaleFacts
+from webhook.reunite.metrics import reunite_families
 from webhook.reunite.reporter import Reporter
 from webhook.reunite.round import Round, plan_round
 from webhook.reunite.settings import ReuniteSettings
@@ -26,6 +28,7 @@ from webhook.reunite.writer import MigrationWriter
 from webhook.serving.health import Check, health_handler
 from webhook.serving.server import Listener
 from webhook.telemetry.log import Log
+from webhook.telemetry.metrics import Metrics, background_families, log_families
 from webhook.terminal import padded, printable
 
 _SYNC_SECONDS: Final = 30.0
