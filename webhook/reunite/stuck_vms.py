@@ -8,8 +8,7 @@ saves requests and deletions: without it the same VMs are restarted.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -31,48 +30,32 @@ from webhook.kube.client.errors import ApiError
 _READS_AT_ONCE: Final = 16
 _REMEMBERED_SECONDS: Final = 60.0  # a VM that waits for resources costs three requests in this time, not in each round
 _KUBEVIRT: Final = "/apis/kubevirt.io/v1"
+_WRITE_SECONDS: Final = 10.0
 _DELETED: Final = (200, 202)
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What became of one VM that may be restarted.
+class StuckPlan(Struct, frozen=True, kw_only=True):
+    """The VMs to restart now. `waiting`: for each other stuck VM the first rule that says no."""
 
-    Attributes:
-        restart: what was decided.
-        deleted: whether the API server deleted the pod. A dry run deletes none.
-        problem: why it did not, in its words; empty for a dry run.
-    """
-
-    restart: RestartVM
-    deleted: bool
-    problem: str = ""
+    restarts: Sequence[RestartVM] = ()
+    waiting: Mapping[tuple[str, str], NotYet] = {}
 
 
 class StuckVMs:
-    """The stuck VMs of one cluster. One `round` ends before the next one begins.
+    """The stuck VMs of one cluster. One call of `plan` ends before the next one begins."""
 
-    Attributes:
-        waiting: for each stuck VM that is not restarted, the first rule that says no.
-        counts: the deletions since the start: done (True), and refused or without an answer (False).
-    """
-
-    def __init__(self, api: Api, cluster: ClusterCache, limits: StuckLimits, *, dry_run: bool) -> None:
-        """`cluster` watches all pods. A dry run decides and deletes nothing."""
-        self.waiting: Mapping[tuple[str, str], NotYet] = {}
-        self.counts: Counter[bool] = Counter({True: 0, False: 0})
+    def __init__(self, api: Api, cluster: ClusterCache, limits: StuckLimits) -> None:
+        """`cluster` watches all pods."""
         self._api = api
         self._cluster = cluster
         self._limits = limits
-        self._dry_run = dry_run
         self._promises: list[Promise] = []
         self._remembered: dict[tuple[str, str], tuple[StuckVM, float]] = {}
         self._slots = asyncio.Semaphore(_READS_AT_ONCE)
 
-    async def round(self, rows: Sequence[VMStatus], now: float) -> list[Outcome]:
-        """Restart the VMs among these rows that are stuck and may be restarted, those that wait longest first.
-
-        `now`: seconds since 1970.
-        """
+    async def plan(self, rows: Iterable[VMStatus], now: float) -> StuckPlan:
+        """Return which of these VMs to restart, those that wait longest first. `now`: seconds since 1970."""
+        rows = list(rows)
         found = sorted((row for row in rows if row.state is State.STUCK), key=lambda row: (row.since or "", row.pod))
         self._promises = standing(self._promises, rows, now)
         pods = {(row.namespace, row.pod) for row in found}
@@ -81,15 +64,34 @@ class StuckVMs:
         }
         known = await asyncio.gather(*(self._known(row, now) for row in found))
         waiting: dict[tuple[str, str], NotYet] = {}
-        outcomes: list[Outcome] = []
+        restarts: list[RestartVM] = []
         for row, vm in zip(found, known, strict=True):
             decided = await self._decide(row, vm, now)
             if isinstance(decided, NotYet):
                 waiting[row.namespace, row.name] = decided
             else:
-                outcomes.append(await self._carry_out(decided, now))
-        self.waiting = waiting
-        return outcomes
+                restarts.append(decided)
+                self._forget_promise(row)
+                self._promises.append(decided.promise(now))
+        return StuckPlan(restarts=restarts, waiting=waiting)
+
+    async def restart(self, action: RestartVM) -> str:
+        """Delete the VM's pod. Return why the API server did not delete it, empty if it did."""
+        vm = action.vm
+        preconditions = {"uid": vm.uid, "resourceVersion": vm.resource_version}
+        path = f"/api/v1/{reader.within(vm.row.namespace)}/pods/{reader.name(vm.row.pod)}"
+        try:
+            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
+        except ApiError as problem:
+            return str(problem)  # the promise stays, because the pod may be deleted
+        if reply.status in _DELETED:
+            return ""
+        self._forget_promise(vm.row)
+        return reader.refusal_sentence(reply)
+
+    def _forget_promise(self, row: VMStatus) -> None:
+        vm = (row.namespace, row.name)
+        self._promises = [each for each in self._promises if (each.namespace, each.vmi) != vm]
 
     async def _decide(self, row: VMStatus, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
         """Decide by what is remembered of the VM. Read the VM again before its pod is deleted, and decide again."""
@@ -105,26 +107,6 @@ class StuckVMs:
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
             view = await self._cluster.read(view, found.refs, deadline)
         return found
-
-    async def _carry_out(self, restart: RestartVM, now: float) -> Outcome:
-        problem = "" if self._dry_run else await self._delete(restart.vm)
-        if not problem:
-            row = restart.vm.row
-            others = (each for each in self._promises if (each.namespace, each.vmi) != (row.namespace, row.name))
-            self._promises = [*others, restart.promise(now)]
-        if not self._dry_run:
-            self.counts[not problem] += 1
-        return Outcome(restart=restart, deleted=not (problem or self._dry_run), problem=problem)
-
-    async def _delete(self, vm: StuckVM) -> str:
-        """Delete the pod; return why it was not deleted, empty if it was."""
-        preconditions = {"uid": vm.uid, "resourceVersion": vm.resource_version}
-        path = f"/api/v1/{reader.within(vm.row.namespace)}/pods/{reader.name(vm.row.pod)}"
-        try:
-            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=reader.ANSWER_SECONDS)
-        except ApiError as problem:
-            return str(problem)
-        return "" if reply.status in _DELETED else reader.refusal_sentence(reply)
 
     async def _known(self, row: VMStatus, now: float) -> StuckVM | NotYet:
         """Return what is remembered of the VM's present pod, or read it."""

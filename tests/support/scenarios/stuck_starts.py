@@ -6,9 +6,12 @@ webhook that is alone pins it.
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from support.control_plane.cluster_state import ClusterState
@@ -17,6 +20,7 @@ from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import crd
 from support.control_plane.scheduled import is_judged
 from support.control_plane.vm_starts import decision
+from support.drivers.serving import port_of, spawned, until_logged
 from support.objects import builders
 from support.objects.builders_pods import asking, pod
 from support.scenarios.admitting import until, until_watched
@@ -74,12 +78,17 @@ def _kubevirt(kind: str, name: str) -> Object:
 class VirtController:
     """What virt-controller does with a VM whose pod is gone: it starts the VM again, and counts a failed start.
 
-    Upstream: syncRunStrategy and syncStartFailureStatus in pkg/virt-controller/watch/vm/vm.go. The wait of 10 to 15 s
-    before the second start is left out, and a VM with another runStrategy than Always stays without a pod.
+    Upstream: syncRunStrategy and syncStartFailureStatus in pkg/virt-controller/watch/vm/vm.go. It waits `wait_seconds`
+    before a second start, there 10 to 15. A VM with another runStrategy than Always stays without a pod.
+
+    Attributes:
+        runs: how often each VM was started.
     """
 
-    def __init__(self, api: Api, vms: Iterable[VM]) -> None:
+    def __init__(self, api: Api, vms: Iterable[VM], wait_seconds: float) -> None:
         self.runs = dict.fromkeys(vms, 0)
+        self._wait_seconds = wait_seconds
+        self._again_at: dict[VM, float] = {}
         self._api = Api(api.url, api.token, api._trust)  # its connections are those of its thread
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -103,6 +112,10 @@ class VirtController:
         """The pod of the VM's last run, as it is now."""
         return self._api.find(vm.launcher(self.runs[vm]))
 
+    def node(self, vm: VM) -> str | None:
+        """The node of this pod."""
+        return (self.pod(vm) or {"spec": {}})["spec"].get("nodeName")
+
     def _start(self, vm: VM) -> None:
         self._api.create(vm.instance())
         self.runs[vm] += 1
@@ -112,10 +125,38 @@ class VirtController:
         while not self._over.wait(_POLL_SECONDS):
             for vm in self.runs:
                 if vm.run_strategy == "Always" and self.pod(vm) is None:
-                    self._api.delete(vm.instance())
-                    failure = {"consecutiveFailCount": self.runs[vm], "lastFailedVMIUID": "of-a-test"}
-                    self._api.patch(vm.machine, {"status": {"startFailure": failure}})
-                    self._start(vm)
+                    self._fail_or_start(vm)
+
+    def _fail_or_start(self, vm: VM) -> None:
+        if vm not in self._again_at:
+            self._api.delete(vm.instance())
+            failure = {"consecutiveFailCount": self.runs[vm], "lastFailedVMIUID": "of-a-test"}
+            self._api.patch(vm.machine, {"status": {"startFailure": failure}})
+            self._again_at[vm] = time.monotonic() + self._wait_seconds
+        elif time.monotonic() >= self._again_at[vm]:
+            del self._again_at[vm]
+            self._start(vm)
+
+
+class Reunite(NamedTuple):
+    """A `reunite` process."""
+
+    health_port: int
+    file: Path
+
+    @property
+    def log(self) -> str:
+        """All that it has logged."""
+        return self.file.read_text()
+
+
+@contextmanager
+def reuniting(kubeconfig: Path, file: Path, *flags: str) -> Iterator[Reunite]:
+    """A `reunite` process with these flags that restarts stuck VMs, killed at the end."""
+    flags = ("--kubeconfig", str(kubeconfig), "--health-listen", "127.0.0.1:0", "--restart-stuck", "on", *flags)
+    with spawned([sys.executable, "-m", "webhook", "reunite", *flags], file) as process:
+        line = until_logged(process, file, "started")
+        yield Reunite(port_of(line["health_listen"]), file)
 
 
 def nodes(names: Iterable[str]) -> list[Object]:
@@ -125,9 +166,9 @@ def nodes(names: Iterable[str]) -> list[Object]:
     return [*found, *map(builders.longhorn_node, names)]
 
 
-def fill(api: Api, node: str) -> None:
-    """Others take all of the node."""
-    for index in range(SEATS):
+def fill(api: Api, node: str, left: int = 0) -> None:
+    """Others take the node, except for so many VMs."""
+    for index in range(SEATS - left):
         api.create(pod(f"filler-{node}-{index}", node=node, requests=ONE))
 
 
@@ -175,13 +216,13 @@ class Cluster:
             self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0"})
 
     @contextmanager
-    def started(self, happens: Callable[[Api], None]) -> Iterator[VirtController]:
+    def started(self, happens: Callable[[Api], None], *, wait_seconds: float = 0.0) -> Iterator[VirtController]:
         """Start the VMs, and let this happen between the admission of their pods and the look of kube-scheduler."""
         scheduler = self._installed.plane.scheduler
         assert scheduler is not None
         scheduler.stop()
         try:
-            with VirtController(self.api, self.vms) as virt_controller:
+            with VirtController(self.api, self.vms, wait_seconds) as virt_controller:
                 for vm in self.vms:
                     assert decision(virt_controller.pod(vm) or {}).startswith(f"required on {vm.home}: ")
                 happens(self.api)
