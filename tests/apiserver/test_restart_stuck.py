@@ -7,6 +7,7 @@ and what happens to their nodes.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from support.control_plane.kube_api import Api
 from support.drivers.scraping import scrape
 from support.objects import builders
 from support.scenarios.admitting import until
-from support.scenarios.stuck_starts import VM, Cluster, cordon, fill, lose, reuniting
+from support.scenarios.stuck_starts import VM, Cluster, cordon, fill, kubevirt_kinds, lose, reuniting
 
 LOST: Final = VM("db-lost", "node-a")
 CORDONED: Final = VM("db-cordoned", "node-b")
@@ -27,10 +28,17 @@ WRITES: Final = ("--dry-run", "off", "--stuck-seconds", "1")
 RESTARTS: Final = "kubevirt_coschedule_reunite_restarts_total"
 
 
+@pytest.fixture(scope="module")
+def with_kubevirt(installed: Installed) -> Iterator[Installed]:
+    """The webhook's install, with KubeVirt's kinds."""
+    with kubevirt_kinds(installed.plane):
+        yield installed
+
+
 @pytest.fixture
-def kubeconfig(installed: Installed, tmp_path: Path) -> Path:
+def kubeconfig(with_kubevirt: Installed, tmp_path: Path) -> Path:
     """How `reunite` finds the API server."""
-    return installed.plane.kubeconfig(tmp_path / "kubeconfig", installed.plane.admin)
+    return with_kubevirt.plane.kubeconfig(tmp_path / "kubeconfig", with_kubevirt.plane.admin)
 
 
 def disturb(api: Api) -> None:

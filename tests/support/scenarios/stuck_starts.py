@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Api, Object
 from support.control_plane.kubevirt_kinds import crd
@@ -153,7 +154,17 @@ class Reunite(NamedTuple):
 @contextmanager
 def reuniting(kubeconfig: Path, file: Path, *flags: str) -> Iterator[Reunite]:
     """A `reunite` process with these flags that restarts stuck VMs, killed at the end."""
-    flags = ("--kubeconfig", str(kubeconfig), "--health-listen", "127.0.0.1:0", "--restart-stuck", "on", *flags)
+    flags = (
+        "--kubeconfig",
+        str(kubeconfig),
+        "--health-listen",
+        "127.0.0.1:0",
+        "--restart-stuck",
+        "on",
+        "--windows",
+        "Mon-Sun 00:00-24:00",
+        *flags,
+    )
     with spawned([sys.executable, "-m", "webhook", "reunite", *flags], file) as process:
         line = until_logged(process, file, "started")
         yield Reunite(port_of(line["health_listen"]), file)
@@ -185,6 +196,16 @@ def cordon(api: Api, node: str) -> None:
     api.patch(cordoned, {"spec": cordoned["spec"]})
 
 
+@contextmanager
+def kubevirt_kinds(plane: ControlPlane) -> Iterator[None]:
+    """KubeVirt's kinds on a control plane, until the block ends."""
+    definitions = list(map(crd, _KINDS))
+    plane.install(definitions)
+    yield
+    for each in definitions:
+        plane.api.delete(each)
+
+
 class Cluster:
     """Nodes and VMs on a control plane, with the webhook that decides about their pods."""
 
@@ -198,7 +219,7 @@ class Cluster:
 
     def __enter__(self) -> Self:
         self._stack.enter_context(self._state)
-        self._state.become([*map(crd, _KINDS), *nodes(self._nodes), *(each for vm in self.vms for each in vm.volume)])
+        self._state.become([*nodes(self._nodes), *(each for vm in self.vms for each in vm.volume)])
         self._stack.callback(self._clear)
         served = self._stack.enter_context(self._installed.serving())
         self._installed.enable()
