@@ -154,18 +154,9 @@ class Reunite(NamedTuple):
 @contextmanager
 def reuniting(kubeconfig: Path, file: Path, *flags: str) -> Iterator[Reunite]:
     """A `reunite` process with these flags that restarts stuck VMs, killed at the end."""
-    flags = (
-        "--kubeconfig",
-        str(kubeconfig),
-        "--health-listen",
-        "127.0.0.1:0",
-        "--restart-stuck",
-        "on",
-        "--windows",
-        "Mon-Sun 00:00-24:00",
-        *flags,
-    )
-    with spawned([sys.executable, "-m", "webhook", "reunite", *flags], file) as process:
+    command = [sys.executable, "-m", "webhook", "reunite", "--kubeconfig", str(kubeconfig)]
+    command += ["--health-listen", "127.0.0.1:0", "--windows", "Mon-Sun 00:00-24:00", "--restart-stuck", "on", *flags]
+    with spawned(command, file) as process:
         line = until_logged(process, file, "started")
         yield Reunite(port_of(line["health_listen"]), file)
 

@@ -116,8 +116,10 @@ def test_two_vms_are_not_restarted_for_the_room_of_one() -> None:
     view = lost(builders.node("n2", allocatable={"cpu": "3"}))
     first = judged(stuck(), view)
     assert isinstance(first, RestartVM)
-    promise = first.promise(NOON + 60)
+    own = first.promise(NOON + 60)
+    promise = replace(own, vmi="db02")
     assert rule(judged(stuck(), view, promises=[promise])) is Rule.NO_OTHER_NODE
+    assert isinstance(judged(stuck(), view, promises=[own]), RestartVM)
     assert isinstance(judged(stuck(), view, promises=[replace(promise, node="n3")]), RestartVM)
 
 
