@@ -51,7 +51,7 @@ class Objects:
         return Reply(self.answer, json.dumps(status(self.answer, "Conflict", "the object has been modified")).encode())
 
 
-class Known:
+class ListedCluster:
     """The part of ClusterCache that `StuckVMs` calls. `late`: a view that lacks an object, before something is read."""
 
     def __init__(self, whole: Manifests, late: Any = None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 
 import pytest
 from msgspec import convert
-from support.fakes.one_vm import Known, Objects
+from support.fakes.one_vm import ListedCluster, Objects
 from support.fakes.views import Patchy
 from support.objects import builders
 from support.scenarios.stuck_vms import LIMITS, NOON, SINCE, STARTED, Object, lost, waiting
@@ -46,9 +46,9 @@ def row(object_: Object | None = None) -> VMStatus:
     return found
 
 
-def stuck_vms(api: Objects, known: Known | None = None) -> StuckVMs:
+def stuck_vms(api: Objects, known: ListedCluster | None = None) -> StuckVMs:
     """The stuck VMs behind these fakes."""
-    return StuckVMs(cast("Api", api), cast("ClusterCache", known or Known(FREE)), LIMITS)
+    return StuckVMs(cast("Api", api), cast("ClusterCache", known or ListedCluster(FREE)), LIMITS)
 
 
 def rule(plan: StuckPlan) -> Rule:
@@ -101,7 +101,7 @@ async def test_a_refusal_is_returned(answer: int | None, words: str, *, again: b
 async def test_another_vm_does_not_get_the_same_room(answer: int | None, *, room: bool, api: Objects) -> None:
     """Until the first VM has a new pod."""
     api.objects |= {path.replace("db01", "db02"): value for path, value in api.objects.items()}
-    stuck = stuck_vms(api, Known(lost(builders.node("n2", allocatable={"cpu": "3"}))))
+    stuck = stuck_vms(api, ListedCluster(lost(builders.node("n2", allocatable={"cpu": "3"}))))
     (action,) = (await stuck.plan([row()], NOW)).restarts
     api.answer = answer
     await stuck.restart(action)
@@ -168,6 +168,6 @@ async def test_what_is_remembered_is_not_enough_to_delete(api: Objects) -> None:
 async def test_what_a_cache_lacks_is_read(api: Objects) -> None:
     """The claim of the VM, which is too new for the cache."""
     ref = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "a"))
-    known = Known(FREE, Patchy(FREE, {ref: NoObject.NOT_CACHED}))
+    known = ListedCluster(FREE, Patchy(FREE, {ref: NoObject.NOT_CACHED}))
     assert (await stuck_vms(api, known).plan([row()], NOW)).restarts
     assert set(known.read_refs) == {ref}

@@ -33,7 +33,7 @@ from webhook.core.view import ClusterView, NeedObjects
 
 AGAIN_SECONDS: Final = 600.0  # between two deletions for one VM that has not run between them
 _NODES_SHOWN: Final = 3  # as in the annotation of a decision
-RESTARTED: Final = ("Always", "RerunOnFailure")
+_STARTED_BY_KUBEVIRT: Final = ("Always", "RerunOnFailure")
 """With another runStrategy a VM whose pod is deleted stays Failed (kubevirt watch/vm/vm.go, syncRunStrategy)."""
 
 
@@ -128,7 +128,7 @@ def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
         return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if vm.reunite is None else vm.reunite)
     if vm.owner is None:
         return Rule.NO_VIRTUAL_MACHINE.says_no(vm=vm.row.name)
-    if vm.run_strategy not in RESTARTED:
+    if vm.run_strategy not in _STARTED_BY_KUBEVIRT:
         command = restart_command(vm.owner, vm.row.namespace, vm.run_strategy)
         return Rule.RUN_STRATEGY.says_no(strategy=vm.run_strategy or "not known", command=command)
     return None
