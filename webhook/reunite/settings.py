@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, option
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff
+from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff, Parsed
 
 if TYPE_CHECKING:
     from webhook.core.reunite.limits import ReuniteLimits
@@ -69,8 +69,7 @@ REUNITE: Final = (
     option(
         "--windows",
         default="",
-        type=NAME,
-        metavar="WINDOWS",
+        type=Parsed("WINDOWS", str),
         help="Times of the week at which migrations may start, separated by commas, such as "
         "Sat 01:00-05:00,Mon-Fri 22:00-04:00. Without this option they may always start.",
     ),
