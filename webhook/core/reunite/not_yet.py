@@ -63,7 +63,7 @@ class Rule(Enum):
     # The node, by the rules of a pin.
     NOT_PLACEABLE = "NotPlaceable", "{because}"
     # A stuck VM: would KubeVirt start it again, does it wait for the webhook's nodes, and would another node take it?
-    NO_VIRTUAL_MACHINE = "NoVirtualMachine", "no VirtualMachine owns {vm}, so KubeVirt would not start it again"
+    NO_VIRTUAL_MACHINE = "NoVirtualMachine", "{advice}"
     RUN_STRATEGY = "RunStrategy", "the VM's runStrategy is {strategy}, so its user restarts it: {command}"
     NOT_STUCK = "NotStuck", "pod {pod}: {because}"
     NOT_OURS = "NotOurs", "pod {pod} has no required node that the webhook wrote"

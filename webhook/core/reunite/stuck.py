@@ -18,7 +18,7 @@ from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.decision import NodeFit
 from webhook.core.evidence import share_managers
-from webhook.core.observe.restart import restart_command
+from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.placement import feasibility
@@ -127,7 +127,7 @@ def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
     if vm.reunite != "true" and (vm.reunite is not None or not limits.default_on):
         return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if vm.reunite is None else vm.reunite)
     if vm.owner is None:
-        return Rule.NO_VIRTUAL_MACHINE.says_no(vm=vm.row.name)
+        return Rule.NO_VIRTUAL_MACHINE.says_no(advice=restart_without_owner(vm.row.name))
     if vm.run_strategy not in _STARTED_BY_KUBEVIRT:
         command = restart_command(vm.owner, vm.row.namespace, vm.run_strategy)
         return Rule.RUN_STRATEGY.says_no(strategy=vm.run_strategy or "not known", command=command)

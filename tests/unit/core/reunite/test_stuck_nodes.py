@@ -12,6 +12,8 @@ from support.objects.builders_pods import pod
 from support.scenarios.stuck_vms import ASKS, CLAIM, NOON, Object, judged, lost, rule, stuck, waiting
 
 from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node_selector import NodeSelectorTerm, pin
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.reunite.not_yet import Rule
 from webhook.core.reunite.stuck import RestartVM
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
@@ -20,6 +22,7 @@ from webhook.files.manifests import Manifests
 
 FULL: Final = {"cpu": "1"}
 FILLED: Final = builders.node("n1", allocatable=FULL)
+FILLED_N2: Final = builders.node("n2", allocatable=FULL)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +43,17 @@ def test_another_node_decides(home: Object, other: Object, expected: Rule | None
     view = cluster(*CLAIM, home, other, waiting())
     found = judged(stuck(), view)
     assert isinstance(found, RestartVM) if expected is None else rule(found) is expected
+
+
+def test_a_vm_on_a_short_list_is_restarted_if_a_node_beside_the_list_takes_it() -> None:
+    """Each node of the list counts as a required one."""
+    terms = [NodeSelectorTerm(match_fields=[pin(name)]) for name in ("n1", "n2")]
+    record = AppliedPatch(nodes=("n1", "n2"), terms=tuple((i, fingerprint(each)) for i, each in enumerate(terms)))
+    vm = stuck(waiting(pinned_to=["n1", "n2"], annotations={builders.WRITTEN: to_annotation(record)}))
+    home = builders.node("n1", ready="Unknown")
+    assert getattr(judged(vm, cluster(*CLAIM, home, FILLED_N2, builders.node("n3"))), "node", None) == "n3"
+    assert rule(judged(vm, cluster(*CLAIM, home, builders.node("n2"), builders.node("n3")))) is Rule.OWN_NODE_FITS
+    assert rule(judged(vm, cluster(*CLAIM, home, FILLED_N2))) is Rule.NO_OTHER_NODE
 
 
 def test_the_sentence_says_what_is_against_the_other_nodes() -> None:
