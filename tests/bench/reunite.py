@@ -29,7 +29,8 @@ def main() -> None:
         plan, asked = plan_of(at)
         spent.append((thread_time() - begin) * 1000)
     counts = f"{VMS:,} VMs, {APART} apart, {len(moves):,} final migrations"
-    print(f"{counts}: {min(spent):.1f} ms, {len(asked)} asked about, {len(plan.creates)} created")
+    told = f"{counts}: {min(spent):.1f} ms, {len(asked)} asked about, {len(plan.creates)} created"
+    sys.stdout.write(told + "\n")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class VM(Struct, frozen=True, kw_only=True):
 
     @property
     def must_leave(self) -> str | None:
-        """The node that the VM must leave; None if it has left that node already (evacuation.go, hasMigratedOnEviction)."""
+        """The node that the VM must leave; None if it is on another (evacuation.go, hasMigratedOnEviction)."""
         return self.evacuates if self.evacuates == self.row.node else None
 
 

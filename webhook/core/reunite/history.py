@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from webhook.core.reunite.migration import Migration
 
-KEPT: Final = 5  # final migrations of a VM, by KubeVirt
+FINAL_MIGRATIONS: Final = 5  # final migrations of a VM, by KubeVirt
 
 
 class History(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ def history_of(migrations: Iterable[Migration], started: str) -> History:
         came_home=came_home,
         failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
         moved_away=_moved_away(since),
-        known_since=final[0].created if len(final) >= KEPT else None,
+        known_since=final[0].created if len(final) >= FINAL_MIGRATIONS else None,
     )
 
 

@@ -44,12 +44,11 @@ class Rule(Enum):
     EVACUATING = "Evacuating", "KubeVirt moves the VM away from {node} now"
     TARGET_NAMED = (
         "TargetNamed",
-        "migration {migration} named its target node; the VM stays until its next start, while KubeVirt keeps the migration",
+        "migration {migration} named its target node; the VM stays until its next start, while KubeVirt keeps that",
     )
     MOVED_AWAY = (
         "MovedAway",
-        "others moved the VM away {times} times after it came home; it stays until its next start, "
-        "while KubeVirt keeps these migrations",
+        "others moved it away {times} times after it came home; it stays until its next start, while KubeVirt keeps those",
     )
     NODE_EVACUATED = "NodeEvacuated", "VMs have to leave node {node} now"
     NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"
@@ -57,8 +56,7 @@ class Rule(Enum):
     TOO_SOON = "TooSoon", "the VM is apart since {since}, less than {seconds} s"
     MOVED_OFTEN = (
         "MovedOften",
-        "KubeVirt keeps no migration of the VM from before {since}, less than {seconds} s ago; "
-        "one of these can have brought it home",
+        "KubeVirt keeps no older migration of the VM than that of {since}, so it can have come home in these {seconds} s",
     )
     COOLDOWN = "Cooldown", "the VM came home at {at}, less than {seconds} s ago"
     BACKOFF = (

@@ -121,7 +121,7 @@ _ONCE_AWAY = (_ours(200_000), move(150_000), _ours(100_000, moved_away=1))
         pytest.param(situation(vm(), *(move(9, "Failed", f"x{i}") for i in range(5))), None, id="others' failed"),
     ],
 )
-def test_the_first_rule_that_says_no_is_told(at: Situation, rule: Rule | None) -> None:
+def test_a_vm_shows_the_first_rule_that_says_no(at: Situation, rule: Rule | None) -> None:
     """A VM that no rule is against is asked about and moved; another is neither."""
     plan, asked = plan_of(at)
     told = plan.waiting.get(KEY)
@@ -129,58 +129,6 @@ def test_the_first_rule_that_says_no_is_told(at: Situation, rule: Rule | None) -
     assert ([each.vm.row.name for each in plan.creates], [each.row.name for each in asked]) == (
         ([], []) if rule else (["vm"], ["vm"])
     )
-
-
-@pytest.mark.parametrize(
-    ("running", "kubevirt", "rule"),
-    [
-        pytest.param([move(1, "Running", "x", ours=True)], {}, None, id="one of ours"),
-        pytest.param([move(1, "Running", x, ours=True) for x in "xy"], {}, Rule.CLUSTER_BUSY, id="two of ours"),
-        pytest.param([move(1, "Running", x) for x in "uvw"], {}, None, id="three of others, one stays free"),
-        pytest.param([move(1, "Pending", x) for x in "uvwx"], {}, Rule.CLUSTER_BUSY, id="four of others"),
-        pytest.param([], {"parallel_per_cluster": 1}, None, id="KubeVirt allows one"),
-        pytest.param([], {"parallel_per_cluster": 0}, Rule.CLUSTER_BUSY, id="KubeVirt allows none"),
-        pytest.param([move(1, "Running", "x", source_node="a")], {}, None, id="one leaves the node"),
-        pytest.param(
-            [move(1, "Running", x, source_node="a") for x in "xy"], {}, Rule.NODE_BUSY, id="two leave the node"
-        ),
-        pytest.param([], {"parallel_outbound_per_node": 0}, Rule.NODE_BUSY, id="none may leave a node"),
-        pytest.param([move(1, "Running", x, target_node="b") for x in "xy"], {}, None, id="others' targets are free"),
-        pytest.param(
-            [move(1, "Running", "x", ours=True, target_node="b")], {}, Rule.NODE_BUSY, id="ours comes home there"
-        ),
-        pytest.param(
-            [move(1, "Running", "x", ours=True, source_node="b")], {}, Rule.NODE_BUSY, id="ours leaves the home"
-        ),
-        pytest.param([move(1, "", "there", ours=True)], {}, Rule.NODE_BUSY, id="ours without a target yet"),
-        pytest.param([move(1, "", "other", ours=True)], {}, None, id="ours without a target yet, to another node"),
-        pytest.param([move(1, "", "there")], {}, None, id="others' without a target yet"),
-        pytest.param(
-            [move(1, "Failed", x, source_node="a") for x in "uvwxyz"], {}, None, id="what ended counts no more"
-        ),
-    ],
-)
-def test_a_migration_starts_only_within_the_limits(
-    running: list[Migration], kubevirt: dict[str, int], rule: Rule | None
-) -> None:
-    """KubeVirt writes the nodes into a migration at its end: before, the VM's node and its home count."""
-    young = ago(2_000)
-    others = (vm("there", "c", ("b",), since=young), vm("other", "c", ("d",), since=young))
-    plan, _ = plan_of(situation(vm(), *others, *running, kubevirt=_kubevirt(**kubevirt)))
-    told = plan.waiting.get(KEY)
-    assert (told and told.rule) is rule
-
-
-def test_a_round_keeps_the_limits_of_a_node_and_the_longest_apart_comes_first() -> None:
-    """Each create counts for those after it: the second VM to the same node waits, a third to another node does not."""
-    vms = (vm("young", "a"), vm("old", "c", since=ago(91_000)), vm("third", "d", ("e",)))
-    plan, asked = plan_of(situation(*vms))
-    assert [(each.vm.row.name, each.target, each.name) for each in plan.creates] == [
-        ("old", "b", "old-reunite-1"),
-        ("third", "e", "third-reunite-1"),
-    ]
-    assert [each.row.name for each in asked] == ["old", "third"]
-    assert plan.waiting["ns", "young"].rule is Rule.CLUSTER_BUSY
 
 
 def test_a_vm_that_fits_its_home_node_not_waits_and_takes_nothing_of_the_limits() -> None:
@@ -200,7 +148,7 @@ def test_a_vm_that_fits_its_home_node_not_waits_and_takes_nothing_of_the_limits(
         pytest.param(vm(homes=(), state=State.APART), id="apart from no node"),
     ],
 )
-def test_a_vm_that_is_not_apart_is_neither_moved_nor_told(there: Any) -> None:
+def test_a_vm_that_is_not_apart_is_neither_moved_nor_waiting(there: Any) -> None:
     """Only a VM that is known to be apart has a rule that says no."""
     plan, asked = plan_of(situation(there))
     assert (plan.creates, plan.waiting, asked) == ([], {}, [])
@@ -217,7 +165,7 @@ def test_a_vm_that_is_not_apart_is_neither_moved_nor_told(there: Any) -> None:
         pytest.param(move(60, "Pending"), False, id="of others"),
     ],
 )
-def test_a_migration_of_ours_that_is_not_begun_after_a_minute_is_deleted(queued: Migration, deleted: bool) -> None:
+def test_a_migration_of_ours_that_is_not_begun_after_a_minute_is_deleted(queued: Migration, *, deleted: bool) -> None:
     """Others' are never touched."""
     plan, _ = plan_of(situation(vm(), queued))
     assert [each.migration for each in plan.deletes] == ([queued] if deleted else [])
@@ -230,7 +178,7 @@ def test_the_count_of_moves_away_goes_along_with_the_next_migration() -> None:
 
 
 def test_rules_are_asked_in_the_order_of_their_table() -> None:
-    """Everything is against the VM: with each rule's cause removed, a later rule of the table is told."""
+    """Everything is against the VM: with each rule's cause removed, a later rule of the table says no."""
     told: list[Rule] = []
     table = list(Rule)
     worst: dict[str, Any] = {
@@ -265,7 +213,7 @@ def test_rules_are_asked_in_the_order_of_their_table() -> None:
     assert len(set(told)) == len(told)
 
 
-def test_each_sentence_can_be_told() -> None:
-    """A template has only names that `says_no` gets somewhere: each rule's code is its own."""
+def test_each_rule_has_its_own_code() -> None:
+    """Codes are metric labels."""
     assert len({each.code for each in Rule}) == len(Rule)
     assert isinstance(Rule.MIGRATING.says_no(), NotYet)

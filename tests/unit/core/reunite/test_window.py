@@ -43,7 +43,9 @@ def _at(text: str) -> float:
         pytest.param("Sun 01:00-03:00", NEW_YORK, "2026-03-08T07:00:00Z", False, id="spring: the jump ends it"),
     ],
 )
-def test_a_window_holds_from_its_start_to_just_before_its_end(text: str, zone: tzinfo, now: str, inside: bool) -> None:
+def test_a_window_holds_from_its_start_to_just_before_its_end(
+    text: str, zone: tzinfo, now: str, *, inside: bool
+) -> None:
     """The clock of the zone counts, also on the days on which the zone changes it."""
     assert parse_window(text, zone).contains(_at(now)) is inside
 
@@ -62,7 +64,7 @@ def test_a_window_holds_from_its_start_to_just_before_its_end(text: str, zone: t
         pytest.param("Sat 24:00-05:00", "24:00 is not a time", id="24:00 as a start is Saturday or Sunday"),
     ],
 )
-def test_what_is_no_window_says_what_was_expected(text: str, problem: str) -> None:
+def test_a_text_that_is_not_a_window_says_what_was_expected(text: str, problem: str) -> None:
     """The message names the part that is wrong."""
     with pytest.raises(ValueError, match=problem):
         parse_window(text, UTC)
@@ -78,7 +80,7 @@ def test_what_is_no_window_says_what_was_expected(text: str, problem: str) -> No
     offset=st.integers(0, 8 * 24 * 60),
 )
 def test_a_window_is_what_a_walk_over_the_clocks_minutes_finds(
-    first: str, last: str, start: str, end: str, zone: tzinfo, week: str, offset: int
+    *, first: str, last: str, start: str, end: str, zone: tzinfo, week: str, offset: int
 ) -> None:
     """The walk begins at each start of the window, and follows the clock minute by minute to its end."""
     moment = datetime.fromisoformat(f"{week}T00:00:00+00:00") + timedelta(minutes=offset)
