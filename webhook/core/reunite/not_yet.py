@@ -48,7 +48,7 @@ class Rule(Enum):
     )
     MOVED_AWAY = (
         "MovedAway",
-        "others moved it away {times} times after it came home; it stays until its next start, while KubeVirt keeps those",
+        "others moved it away {times} times after it came home; it stays until it starts again, if KubeVirt keeps those",
     )
     NODE_EVACUATED = "NodeEvacuated", "VMs have to leave node {node} now"
     NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"
@@ -56,7 +56,7 @@ class Rule(Enum):
     TOO_SOON = "TooSoon", "the VM is apart since {since}, less than {seconds} s"
     MOVED_OFTEN = (
         "MovedOften",
-        "KubeVirt keeps no older migration of the VM than that of {since}, so it can have come home in these {seconds} s",
+        "KubeVirt keeps no migration of the VM before {since}, so it can have come home in these {seconds} s",
     )
     COOLDOWN = "Cooldown", "the VM came home at {at}, less than {seconds} s ago"
     BACKOFF = (
