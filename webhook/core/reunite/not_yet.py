@@ -48,7 +48,7 @@ class Rule(Enum):
     )
     MOVED_AWAY = (
         "MovedAway",
-        "others moved it away {times} times after it came home; it stays until it starts again, if KubeVirt keeps those",
+        "others moved it away {times} times from home; it stays until its next start, while KubeVirt keeps those",
     )
     NODE_EVACUATED = "NodeEvacuated", "VMs have to leave node {node} now"
     NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"
