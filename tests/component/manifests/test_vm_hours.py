@@ -58,7 +58,9 @@ CASES: Final = {
         "2h",
         0.5,
     ),
-    "no VM with a share-manager": Case({of("together"): "0x60", of("apart"): "0x60", of("free"): "0+60x60"}, "1h", None),
+    "no VM with a share-manager": Case(
+        {of("together"): "0x60", of("apart"): "0x60", of("free"): "0+60x60"}, "1h", None
+    ),
     "no webhook": Case({}, "1h", None),
 }
 
