@@ -173,6 +173,7 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         (Reason.NEIGHBOUR_EXPECTED, False),
     ),
     "a node that was not listed": (there(nodes={}), asking(), (Reason.PODS_UNKNOWN, True)),
+    "a node that was not listed has no resources yet": (there(nodes={}, has={}), asking(), (Reason.PODS_UNKNOWN, True)),
 }
 
 
