@@ -10,15 +10,15 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from support.control_plane.kube_api import Api
 from support.control_plane.unattended import CONFIGURATION, SECRET, SERVER_NAME, bundle_of
 from support.fakes.proxy import Address
+from support.repeated_step import RepeatedStep
 from support.waits import MAX_WAIT_SECONDS
 
 _LOOK_SECONDS: Final = 0.1
@@ -40,13 +40,14 @@ class Lost(NamedTuple):
     reason: str
 
 
-class TlsCallers:
+class TlsCallers(RepeatedStep):
     """A context manager. `handshakes` counts the good ones, `lost` tells the others.
 
     `leaves` are the certificates that the Secret has held.
     """
 
     def __init__(self, api: Api, servers: Sequence[Address], lag: float) -> None:
+        super().__init__(_LOOK_SECONDS)
         self.handshakes = 0
         self.lost: list[Lost] = []
         self.leaves: set[str] = set()
@@ -55,16 +56,9 @@ class TlsCallers:
         self._api = Api(api.url, api.token, api._trust)  # its connection is ours alone
         self._servers, self._lag = servers, lag
         self._trusted: deque[_Trusted] = deque()  # the oldest first
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._api.forget_connections()
 
     @property
@@ -72,12 +66,12 @@ class TlsCallers:
         """How many authorities have left the bundle, which each is the end of a rotation."""
         return len(self._retired)
 
-    def _run(self) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
-            self._look()
-            for trusted in (self._trusted[0], self._trusted[-1]):
-                for server in self._servers:
-                    self._call(server, trusted)
+    def step(self) -> None:
+        """Make a handshake with each server, by the caBundle as it is and as it was `lag` seconds ago."""
+        self._look()
+        for trusted in (self._trusted[0], self._trusted[-1]):
+            for server in self._servers:
+                self._call(server, trusted)
 
     def _look(self) -> None:
         asked_at = time.monotonic()
