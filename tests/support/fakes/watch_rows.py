@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from support.fakes.watching import CUTS, Cut, Driver, Says, Shown, lists, manager, pages, refuses
 from support.models.model_api import event, refusal, status
@@ -22,13 +22,16 @@ HTML = b"<html>\n<body>Please log in</body>\n</html>\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a server says after `before`, and what comes of it: the next request, the objects, the cause told."""
+    """What a server says after `before`, and what comes of it: the next request, the objects, the cause told.
+
+    A row that does not name them keeps both objects, and the next request goes on with the watch where it was.
+    """
 
     name: str
     before: tuple[Says, ...] = WATCHING
     says: tuple[Says, ...]
-    then: str
-    shows: Shown
+    then: str = "watch 10"
+    shows: Shown = field(default_factory=BOTH.copy)
     cause: Cause | None = None
     problem: str = ""
     between: tuple[Shown, ...] = ()
