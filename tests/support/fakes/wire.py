@@ -105,6 +105,18 @@ class Listening:
 
 
 @asynccontextmanager
+async def plain_wire(handler: Handler) -> AsyncIterator[Wire]:
+    """A connection without TLS to a Listener around `handler`."""
+    listener = Listener(handler)
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        async with await Wire.open(address.port) as wire:
+            yield wire
+    finally:
+        await listener.stop(0)
+
+
+@asynccontextmanager
 async def listening(handler: Handler, directory: Path, limits: Limits = DEFAULT_LIMITS) -> AsyncIterator[Listening]:
     """A TLS Listener around `handler`, with a certificate of its own in `directory`."""
     pair = issue(directory)
