@@ -8,7 +8,7 @@ Invariant: kube-scheduler's filters accept a node that is feasible here, for the
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeAlias
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import NodeFit
@@ -19,8 +19,10 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.framework import Filter, PreFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
-from webhook.core.scheduler.status import PASSED, Passed, Status
+from webhook.core.scheduler.status import PASSED, Passed, Rejected, Status, Unknown
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
+
+_NotPassed: TypeAlias = Rejected | Unknown
 
 # As tuples: a walk over a tuple is the fastest, and one admission walks over them for hundreds of nodes.
 _PRE_ENQUEUE: Final = tuple(registry.PRE_ENQUEUE.values())
@@ -57,7 +59,8 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
     if why is None and longhorn is NoObject.UNAVAILABLE:
         why = _unread(name, Kind.LONGHORN_NODE, view)
     if why is None:
-        why = _why_not(_filter(_FILTER_BY_AFFINITY, cycle, info))
+        refused = _filter(_FILTER_BY_AFFINITY, cycle, info)
+        why = refused.why if refused else None
     return NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
 
 
@@ -71,33 +74,27 @@ def _why_not_alone(cycle: CycleState, node: NodeInfo) -> Why | None:
     why = node_health.why_unhealthy(node)
     if why:
         return why
-    status = _filter(_FILTER_NODE, cycle, node)
-    if isinstance(status, Passed):
-        status = _filter_volumes(_FILTER_VOLUME, cycle, node)
-    return _why_not(status)
+    refused = _filter(_FILTER_NODE, cycle, node) or _filter_volumes(_FILTER_VOLUME, cycle, node)
+    return refused.why if refused else None
 
 
-def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> Status:
-    """Return the status of the first filter that does not pass the node."""
+def _filter(filters: tuple[Filter, ...], cycle: CycleState, node: NodeInfo) -> _NotPassed | None:
+    """Return the status of the first filter that does not pass the node; None if all pass the node."""
     for filter_node in filters:
         status = filter_node(cycle, node)
         if not isinstance(status, Passed):
             return status
-    return PASSED
+    return None
 
 
-def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: NodeInfo) -> Status:
+def _filter_volumes(filters: tuple[VolumeFilter, ...], cycle: CycleState, node: NodeInfo) -> _NotPassed | None:
     """Ask about one volume after the other, so that the reason names the first volume that can't be used."""
     for volume in cycle.incoming.volumes:
         for filter_volume in filters:
             status = filter_volume(volume, node)
             if not isinstance(status, Passed):
                 return status
-    return PASSED
-
-
-def _why_not(status: Status) -> Why | None:
-    return None if isinstance(status, Passed) else status.why
+    return None
 
 
 def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
@@ -110,24 +107,24 @@ def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
     node = snapshot.node_info(name)
     if node.node is UNLISTED:
         return NodeFit(name, Reason.PODS_UNKNOWN.why(node=name, problem="the node was not listed yet"))
-    status = filter_by_requests(cycle, node)
-    if not isinstance(status, Passed):
-        return replica_share.verdict_if_scarce(name, status.why, node)
-    status = _filter_volumes(_FILTER_VOLUME_LIMITS, cycle, node)
-    if not isinstance(status, Passed):
-        return NodeFit(name, status.why)
-    status = _filter(_FILTER_BETWEEN_PODS, cycle, node)
-    if not isinstance(status, Passed):
+    refused = _filter(_FILTER_BY_REQUESTS, cycle, node)
+    if refused:
+        return replica_share.verdict_if_scarce(name, refused.why, node)
+    refused = _filter_volumes(_FILTER_VOLUME_LIMITS, cycle, node)
+    if refused:
+        return NodeFit(name, refused.why)
+    refused = _filter(_FILTER_BETWEEN_PODS, cycle, node)
+    if refused:
         # A VM that waits for this node alone must not find this pod there first, and be repelled by it.
-        preferable = not (node.waited_for and status.cause is Reason.NEIGHBOUR_EXPECTED)
-        return NodeFit(name, status.why, preferable=preferable)
+        preferable = not (node.waited_for and refused.cause is Reason.NEIGHBOUR_EXPECTED)
+        return NodeFit(name, refused.why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
     return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
 
 
 def filter_by_requests(cycle: CycleState, node: NodeInfo) -> Status:
     """Return whether the node has the resources and host ports that the pod requests."""
-    return _filter(_FILTER_BY_REQUESTS, cycle, node)
+    return _filter(_FILTER_BY_REQUESTS, cycle, node) or PASSED
 
 
 def collect(evaluated: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
@@ -155,7 +152,7 @@ def why_not_evaluated(cycle: CycleState) -> Why | None:
 def _why_not_filtered(plugins: tuple[PreFilter, ...], cycle: CycleState) -> Why | None:
     """Return the reason of the first plugin that does not pass the pod, whatever the node."""
     for plugin in plugins:
-        why = _why_not(plugin(cycle))
-        if why:
-            return why
+        status = plugin(cycle)
+        if not isinstance(status, Passed):
+            return status.why
     return None
