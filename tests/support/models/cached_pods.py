@@ -1,0 +1,119 @@
+"""Pods as the cache of all pods reads them, and what the cache then says of a node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from support.fakes.watching import RESOURCES
+from support.objects import builders
+from support.objects.builders import Object
+
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.node_counts import as_dict
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders
+from webhook.kube.records.pods import DecodedPod
+from webhook.kube.scheduler_cache.assumed_pods import Pods
+
+RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
+
+
+NODES: Final = ("n0", "n1")
+
+
+def pod(name: str, *, cpu: str = "250m", labels: Mapping[str, str] | None = None, **described: Any) -> Object:
+    """A pod of no VM that asks for some CPU."""
+    containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}]
+    found = builders.vm_pod(name, containers=containers, **described)
+    found["metadata"] |= {"labels": dict(labels or {}), "name": name}
+    return found
+
+
+def vm(name: str, **described: Any) -> Object:
+    """A VM's pod."""
+    found = pod(name, **described)
+    found["metadata"]["labels"] |= {"kubevirt.io": "virt-launcher"}
+    return found
+
+
+def seen(described: Object) -> DecodedPod:
+    """The pod as the cache reads it."""
+    wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
+    read: DecodedPod = RESOURCE.transform(wire)
+    return read
+
+
+def owner_of(described: Object) -> tuple[str, str]:
+    """The owner of the assumed pod that this pod confirms."""
+    meta = described["metadata"]
+    return meta["namespace"], meta["ownerReferences"][0]["uid"]
+
+
+def waiting(node: str, cpu: int = 1000) -> PodInfo:
+    """A pod that is being created."""
+    on = PodNode(node=node, queued=True, is_vm=True, assumed=True)
+    return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
+
+
+def plain(loads: Mapping[str, Any]) -> Any:
+    """Without amounts of nothing, which may be left of what was there."""
+    return {
+        node: (pods, {name: amount for name, amount in requested.items() if amount}, *rest)
+        for node, (pods, requested, *rest) in loads.items()
+    }
+
+
+def says(scheduler_cache: SchedulerCache) -> Any:
+    """All that it says of any node, and every pod that it would find."""
+    loads = {
+        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
+        for node, each in scheduler_cache._nodes.items()
+    }
+    shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
+    labelled = {
+        (home, values): as_dict(held.node_counts)
+        for homes in scheduler_cache.pod_index._namespaces.values()
+        for home, group in homes.items()
+        for values, held in group.items()
+    }
+    existing_anti_affinity = {
+        key: as_dict(held.node_counts)
+        for key, held in scheduler_cache.pod_index.existing_anti_affinity._all.items()
+        if held.node_counts
+    }
+    return plain(loads), shortlisted, labelled, existing_anti_affinity
+
+
+def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
+    """A cache that has only these."""
+    index = Pods()
+    for key, described in pods.items():
+        index.put(key, None, seen(described))
+    for owner, pod_info in assumed.items():
+        index.assume(owner, [pod_info])
+    return index.scheduler_cache
+
+
+HAS: Final = {"pods": 100, "cpu": 8000}
+
+
+def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
+    """How many pods a node has, how many are on their way there, their milli-CPU, and whether a VM waits for it."""
+    info = scheduler_cache.node_info(node, HAS, {})
+    return info.requested.pods, info.queued, info.requested.amounts.get("cpu", 0), info.waited_for
+
+
+PIN: Final = builders.node_affinity(required=[builders.on_node("n1")])
+
+
+APART: Final = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+        ]
+    }
+}
