@@ -26,7 +26,7 @@ NODES: Final = ("n0", "n1")
 
 
 def pod(name: str, *, cpu: str = "250m", labels: Mapping[str, str] | None = None, **described: Any) -> Object:
-    """A pod of no VM that asks for some CPU."""
+    """Return a pod of no VM that requests some CPU."""
     containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}]
     found = builders.vm_pod(name, containers=containers, **described)
     found["metadata"] |= {"labels": dict(labels or {}), "name": name}
@@ -34,33 +34,33 @@ def pod(name: str, *, cpu: str = "250m", labels: Mapping[str, str] | None = None
 
 
 def vm(name: str, **described: Any) -> Object:
-    """A VM's pod."""
+    """Return a VM's pod."""
     found = pod(name, **described)
     found["metadata"]["labels"] |= {"kubevirt.io": "virt-launcher"}
     return found
 
 
 def seen(described: Object) -> DecodedPod:
-    """The pod as the cache reads it."""
+    """Return the pod as the cache reads it."""
     wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
     read: DecodedPod = RESOURCE.transform(wire)
     return read
 
 
 def owner_of(described: Object) -> tuple[str, str]:
-    """The owner of the assumed pod that this pod confirms."""
+    """Return the owner of the assumed pod that this pod confirms."""
     meta = described["metadata"]
     return meta["namespace"], meta["ownerReferences"][0]["uid"]
 
 
 def waiting(node: str, cpu: int = 1000) -> PodInfo:
-    """A pod that is being created."""
+    """Return an assumed pod: no watch has shown it yet."""
     on = PodNode(node=node, queued=True, is_vm=True, assumed=True)
     return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
 
 
 def plain(loads: Mapping[str, Any]) -> Any:
-    """Without amounts of nothing, which may be left of what was there."""
+    """Return the loads without amounts of zero, which a removed pod may leave behind."""
     return {
         node: (pods, {name: amount for name, amount in requested.items() if amount}, *rest)
         for node, (pods, requested, *rest) in loads.items()
@@ -68,7 +68,7 @@ def plain(loads: Mapping[str, Any]) -> Any:
 
 
 def says(scheduler_cache: SchedulerCache) -> Any:
-    """All that it says of any node, and every pod that it would find."""
+    """Return all that the cache holds: the requests on each node, the short lists, and the pods by their labels."""
     loads = {
         node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
         for node, each in scheduler_cache._nodes.items()
@@ -89,7 +89,7 @@ def says(scheduler_cache: SchedulerCache) -> Any:
 
 
 def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
-    """A cache that has only these."""
+    """Return a cache that has only these pods and assumed pods."""
     index = Pods()
     for key, described in pods.items():
         index.put(key, None, seen(described))
@@ -102,7 +102,7 @@ HAS: Final = {"pods": 100, "cpu": 8000}
 
 
 def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
-    """How many pods a node has, how many are on their way there, their milli-CPU, and whether a VM waits for it."""
+    """Return the node's pods, those that are queued, their milli-CPU, and whether a VM waits for this node alone."""
     info = scheduler_cache.node_info(node, HAS, {})
     return info.requested.pods, info.queued, info.requested.amounts.get("cpu", 0), info.waited_for
 
