@@ -1,8 +1,8 @@
-"""Callers as API servers are that hear of a caBundle late: ten times a second they make handshakes with every server.
+"""Callers in the place of API servers that get a caBundle late. They make handshakes with every server all the time.
 
-An API server makes few connections and keeps them, so whether it could have made one at a given moment is not seen
-from its calls. These callers try at all times, with the caBundle as it is and as it was `lag` ago. They see what was
-rotated, too.
+An API server makes few connections and keeps them, so that its calls do not show whether a handshake would succeed at
+a given moment. These callers try ten times a second, with the current caBundle and with that of `lag` seconds ago. They
+also note the rotations that they see.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Lost(NamedTuple):
 
 
 class TlsCallers(RepeatedStep):
-    """A context manager. `handshakes` counts the good ones, `lost` tells the others.
+    """A context manager. `handshakes` counts the successful handshakes, `lost` has the others.
 
     `leaves` are the certificates that the Secret has held.
     """
@@ -63,7 +63,7 @@ class TlsCallers(RepeatedStep):
 
     @property
     def rotations(self) -> int:
-        """How many authorities have left the bundle, which each is the end of a rotation."""
+        """The number of authorities that have left the bundle. Each marks the end of a rotation."""
         return len(self._retired)
 
     def step(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows of what a server says to a ListWatch, and the proof that what comes of it is what the row says."""
+"""Rows of a server's answers to a ListWatch with the expected result, and the check of a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HTML = b"<html>\n<body>Please log in</body>\n</html>\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a server says after `before`, and what comes of it: the next request, the objects, the cause told.
+    """A server's answers after `before`, and the result: the next request, the objects, the cause and the problem.
 
     A row that does not name them keeps both objects, and the next request goes on with the watch where it was.
     """
@@ -43,7 +43,7 @@ def error_event(*words: object, **more: object) -> bytes:
 
 
 def prove(row: Row, cut: Cut) -> None:
-    """Play the row, its bytes cut so."""
+    """Play the row with its bytes cut by `cut`, and check the result."""
     driver = Driver(cut)
     driver.play(*row.before)
     machine, before, counted = driver.machine, driver.shown, driver.machine.causes.copy()
