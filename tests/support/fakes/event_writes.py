@@ -32,12 +32,12 @@ DROPPED: Final = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED, Outcome.S
 
 
 class Writing:
-    """An API server that stores Events. While `fault` returns an answer, that is the server's answer."""
+    """An API server that stores Events. In a `with` block of `fault`, a handler of the test answers instead."""
 
     def __init__(self) -> None:
         self.taken: list[dict[str, Any]] = []
         self.cluster = Cluster({})
-        self.cluster.reply = self._reply  # type: ignore[method-assign] # what it has is Events, and they are not read
+        self.cluster.reply = self._reply  # type: ignore[method-assign] # it stores Events, and nobody reads them
         self.fault = self.cluster.fault
 
     async def _reply(self, asked: Asked, line: Line) -> None:
@@ -57,7 +57,7 @@ class Writing:
 
 @asynccontextmanager
 async def recording(api: Api, limits: EventLimits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
-    """Return a recorder that writes Events to this server."""
+    """Run a recorder that writes Events to this server, until the block ends."""
     events = EventRecorder(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
     task = asyncio.create_task(events.run())
     try:

@@ -138,7 +138,7 @@ class Driver:
 
 
 def words(request: Request) -> str:
-    """`list` (by watch), `watch VERSION`, `page`, or `page TOKEN`."""
+    """Return the request in short: `list` (by watch), `watch VERSION`, `page`, or `page TOKEN`."""
     query = dict(request.query)
     if "sendInitialEvents" in query:
         return "list"
