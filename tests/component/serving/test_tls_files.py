@@ -18,8 +18,6 @@ from webhook.serving.pem import BadCertificate, Problem
 from webhook.serving.tls import FileContents, TLSFiles, load
 
 _SWAPS: Final = 300
-
-
 _HALFWAY: Final = 155
 
 

@@ -20,8 +20,6 @@ from webhook.kube.records.pods import DecodedPod
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
-
-
 NODES: Final = ("n0", "n1")
 
 
@@ -108,8 +106,6 @@ def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]
 
 
 PIN: Final = builders.node_affinity(required=[builders.on_node("n1")])
-
-
 APART: Final = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [

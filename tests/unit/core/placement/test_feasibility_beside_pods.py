@@ -5,18 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import convert
 from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
-from support.models.one_node_pods import (
-    APART,
-    HOSTNAME,
-    PORTS,
-    SPREAD,
-    asking,
-    coming,
-    cycle,
-    taking,
-    there,
-    verdict,
-)
+from support.models.one_node_pods import APART, HOSTNAME, PORTS, SPREAD, asking, coming, cycle, taking, there, verdict
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
@@ -35,8 +24,6 @@ OF_NFS = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="dis
 BOUND = PodNode(node="n1", presence=Presence.BOUND)
 FULL = taking(501)
 WAITS = taking(501, Presence.EXPECTED)
-
-
 TAKEN = PodInfo("vms", IncomingPod.of(asking("1m", ports=PORTS), "vms").usage, None, None, BOUND)
 DATABASE = taking(1, labels={"app": "db"})
 REPELS = taking(

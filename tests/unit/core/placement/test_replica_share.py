@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.models.one_node import OneNodeSnapshot
-from support.models.one_node_pods import (
-    APART,
-    PORTS,
-    SPREAD,
-    asking,
-    coming,
-    cycle,
-    taking,
-    there,
-    verdict,
-)
+from support.models.one_node_pods import APART, PORTS, SPREAD, asking, coming, cycle, taking, there, verdict
 
 from webhook.core.api.pod import Pod
 from webhook.core.placement.replica_share import why_not_shared

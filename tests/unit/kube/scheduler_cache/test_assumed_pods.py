@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from support.models.cached_pods import (
-    NODES,
-    PIN,
-    Object,
-    on,
-    owner_of,
-    pod,
-    says,
-    seen,
-    vm,
-    waiting,
-)
+from support.models.cached_pods import NODES, PIN, Object, on, owner_of, pod, says, seen, vm, waiting
 
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -57,8 +46,6 @@ def test_an_owner_has_one_assumed_pod() -> None:
 
 
 OURS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-
-
 REPLICAS: Final[dict[str, tuple[Object, int]]] = {
     "ours": (pod("a", node="n1", labels=OURS | {"pod-template-hash": "x"}, namespace="ours"), 1),
     "ours, and not ready": (pod("a", node="n1", labels=OURS, namespace="ours", phase="Pending"), 1),

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
-from support.models.cached_pods import (
-    APART,
-    NODES,
-    PIN,
-    Object,
-    made_of,
-    on,
-    pod,
-    seen,
-    vm,
-)
+from support.models.cached_pods import APART, NODES, PIN, Object, made_of, on, pod, seen, vm
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm

@@ -8,19 +8,7 @@ from typing import Any, Final
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.models.cached_pods import (
-    APART,
-    NODES,
-    Object,
-    made_of,
-    on,
-    owner_of,
-    pod,
-    says,
-    seen,
-    vm,
-    waiting,
-)
+from support.models.cached_pods import APART, NODES, Object, made_of, on, owner_of, pod, says, seen, vm, waiting
 from support.objects import builders
 
 from webhook.core.scheduler.state.pod_info import PodInfo
@@ -28,8 +16,6 @@ from webhook.kube.records.pods import PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 KEYS: Final = ("a", "b", "c")
-
-
 VARIANTS: Final = st.builds(
     lambda make, **described: (make, described),
     st.sampled_from((pod, vm)),
@@ -44,8 +30,6 @@ VARIANTS: Final = st.builds(
     affinity=st.sampled_from((None, APART)),
     annotations=st.sampled_from((None, {"noise": "1"})),
 )
-
-
 STEPS: Final = st.lists(
     st.one_of(
         st.tuples(st.just("put"), st.sampled_from(KEYS), VARIANTS),
