@@ -27,7 +27,7 @@ _NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
 
 
 def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]:
-    """(exit code, all that it says).
+    """Return the exit code, and all that promtool prints.
 
     Raises:
         NotBuilt: there is no promtool.
@@ -103,7 +103,7 @@ def _filled(query: str) -> str:
 def unanswered(
     asked: Mapping[str, str], scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]], directory: Path
 ) -> str:
-    """What promtool says of queries that find nothing in these scrapes; nothing where all of them find something.
+    """Return what promtool prints about queries without a result in these scrapes; empty if each query has a result.
 
     Each scrape is samples, and the labels that Prometheus adds to each. The last one is seen again and again.
     """
