@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from webhook.core.reunite.decide import CreateMigration, DeleteMigration
+from msgspec.structs import replace
+
+from webhook.core.reunite.decide import CreateMigration, DeleteMigration, Situation
 from webhook.core.reunite.stuck import RestartVM
 from webhook.plan.planner import Planner
 from webhook.reunite.facts import Facts, StaleFacts
@@ -48,6 +50,7 @@ class Controller:
         self._planner_of, self._facts, self._reporter, self._writer = planner_of, facts, reporter, writer
         self._wall = wall
         self._stuck = stuck
+        self._not_begun: dict[tuple[str, str], float] = {}
         self._expected: dict[tuple[str, str], float] = {}  # namespace and name of a created migration -> until when
 
     async def run(self, every_seconds: float = ROUND_SECONDS) -> None:
@@ -67,13 +70,10 @@ class Controller:
             return None
         self._reporter.known()
         self._reporter.ended(situation.migrations)
-        stuck = StuckPlan()
-        if self._stuck:
-            stuck = await self._stuck.plan((vm.row for vm in situation.vms), situation.now)
-            for restart in stuck.restarts:
-                await self._restart(self._stuck, restart)
+        stuck = await self._restart_stuck(self._stuck, situation) if self._stuck else StuckPlan()
         if self._is_expecting():
             return None
+        situation = replace(situation, not_begun=self._not_begun)
         found = await plan_round(situation, self._planner_of().step)
         self._reporter.rules({**found.plan.waiting, **stuck.waiting})
         await self._carry_out(found)
@@ -90,6 +90,7 @@ class Controller:
             return
         written = await self._writer.delete(action)
         if written.result is Result.DONE:
+            self._not_begun[action.migration.namespace, action.migration.vmi] = self._wall()
             self._reporter.deleted(action.migration)
         else:
             self._reporter.refused((action.migration.namespace, action.migration.vmi), written.because)
@@ -108,6 +109,12 @@ class Controller:
             self._reporter.created(key, sentence)
         else:
             self._reporter.refused(key, written.because)
+
+    async def _restart_stuck(self, stuck: StuckVMs, situation: Situation) -> StuckPlan:
+        plan = await stuck.plan((vm.row for vm in situation.vms), situation.now)
+        for restart in plan.restarts:
+            await self._restart(stuck, restart)
+        return plan
 
     async def _restart(self, stuck: StuckVMs, action: RestartVM) -> None:
         key = action.vm.row.namespace, action.vm.row.name
