@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.node_info import NO_REQUESTS, UNLISTED, NodeInfo
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.records.pods import DecodedPod, PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -90,6 +90,4 @@ FAULTS: Final[Mapping[str, Parts]] = {
     "pods on their way to the node are not counted as such": Parts(pods=_cache_with(queued=lambda _: 0)),
     "a preference is given before all replicas know": Parts(pods=_cache_with(known_to_all=lambda _: True)),
     "a pod that waits for one node is not noticed": Parts(pods=_cache_with(waited_for=lambda _: False)),
-    "the other replicas' shares have no assumed pods": Parts(pods=_cache_with(assumed=lambda _: NO_REQUESTS)),
-    "VMs that start together are not noticed": Parts(pods=_cache_with(starting_together=lambda _: False)),
 }

@@ -1,4 +1,4 @@
-"""The pods of the model, as the API server has them: what a VM asks for, what the webhook wrote, what kube-scheduler did.
+"""The pods of the model, as the API server has them: what a VM asks for, and what the webhook wrote.
 
 The webhook's own code writes the patch and reads the pod. Invariant: two pods of one key are equal.
 """
@@ -146,7 +146,7 @@ def shown(vm: int, shape: Shape, terms: Terms, phase: str) -> DecodedPod:
 
 @cache
 def other_pod(name: str, on: str, labels: Sequence[tuple[str, str]] = ()) -> DecodedPod:
-    """Return the record of a pod that is no VM's, takes one place of a node, and never came to the webhook."""
+    """Return the record of a pod of another kind: the pod takes one place of a node and never came to the webhook."""
     requests = {"cpu": f"{PLACE_MILLICPU}m"}
     return _decoded(
         {

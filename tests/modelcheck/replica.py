@@ -1,7 +1,6 @@
 """One replica of the webhook: the caches and the decision are the real ones; this module only calls them.
 
-A replica is known by what happened to it, from its start on. Two replicas that will answer alike for ever have one
-picture. Invariant: `Replicas.after` returns the same for the same replica and happening.
+Invariant: two replicas with one picture always answer alike from then on.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from contextvars import Context
 from typing import Any, Final, NamedTuple, cast
 
 from modelcheck import pods as model_pods
-from modelcheck.pods import NAMESPACE, NO_TERMS, Shape, Terms
+from modelcheck.happenings import Ask, Cluster, Expire, Happening, Show, ShowGone, ShowOther
+from modelcheck.pods import NAMESPACE, Shape, Terms
 from msgspec import Struct
 from support.fakes.views import Patchy
 
@@ -29,62 +29,14 @@ from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
-class Ask(NamedTuple):
-    """The API server asks about the pod of a VM."""
-
-    vm: int
-    shape: Shape
-
-
-class Show(NamedTuple):
-    """A watch, or the list at the start, shows the pod of a VM. The phase: empty, UNSCHEDULABLE, or its node."""
-
-    vm: int
-    shape: Shape
-    terms: Terms
-    phase: str
-
-
-class ShowOther(NamedTuple):
-    """A watch shows a pod on a node that never came to the webhook."""
-
-    name: str
-    node: str
-
-
-class ShowGone(NamedTuple):
-    """A watch shows that the pod of a VM is no more."""
-
-    vm: int
-
-
-class Expire(NamedTuple):
-    """The time of an answer for this VM's pod is over."""
-
-    vm: int
-
-
-Happening = Ask | Show | ShowOther | ShowGone | Expire
-
-
-class Cluster(NamedTuple):
-    """What does not change: the places of each node, the number of replicas, and of nodes on which no VM fits."""
-
-    places: tuple[tuple[str, int], ...]
-    replicas: int
-    full_nodes: int = 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the nodes with places."""
-        return tuple(name for name, _ in self.places)
-
-
 class Parts(NamedTuple):
     """What a replica is made of. A test puts in a part with a fault."""
 
     pods: Callable[[str], Pods] = Pods
     snapshot: Callable[..., CachedSnapshot] = CachedSnapshot
+
+
+REAL: Final = Parts()
 
 
 class Timers(asyncio.SelectorEventLoop):
@@ -123,7 +75,7 @@ class _View(Patchy):
 
 _POLICY: Final = Policy()
 _CACHE_FIELDS: Final = {"pod_index", "_nodes", "_shortlisted", "_answers", "_last_shown"}
-_NODE_FIELDS: Final = {"assumed", "bound", "expected", "pinned", "queued", "shown", "since", "starting_together"}
+_NODE_FIELDS: Final = {"bound", "expected", "pinned", "queued", "shown", "since", "starting_together"}
 assert set(_NodePods.__slots__) == _NODE_FIELDS, "picture() must have every field of the cache"
 assert set(vars(SchedulerCache())) == _CACHE_FIELDS, "picture() must have every field of the cache"
 
@@ -164,7 +116,7 @@ class Replica:
             Kind.NODE: nodes,
             Kind.CSI_NODE: _Cached(None, {}),
         }
-        self._snapshot = parts.snapshot(cast(Mapping[Kind, ListWatch], caches), {})
+        self._snapshot = parts.snapshot(cast("Mapping[Kind, ListWatch]", caches), {})
         self._view = _View(cluster, self._snapshot)
         for index in range(cluster.replicas):
             self._put(f"replica-{index}", model_pods.replica_pod(index))
@@ -221,7 +173,7 @@ class Replica:
         """Return what the replica counts on each node, and what it has assumed."""
         cache = self.pods.scheduler_cache
         nodes = tuple(
-            (name, _amounts(each.bound), *map(_counts, (each.expected, each.queued, each.pinned)), _amounts(each.assumed))
+            (name, _amounts(each.bound), *map(_counts, (each.expected, each.queued, each.pinned)))
             for name, each in sorted(cache._nodes.items())
         )
         return nodes, *(_counts(cache._shortlisted[flag]) for flag in (False, True)), len(self.pods._assumed)
@@ -244,64 +196,6 @@ class Replica:
             tuple(sorted(self._others.items())),
             self.timers(stale=stale),
         )
-
-
-class Replicas:
-    """All replicas that the search has met, each with a number."""
-
-    def __init__(self, cluster: Cluster, parts: Parts, *, stale_timers: bool) -> None:
-        self._cluster, self._parts, self._stale = cluster, parts, stale_timers
-        self._numbers: dict[Picture, int] = {}
-        self._pictures: list[Picture] = []
-        self._histories: list[tuple[Happening, ...]] = []
-        self._after: dict[tuple[int, Happening], tuple[int, Terms]] = {}
-        self._renumbered: dict[tuple[int, tuple[int, ...]], int] = {}
-        self.fresh = self._number(Replica(cluster, parts).picture(stale=stale_timers), ())
-
-    def __len__(self) -> int:
-        return len(self._histories)
-
-    def after(self, number: int, happening: Happening) -> tuple[int, Terms]:
-        """Return the replica after the happening; and, if it was asked, what its answer writes."""
-        found = self._after.get((number, happening))
-        if found is None:
-            history = (*self._histories[number], happening)
-            replica, decision = Replica(self._cluster, self._parts), None
-            for each in history:
-                decision = replica.happens(each)
-            terms = NO_TERMS
-            if isinstance(happening, Ask) and decision is not None:
-                terms = model_pods.patch(happening.shape, decision)
-            found = self._after[number, happening] = self._number(replica.picture(stale=self._stale), history), terms
-        return found
-
-    def promises(self, number: int) -> Hashable:
-        """Return what this replica counts."""
-        return self._pictures[number].promises
-
-    def timers(self, number: int) -> tuple[tuple[int, bool], ...]:
-        """Return the answers of this replica whose time is not over: see `Replica.timers`."""
-        return self._pictures[number].timers
-
-    def renumbered(self, number: int, to: tuple[int, ...]) -> int:
-        """Return the replica to which the same happened, if VM 0 had the number to[0], and so on."""
-        found = self._renumbered.get((number, to))
-        if found is None:
-            history = tuple(map(lambda each: renumbered(each, to), self._histories[number]))
-            found = self._renumbered[number, to] = self._number(self._pictures[number].renumbered(to), history)
-        return found
-
-    def _number(self, picture: Picture, history: tuple[Happening, ...]) -> int:
-        number = self._numbers.setdefault(picture, len(self._histories))
-        if number == len(self._histories):
-            self._histories.append(history)
-            self._pictures.append(picture)
-        return number
-
-
-def renumbered(happening: Happening, to: tuple[int, ...]) -> Happening:
-    """Return what happens, if VM 0 had the number to[0], and so on."""
-    return happening if isinstance(happening, ShowOther) else happening._replace(vm=to[happening.vm])
 
 
 def pod_key(vm: int) -> str:

@@ -10,8 +10,10 @@ import asyncio
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from modelcheck.replica import Expire, Parts, Timers
-from modelcheck.world import ASKED, PENDING, Setting, State, World, listed
+from modelcheck.happenings import Expire
+from modelcheck.replica import REAL, Parts, Timers
+from modelcheck.state import ASKED, PENDING, Setting, State, listed
+from modelcheck.world import World
 
 Trace = tuple[tuple[object, ...], ...]
 
@@ -38,14 +40,14 @@ class Found(NamedTuple):
     outlived_by: Trace = ()
 
 
-def search(setting: Setting, parts: Parts = Parts(), *, promises: bool = False, until_wrong: bool = False) -> Found:
+def search(setting: Setting, parts: Parts = REAL, *, promises: bool = False, until_wrong: bool = False) -> Found:
     """Visit every state.
 
     Args:
         setting: the world.
         parts: what replicas are made of.
         promises: also compare what each replica counts in the end with what the API server has.
-        until_wrong: end at the first VM that is stranded, or promise that is not ended.
+        until_wrong: end at the first VM that is stranded beyond the bound, or promise that is not ended.
     """
 
     async def visit() -> Found:
@@ -77,7 +79,7 @@ class _Search:
                         following.append(after)
                 pinned += any(len(vm.terms.required) == 1 for vm in state.vms)
                 found = self._judge(state, found)
-                if until_wrong and (found.most_stranded or found.outlived_by):
+                if until_wrong and (found.beyond or found.outlived_by):
                     following = []
                     break
             level = following

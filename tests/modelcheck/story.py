@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from modelcheck.happenings import Expire, Happening, Show, ShowOther
 from modelcheck.pods import NO_TERMS, Shape, Terms
-from modelcheck.replica import Expire, Happening, Show, ShowOther
 from modelcheck.search import Trace
 
 

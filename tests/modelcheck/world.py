@@ -1,99 +1,37 @@
 """The world around the replicas: the order of the API server's events, watches, kube-scheduler, and what goes wrong.
 
-`Setting` says how large the world is, what may happen in it, and which assumptions hold. `World.steps` returns all
+`World.steps` returns all
 that can happen next. A watch is only played up to the next question: between two questions nobody can tell how far it
 is. Invariant: two states with equal futures are equal as far as their order of events can show it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
-from typing import Final, NamedTuple
 
-from modelcheck.pods import NO_TERMS, UNSCHEDULABLE, Shape, Terms
-from modelcheck.replica import Ask, Cluster, Expire, Happening, Parts, Replicas, Show, ShowGone, ShowOther, renumbered
-
-ASKED: Final = "asked"
-PENDING: Final = ""
-REFUSED: Final = "refused"
-GONE: Final = "gone"
-NEVER: Final = -1
-ELSEWHERE: Final = "full-0"
-"""A node with places for every pod that no term keeps from it. No share-manager is there."""
-
-
-class Assumptions(NamedTuple):
-    """What webhook.core.scheduler.state.cache.SchedulerCache takes for granted, and what it does not say.
-
-    Attributes:
-        shown_first: every watch shows a pod before the pod is bound.
-        stored_first: an answer becomes a pod before any pod is bound that the answer did not know of.
-        in_order: an answer becomes a pod before an answer that was given with more knowledge.
-        kept_in_time: an answer becomes a pod, and the replica's watch shows the pod, before the answer expires.
-        stored_before_restart: the answers of a replica that ends are pods or refused before it is ready again.
-        only_own_terms: a pod is bound to a node with a share-manager only if a term of the pod names the node.
-    """
-
-    shown_first: bool = True
-    stored_first: bool = True
-    in_order: bool = True
-    kept_in_time: bool = True
-    stored_before_restart: bool = True
-    only_own_terms: bool = True
-
-
-class Budget(NamedTuple):
-    """How often something may happen."""
-
-    vms: int
-    lost: int = 0
-    refused: int = 0
-    repeated: int = 0
-    restarts: int = 0
-    ended: int = 0
-    others: int = 0
-
-
-class Setting(NamedTuple):
-    """One world."""
-
-    cluster: Cluster
-    shapes: tuple[Shape, ...]
-    budget: Budget
-    assumptions: Assumptions = Assumptions()
-
-
-class VM(NamedTuple):
-    """A VM: what the webhook wrote into its pod, what the answer knew of, and when its pod was created."""
-
-    shape: Shape
-    phase: str
-    terms: Terms = NO_TERMS
-    knew: int = 0
-    created: int = NEVER
-
-
-class ReplicaAt(NamedTuple):
-    """A replica, how many events its watch has shown, and its answers that are not stored yet."""
-
-    seen: int
-    number: int
-    owes: tuple[int, ...] = ()
-
-
-class State(NamedTuple):
-    """All that there is. `floor`: what the best informed answer knew that is a pod; `log`: the events."""
-
-    vms: tuple[VM, ...]
-    log: tuple[Happening, ...]
-    replicas: tuple[ReplicaAt, ...]
-    budget: Budget
-    floor: int = 0
-    others: tuple[str, ...] = ()
-
-
-_SOME_EVENT: Final = ShowGone(0)
+from modelcheck.canonical import canonical
+from modelcheck.happenings import Ask, Expire, Happening, ShowGone, ShowOther
+from modelcheck.pods import NO_TERMS, UNSCHEDULABLE
+from modelcheck.replica import REAL, Parts
+from modelcheck.replicas import Replicas
+from modelcheck.state import (
+    ASKED,
+    ELSEWHERE,
+    GONE,
+    PENDING,
+    REFUSED,
+    VM,
+    ReplicaAt,
+    Setting,
+    State,
+    become,
+    limits,
+    listed,
+    named,
+    replaced,
+    with_vm,
+    without_debt,
+)
 
 Step = tuple[tuple[object, ...], State]
 """What happens, and the state afterwards. `story.tell` makes words of the first."""
@@ -102,7 +40,7 @@ Step = tuple[tuple[object, ...], State]
 class World:
     """The states of one setting."""
 
-    def __init__(self, setting: Setting, parts: Parts = Parts(), *, keep_replicas: bool = False) -> None:
+    def __init__(self, setting: Setting, parts: Parts = REAL, *, keep_replicas: bool = False) -> None:
         """With `keep_replicas` the replicas stay a part of the state after the last question."""
         self.setting = setting
         self._keep_replicas = keep_replicas
@@ -122,7 +60,9 @@ class World:
         """Return how many places of the node no pod has."""
         if node == ELSEWHERE:
             return len(state.vms) + 1
-        return self._places[node] - sum(vm.shape.places for vm in state.vms if vm.phase == node) - state.others.count(node)
+        return (
+            self._places[node] - sum(vm.shape.places for vm in state.vms if vm.phase == node) - state.others.count(node)
+        )
 
     def stranded(self, state: State) -> int:
         """Return how many VMs wait for nodes without a place, while other nodes have places."""
@@ -136,35 +76,7 @@ class World:
 
     def canonical(self, state: State) -> State:
         """Return one state for all states that have the same future."""
-        if self._keep_replicas or self._may_ask(state):
-            return self._in_order(_trimmed(state))
-        return _without_replicas(state)
-
-    def _in_order(self, state: State) -> State:
-        """Return the state with its VMs in the order of what they are, and with other numbers."""
-        vms = state.vms
-        order = sorted(range(len(vms)), key=vms.__getitem__)
-        if order == list(range(len(vms))):
-            return state
-        to = tuple(order.index(old) for old in range(len(vms)))
-        replicas = (
-            ReplicaAt(
-                each.seen, self.replicas.renumbered(each.number, to), tuple(sorted(to[index] for index in each.owes))
-            )
-            for each in state.replicas
-        )
-        return state._replace(
-            vms=tuple(vms[old] for old in order),
-            log=tuple(renumbered(event, to) for event in state.log),
-            replicas=tuple(sorted(replicas)),
-        )
-
-    def _may_ask(self, state: State) -> bool:
-        budget = state.budget
-        can_be_refused = budget.refused > 0 and any(vm.phase == ASKED for vm in state.vms)
-        return bool(
-            budget.vms or (budget.repeated and (can_be_refused or any(vm.phase == REFUSED for vm in state.vms)))
-        )
+        return canonical(state, self.replicas, keep_replicas=self._keep_replicas)
 
     def steps(self, state: State) -> Iterator[Step]:
         """Return whatever may come next."""
@@ -178,7 +90,7 @@ class World:
             for index, vm in enumerate(state.vms):
                 if vm.phase in self._places:
                     left = state._replace(budget=budget._replace(ended=budget.ended - 1))
-                    yield ("ends", index, vm.phase), _become(left, index, GONE, ShowGone(index))
+                    yield ("ends", index, vm.phase), become(left, index, GONE, ShowGone(index))
         if budget.others:
             for node in self._places:
                 if self.free(state, node) > 0:
@@ -219,7 +131,7 @@ class World:
                         ("asks", index, shape, place, before, terms),
                         state._replace(
                             vms=(*vms[:index], vm, *vms[index + 1 :]),
-                            replicas=_replaced(state.replicas, place, now),
+                            replicas=replaced(state.replicas, place, now),
                             budget=left,
                         ),
                     )
@@ -265,17 +177,17 @@ class World:
         for index, vm in enumerate(state.vms):
             if vm.phase != ASKED:
                 continue
-            given = state._replace(replicas=_without_debt(state.replicas, index))
+            given = state._replace(replicas=without_debt(state.replicas, index))
             if vm.knew == least or not self.setting.assumptions.in_order:
                 known = given._replace(floor=max(state.floor, vm.knew))
-                yield ("stored", index), _become(known, index, PENDING)
+                yield ("stored", index), become(known, index, PENDING)
             if budget.lost and vm.terms != NO_TERMS:
                 lost = given._replace(budget=budget._replace(lost=budget.lost - 1))
-                lost = _with(lost, index, vm._replace(terms=NO_TERMS))
-                yield ("lost", index), _become(lost, index, PENDING)
+                lost = with_vm(lost, index, vm._replace(terms=NO_TERMS))
+                yield ("lost", index), become(lost, index, PENDING)
             if budget.refused:
                 refused = given._replace(budget=budget._replace(refused=budget.refused - 1))
-                yield ("refused", index), _with(refused, index, vm._replace(phase=REFUSED, terms=NO_TERMS, knew=0))
+                yield ("refused", index), with_vm(refused, index, vm._replace(phase=REFUSED, terms=NO_TERMS, knew=0))
 
     # kube-scheduler.
 
@@ -289,9 +201,9 @@ class World:
                 continue
             nodes = self._nodes_for(state, vm)
             for node in nodes:
-                yield ("bound", index, node), _become(state, index, node)
+                yield ("bound", index, node), become(state, index, node)
             if not nodes and vm.phase == PENDING:
-                yield ("unschedulable", index), _become(state, index, UNSCHEDULABLE)
+                yield ("unschedulable", index), become(state, index, UNSCHEDULABLE)
 
     def _nodes_for(self, state: State, vm: VM) -> list[str]:
         fitting = [node for node in (*self._places, ELSEWHERE) if self.free(state, node) >= vm.shape.places]
@@ -314,81 +226,4 @@ class World:
                 number, _ = self.replicas.after(number, happening)
             now = ReplicaAt(len(state.log), number)
             left = state.budget._replace(restarts=state.budget.restarts - 1)
-            yield ("restarts", place), state._replace(replicas=_replaced(state.replicas, place, now), budget=left)
-
-
-def limits(vm: VM) -> tuple[str, ...]:
-    """Return the nodes that the pod may run on; none for any node."""
-    return vm.terms.required or vm.terms.shortlist
-
-
-def named(vm: VM) -> tuple[str, ...]:
-    """Return the nodes that a term of the pod names."""
-    return (*limits(vm), *vm.terms.preferred)
-
-
-def listed(state: State) -> Iterator[Happening]:
-    """Return what a list at this moment shows."""
-    for index, vm in enumerate(state.vms):
-        if vm.phase not in (ASKED, REFUSED, GONE):
-            yield Show(index, vm.shape, vm.terms, vm.phase)
-    for number, node in enumerate(state.others):
-        yield ShowOther(f"other-{number}", node)
-
-
-def _become(state: State, index: int, phase: str, event: Happening | None = None) -> State:
-    """Return the state after the API server has stored a change of the pod."""
-    vm = state.vms[index]._replace(phase=phase)
-    if phase == PENDING:
-        vm = vm._replace(created=len(state.log), knew=0)
-    event = event or Show(index, vm.shape, vm.terms, phase)
-    return _with(state._replace(log=(*state.log, event)), index, vm)
-
-
-def _with(state: State, index: int, vm: VM) -> State:
-    return state._replace(vms=(*state.vms[:index], vm, *state.vms[index + 1 :]))
-
-
-def _replaced(replicas: tuple[ReplicaAt, ...], place: int, now: ReplicaAt) -> tuple[ReplicaAt, ...]:
-    return (*replicas[:place], now, *replicas[place + 1 :])
-
-
-def _without_debt(replicas: tuple[ReplicaAt, ...], index: int) -> tuple[ReplicaAt, ...]:
-    return tuple(
-        each._replace(owes=tuple(vm for vm in each.owes if vm != index)) if index in each.owes else each for each in replicas
-    )
-
-
-def _trimmed(state: State) -> State:
-    """Return the state with its replicas in one order, and without events that everybody has seen."""
-    replicas = tuple(sorted(state.replicas))
-    answers = [vm.knew for vm in state.vms if vm.phase == ASKED]
-    common = min(replicas[0].seen, *answers) if answers else replicas[0].seen
-    if not common:
-        return state if replicas == state.replicas else state._replace(replicas=replicas)
-    return state._replace(
-        vms=tuple(
-            vm._replace(knew=vm.knew - common)
-            if vm.phase == ASKED
-            else vm._replace(created=max(vm.created - common, NEVER))
-            for vm in state.vms
-        ),
-        log=state.log[common:],
-        replicas=tuple(each._replace(seen=each.seen - common) for each in replicas),
-        floor=max(0, state.floor - common),
-    )
-
-
-def _without_replicas(state: State) -> State:
-    """Return the state without what only a later question needs: of events only which answers knew of them is left."""
-    answers = sorted({vm.knew for vm in state.vms if vm.phase == ASKED})
-    vms = []
-    for vm in state.vms:
-        if vm.phase == ASKED:
-            vms.append(vm._replace(knew=answers.index(vm.knew)))
-        elif vm.phase in (PENDING, UNSCHEDULABLE):
-            vms.append(vm._replace(created=bisect_right(answers, vm.created) - 1))
-        else:
-            vms.append(vm._replace(created=NEVER))
-    log, budget = (_SOME_EVENT,) * len(answers), state.budget._replace(restarts=0, repeated=0)
-    return State(tuple(sorted(vms)), log, (), budget, 0, tuple(sorted(state.others)))
+            yield ("restarts", place), state._replace(replicas=replaced(state.replicas, place, now), budget=left)

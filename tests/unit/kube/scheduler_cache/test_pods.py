@@ -83,7 +83,7 @@ def plain(loads: Mapping[str, Any]) -> Any:
 def says(scheduler_cache: SchedulerCache) -> Any:
     """All that it says of any node, and every pod that it would find."""
     loads = {
-        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
+        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned)
         for node, each in scheduler_cache._nodes.items()
     }
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
