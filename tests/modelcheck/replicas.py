@@ -1,7 +1,7 @@
 """All replicas that a search has met, each with a number.
 
-Two replicas that always answer alike from now on have one picture, and one number. Invariant: `Replicas.after` returns the
-same for the same replica and happening.
+Two replicas that always answer alike from now on have one picture, and one number. Invariant: `Replicas.after` returns
+the same for the same replica and happening.
 """
 
 from __future__ import annotations
