@@ -159,7 +159,7 @@ def cached(resource: Resource) -> set[tuple[str, str, str]]:
 
 
 def test_the_account_may_do_what_the_program_does_and_nothing_else(rendered: list[Object]) -> None:
-    """It reads its caches and single objects. It writes migrations and Events. Longhorn's kinds are in one namespace."""
+    """It reads its caches and single objects, and writes migrations and Events."""
     watched = (*kinds.resources(LONGHORN_NAMESPACE), *kubevirt_resources())
     needed = set().union(*map(cached, watched)) | NOT_CACHED
     everywhere, longhorn = (granted(the(kind, rendered, PROGRAM)) for kind in ("ClusterRole", "Role"))
