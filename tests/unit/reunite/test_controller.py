@@ -119,12 +119,28 @@ async def test_a_migration_that_has_not_begun_after_a_minute_is_deleted_as_it_wa
 
 
 async def test_a_dry_run_writes_nothing(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says what it would do."""
+    """The log says once what it would do, and again after a rule said no."""
     controller, reporter = cluster.controller(dry_run=True)
     with caplog.at_level(logging.INFO, "webhook"):
         await controller.round()
+        await controller.round()
+        assert [record.message for record in caplog.records] == ["dry run"]
+        cluster.refusal = "node node-a: Insufficient memory"
+        await controller.round()
+        cluster.refusal = ""
+        await controller.round()
     assert (cluster.writes, reporter.migrations["created"]) == ([], 0)
-    assert [record.message for record in caplog.records] == ["dry run"]
+    assert [record.message for record in caplog.records] == ["dry run", "not yet", "dry run"]
+
+
+async def test_the_same_refusal_is_logged_once(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    """The metric counts each; a right that the account lacks would fill the log."""
+    controller, reporter = cluster.controller()
+    cluster.answer = 403
+    await controller.round()
+    await controller.round()
+    assert [record.message for record in caplog.records] == ["refused"]
+    assert reporter.migrations["refused"] == 2
 
 
 async def test_a_node_that_can_not_take_the_vm_is_the_rule_that_is_told(cluster: Cluster) -> None:

@@ -41,6 +41,7 @@ def test_a_vmi_is_read_with_all_that_the_rules_ask_for() -> None:
     [
         pytest.param([condition("True")], "", id="can be migrated"),
         pytest.param([condition("False")], "DisksNotLiveMigratable: disk is RWO", id="can't be migrated"),
+        pytest.param([condition("Unknown")], "DisksNotLiveMigratable: disk is RWO", id="unknown"),
         pytest.param([{"type": "Ready", "status": "True"}], "it has no condition LiveMigratable yet", id="not judged"),
         pytest.param(None, "it has no condition LiveMigratable yet", id="no conditions"),
     ],
@@ -118,9 +119,7 @@ def test_a_migration_that_is_being_deleted_is_seen_as_such() -> None:
         pytest.param(
             [{"status": {"observedKubeVirtVersion": "v1.8.2-rc.1"}}], KubeVirtLimits(version=(1, 8)), id="defaults"
         ),
-        pytest.param(
-            [{"status": {"observedKubeVirtVersion": "devel"}}], KubeVirtLimits(version=None), id="no version"
-        ),
+        pytest.param([{"status": {"observedKubeVirtVersion": "devel"}}], KubeVirtLimits(version=None), id="no version"),
         pytest.param(
             [
                 {
