@@ -1,22 +1,22 @@
-"""A cluster with one VM that is apart, for `webhook.reunite.controller`: an API server that admits migrations as KubeVirt
-does, and a watch of it that a test can hold back.
+"""A cluster with one VM that is apart, for `webhook.reunite.controller`: migrations are admitted as by KubeVirt.
+
+A test can hold back the watch of the migrations.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from msgspec.structs import replace
 from support.models.model_api import status
+from support.objects.reunite_vms import NOW, ago, situation, vm
 
 from webhook.core.observe.events import Event
-from webhook.core.observe.vm_status import Decided, State, VMStatus, VMVolumeStatus
-from webhook.core.opt_in import Mode
-from webhook.core.reasons import Reason
-from webhook.core.reunite.decide import VM, Situation
-from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.migration import LABEL_REUNITE, Migration, migration_object
 from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
@@ -27,29 +27,6 @@ from webhook.reunite.facts import Facts, StaleFacts
 from webhook.reunite.reporter import Reporter
 from webhook.reunite.writer import MigrationWriter
 
-START: Final = 1_767_358_800.0  # 2026-01-02T13:00:00Z
-CREATED: Final = "2026-01-02T13:00:00Z"
-_WHY: Final = Reason.SHARE_MANAGER_POD.why(pod="share-manager-page", node="node-a")
-ROW: Final = VMStatus(
-    namespace="vms",
-    name="db",
-    pod="virt-launcher-db",
-    node="node-b",
-    asked="true",
-    mode=Mode.REQUIRED,
-    decided=Decided.MIGRATED,
-    pinned=False,
-    only=None,
-    migrating=False,
-    volumes=(
-        VMVolumeStatus(
-            claim="page", volume="page", node="node-a", state="running", together=False, since=None, why=_WHY
-        ),
-    ),
-    state=State.APART,
-    why=_WHY,
-    since="2026-01-02T03:00:00Z",
-)
 NO_ANSWER: Final = 0
 
 
@@ -63,11 +40,14 @@ class Cluster:
         writes: method and path of each write.
         deleted: the options of each deletion.
         stale: which caches are not up to date.
-        events: what was told on the VM.
+        refusal: why the node can't take the VM; empty if it can.
+        faults: what the next evaluations of the node raise.
+        created: set when a migration is stored.
+        events: the Events on the VM.
     """
 
     def __init__(self) -> None:
-        self.now = START
+        self.now = NOW
         self.migrations: dict[str, Migration] = {}
         self.shown: dict[str, Migration] | None = None
         self.answer: int | None = None
@@ -75,6 +55,8 @@ class Cluster:
         self.deleted: list[Mapping[str, Any]] = []
         self.stale: tuple[str, ...] = ()
         self.refusal = ""
+        self.faults: list[Exception] = []
+        self.created = asyncio.Event()
         self.events: list[Event] = []
 
     def controller(self, *, dry_run: bool = False) -> tuple[Controller, Reporter]:
@@ -95,17 +77,11 @@ class Cluster:
         """As Facts."""
         if self.stale:
             return StaleFacts(self.stale)
-        return Situation(
-            now=now,
-            vms=[VM(row=ROW, started="2026-01-01T00:00:00Z")],
-            migrations=list(self._seen().values()),
-            kubevirt=KubeVirtLimits(version=(1, 8)),
-            limits=ReuniteLimits(),
-        )
+        return situation(vm(), *self._seen().values(), now=now)
 
     def has_migration(self, namespace: str, name: str) -> bool:
         """As Facts."""
-        assert namespace == ROW.namespace
+        assert namespace == vm().row.namespace
         return name in self._seen()
 
     def _seen(self) -> dict[str, Migration]:
@@ -115,6 +91,8 @@ class Cluster:
 
     async def step(self, row: VMStatus) -> Step:
         """As Planner."""
+        if self.faults:
+            raise self.faults.pop()
         if self.refusal:
             return Step(row=row, sentences=[], refusal=self.refusal)
         return Step(row=row, sentences=[], migration=migration_object(row.namespace, row.name, "host-node-a"))
@@ -137,11 +115,12 @@ class Cluster:
             name=name,
             uid=f"uid-{name}",
             vmi=new["spec"]["vmiName"],
-            created=CREATED,
+            created=ago(0, self.now),
             resource_version="7",
             ours=LABEL_REUNITE in new["metadata"]["labels"],
             names_target=True,
         )
+        self.created.set()
         if self.answer == NO_ANSWER:
             raise ApiError("no answer in 10 s", silent=True)
         return Reply(201, json.dumps({"metadata": {"uid": f"uid-{name}"}}).encode())
