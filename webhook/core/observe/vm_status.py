@@ -39,12 +39,15 @@ class State(StrEnum):
 
 
 class Decided(StrEnum):
-    """What the webhook did when the pod was created, by its annotation. A live migration's target has none."""
+    """What the webhook did when the pod was created, by its annotation.
+
+    The target of a live migration has an annotation only with manifests/components/homecoming.
+    """
 
     REQUIRED = "required"
     PREFERRED = "preferred"
     UNCHANGED = "unchanged"
-    MIGRATED = "migrated"  # the pod is the target of a live migration, whose node the webhook never chooses
+    MIGRATED = "migrated"  # the pod is the target of a live migration, and the API server did not call the webhook
     NOTHING = "nothing"  # the API server did not call the webhook, or got no answer
 
 
@@ -143,10 +146,11 @@ def _is_on_a_node(pod: Pod) -> bool:
 
 
 def _decided(pod: Pod) -> Decided:
-    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
-        return Decided.MIGRATED
     first_word = (pod.metadata.annotation(ANNOTATION_DECISION) or "").partition(" ")[0].rstrip(":")
-    return Decided(first_word) if first_word in _ANNOTATED else Decided.NOTHING
+    if first_word in _ANNOTATED:
+        return Decided(first_word)
+    is_target = pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None
+    return Decided.MIGRATED if is_target else Decided.NOTHING
 
 
 def _volumes(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
