@@ -170,7 +170,7 @@ class Reason(Enum):
     # A live-migration target: whose will a preference would be against. Only with manifests/components/homecoming.
     TARGET_NAMED = (
         "TargetNamed",
-        "the migration names the node of its target: the pod's nodeSelector has kubernetes.io/hostname={hostname}",
+        "the migration names the node of its target: the pod has {label} in its nodeSelector",
     )
     SOURCE_UNKNOWN = (
         "SourceUnknown",

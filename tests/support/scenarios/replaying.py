@@ -26,7 +26,7 @@ from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
-from support.objects.corpus import SHARE_MANAGER, UNCHANGED, Case
+from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
 from support.strategies import shortlists
 from support.waits import MAX_WAIT_SECONDS
 
@@ -46,7 +46,7 @@ _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 def rows() -> list[Case]:
     """The rows that an API server can store, in an order that needs few restarts of the server."""
     replayed = [case for case in corpus.load() if case.replay and case.creates_pod]
-    return sorted(replayed, key=lambda case: (case.mode, _has_longhorn_nodes(case)))
+    return sorted(replayed, key=lambda case: (_comes_home(case), case.mode, _has_longhorn_nodes(case)))
 
 
 class Replay:
@@ -56,6 +56,7 @@ class Replay:
         self._installed, self._api = installed, installed.plane.api
         self._server = ExitStack()  # the server of the current mode
         self._serves: tuple[str, bool] | None = None
+        self._homecoming = False
         self.tries = 0
         self._gave_up = False
 
@@ -92,6 +93,9 @@ class Replay:
         A server that has seen a Longhorn node reads Longhorn's nodes from then on. Therefore a row without
         Longhorn nodes gets a server that has never seen one.
         """
+        if self._homecoming is not _comes_home(case):
+            self._homecoming = _comes_home(case)
+            self._installed.enable(homecoming=self._homecoming)
         asked = case.mode, _has_longhorn_nodes(case)
         if asked != self._serves:
             self._server.close()
@@ -170,6 +174,11 @@ class Evaluated(NamedTuple):
         operations = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []
         after = jsonpatch.apply_patch(copy.deepcopy(case.pod), operations)
         return cls(after["metadata"].get("annotations", {}).get(DECISION), response.get("warnings", []))
+
+
+def _comes_home(case: Case) -> bool:
+    """Whether the row needs the entry of migration targets. Other rows say what happens without it."""
+    return case.entry == MIGRATION_TARGET
 
 
 def _has_longhorn_nodes(case: Case) -> bool:

@@ -52,6 +52,7 @@ class Decided(StrEnum):
 
 
 _ANNOTATED: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
+_WRITTEN_ON_TARGETS: Final = frozenset((Decided.PREFERRED, Decided.UNCHANGED))
 
 
 class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
@@ -147,10 +148,9 @@ def _is_on_a_node(pod: Pod) -> bool:
 
 def _decided(pod: Pod) -> Decided:
     first_word = (pod.metadata.annotation(ANNOTATION_DECISION) or "").partition(" ")[0].rstrip(":")
-    if first_word in _ANNOTATED:
-        return Decided(first_word)
-    is_target = pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None
-    return Decided.MIGRATED if is_target else Decided.NOTHING
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return Decided(first_word) if first_word in _WRITTEN_ON_TARGETS else Decided.MIGRATED
+    return Decided(first_word) if first_word in _ANNOTATED else Decided.NOTHING
 
 
 def _volumes(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:

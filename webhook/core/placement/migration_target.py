@@ -38,7 +38,7 @@ def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: 
     # KubeVirt merges spec.addedNodeSelector of the migration into it (migration.go, createTargetPod).
     hostname = (pod.spec.node_selector or {}).get(_HOSTNAME)
     if hostname is not None:
-        return Leave(why=Reason.TARGET_NAMED.why(hostname=hostname), opted_in=True)
+        return Leave(why=Reason.TARGET_NAMED.why(label=f"{_HOSTNAME}={hostname}"), opted_in=True)
     source = pod.metadata.label(LABEL_NODE_NAME)
     if not source:
         return Leave(why=Reason.SOURCE_UNKNOWN.why(), opted_in=True)
