@@ -1,4 +1,4 @@
-"""Targets of live migrations on a real API server: with the component they get a preference, and nothing delays them."""
+"""Targets of live migrations on a real API server, with the component homecoming and without it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.control_plane.kube_api import Object
 from support.drivers.serving import Serving
 from support.fakes.impostors import impostor
 from support.objects import short
-from support.objects.builders import NAMESPACE, OPT_IN, OWNER_UID, migration_target_pod, node_affinity
+from support.objects.builders import NAMESPACE, OWNER_UID, migration_target_pod, node_affinity
 from support.scenarios.admitting import (
     FAIL_OPEN,
     REJECTIONS,
@@ -47,7 +47,7 @@ def target(claim: str = "disk", **parts: object) -> Object:
 
 @pytest.fixture(scope="module")
 def migrating(installed: Installed) -> Iterator[Installed]:
-    """Two VMs on node-b whose share-managers are on node-a; a migration with a named target brought the second there."""
+    """Two VMs on node-b whose share-managers are on node-a. Somebody sent the second one to its rack."""
     vm = {"vm": "db01", "uid": OWNER_UID, "node": "node-b"}
     state = {
         "nodes": ["node-a", "node-b", "node-c"],
@@ -82,6 +82,30 @@ def test_without_the_component_nobody_is_asked(migrating: Installed) -> None:
     assert (found.decision, found.preferred) == ("", [])
 
 
+@pytest.mark.parametrize("slow", [False, True], ids=["nobody listens", "nobody answers"])
+def test_without_an_answer_the_target_is_created_unchanged_within_the_second(
+    migrating: Installed, *, slow: bool
+) -> None:
+    """virt-controller waits for each target under one lock."""
+    migrating.enable(homecoming=True)
+    api, pod = migrating.plane.api, target()
+    counted = Counted(api)
+    until(lambda: created(api, pod) and counted.more()(FAIL_OPEN, name=WEBHOOK), "a call")
+    counted = Counted(api)
+    if slow:
+        certificate = migrating.authority.issue_cert(f"{NAME}.{NAME}.svc")
+        with impostor(migrating.address, migrating.port, certificate, lambda _: None):
+            found = created(api, pod)
+    else:
+        found = created(api, pod)
+    assert found.pod["spec"]["affinity"] == pod["spec"]["affinity"]
+    assert found.pod["metadata"]["annotations"] == pod["metadata"]["annotations"]
+    seconds = found.created_at - found.asked_at
+    assert (TIMEOUT_SECONDS if slow else 0) <= seconds < _LONGEST_SECONDS
+    more = counted.more()
+    assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (1, 0)
+
+
 @pytest.fixture(scope="module")
 def coming(migrating: Installed) -> Iterator[Coming]:
     """The component is applied, and a server answers."""
@@ -97,7 +121,7 @@ def test_a_target_gets_the_preference_and_nothing_else(coming: Coming) -> None:
     before = len(admission_lines(coming.server))
     found = coming.created(target())
     [line] = admission_lines(coming.server)[before:]
-    assert (line["entry"], line["decision"], line["nodes"], line["reads"] if "reads" in line else 0) == (
+    assert (line["entry"], line["decision"], line["nodes"], line.get("reads", 0)) == (
         "migration-target",
         "preferred",
         ["node-a"],
@@ -133,26 +157,3 @@ def test_a_start_pod_is_asked_about_by_its_own_entry(coming: Coming) -> None:
     del pod["metadata"]["labels"]["kubevirt.io/migrationJobUID"]
     coming.created(pod)
     assert [line["entry"] for line in admission_lines(coming.server)[before:]] == ["virt-launcher"]
-
-
-@pytest.mark.parametrize("slow", [False, True], ids=["nobody listens", "nobody answers"])
-def test_without_an_answer_the_target_is_created_unchanged_within_the_second(slow: bool, migrating: Installed) -> None:
-    """virt-controller waits for each target under one lock."""
-    migrating.enable(homecoming=True)
-    api, pod = migrating.plane.api, target()
-    counted = Counted(api)
-    until(lambda: created(api, pod) and counted.more()(FAIL_OPEN, name=WEBHOOK), "a call")
-    counted = Counted(api)
-    if slow:
-        certificate = migrating.authority.issue_cert(f"{NAME}.{NAME}.svc")
-        with impostor(migrating.address, migrating.port, certificate, lambda _: None):
-            found = created(api, pod)
-    else:
-        found = created(api, pod)
-    assert found.pod["spec"]["affinity"] == pod["spec"]["affinity"]
-    assert found.pod["metadata"]["annotations"] == pod["metadata"]["annotations"]
-    assert OPT_IN in found.pod["metadata"]["annotations"]
-    seconds = found.created_at - found.asked_at
-    assert (TIMEOUT_SECONDS if slow else 0) <= seconds < _LONGEST_SECONDS
-    more = counted.more()
-    assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (1, 0)
