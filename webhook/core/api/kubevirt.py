@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from webhook.core.api.meta import OwnerReference
@@ -67,6 +68,7 @@ def placing_node_selector(node_selector: Mapping[str, str] | None) -> dict[str, 
     return {key: wanted for key, wanted in (node_selector or {}).items() if not _is_kubevirts(key)}
 
 
+@lru_cache(maxsize=4096)  # a VM of a host model has a hundred labels, and all VMs have the same ones
 def _is_kubevirts(label: str) -> bool:
     domain, slash, _ = label.partition("/")
     return label == _ARCHITECTURE or (bool(slash) and f".{domain}".endswith(f".{_KUBEVIRT_DOMAIN}"))
