@@ -141,8 +141,8 @@ def entry_of(review: Any) -> Entry:
 
 
 def _is_migration_target(review: Any) -> bool:
-    is_launcher = field_at(review, *_LABELS, LABEL_APP) == VIRT_LAUNCHER
-    return is_launcher and field_at(review, *_LABELS, LABEL_MIGRATION_JOB_UID) is not None
+    labels = field_at(review, *_LABELS)
+    return field_at(labels, LABEL_APP) == VIRT_LAUNCHER and field_at(labels, LABEL_MIGRATION_JOB_UID) is not None
 
 
 def _why_not_sent(cluster: ClusterReader) -> list[str]:

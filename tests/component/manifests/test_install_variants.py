@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +13,6 @@ from support.control_plane.rendering import (
     CERTS,
     DEFAULT,
     EVENTS,
-    HOMECOMING,
     INSTALLS,
     NAME,
     TLS,
@@ -22,7 +20,6 @@ from support.control_plane.rendering import (
     copied,
     identity,
     installed,
-    selects,
     the,
     with_client_verification,
     with_component,
@@ -34,7 +31,6 @@ from certs.rotation import state
 from certs.settings import ControllerSettings
 from webhook import __version__, cli
 from webhook.app.settings import SERVE
-from webhook.core.admit import Entry
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 ACCOUNT: Final = {"kind": "ServiceAccount", "name": CERTS, "namespace": NAME}
@@ -54,13 +50,6 @@ KEPT_BY_CERT_MANAGER: Final = {
     ("Certificate", NAME, f"{NAME}-ca"),
     ("Issuer", NAME, f"{NAME}-ca"),
     ("Certificate", NAME, TLS),
-}
-PODS: Final = Path(__file__).parents[2] / "cases" / "pods"
-RENDERED: Final = {
-    "virt-launcher-typical": [Entry.VIRT_LAUNCHER.title],
-    "virt-launcher-hotplug-and-ephemeral": [Entry.VIRT_LAUNCHER.title],
-    "virt-launcher-migration-target": [Entry.MIGRATION_TARGET.title],
-    "hotplug-attachment": [],
 }
 Objects = Mapping[tuple[str, str, str], Mapping[str, Any]]
 
@@ -214,39 +203,6 @@ def test_events_are_an_option_and_the_right_to_create_them(install: str, tmp_pat
     assert at(arguments, after[deployment]) == [*at(arguments, before[deployment]), "--events=on"]
     assert by_flag(SERVE)["--events"].default == "off"
     assert values(cli.COMMANDS, *at(arguments, after[deployment]))["events"] is True
-
-
-@each_install
-def test_homecoming_adds_one_entry_to_the_webhook_configuration(install: str, tmp_path: Path) -> None:
-    """The entry of migration targets is that of start pods, except for name, path, time and the label of a target."""
-    before = by_identity(install)
-    after = {identity(item): item for item in kustomize(with_component(HOMECOMING, tmp_path, install))}
-    configuration = ("MutatingWebhookConfiguration", "", NAME)
-    assert after.keys() == before.keys()
-    assert [key for key in before if before[key] != after[key]] == [configuration]
-    *others, added = after[configuration]["webhooks"]
-    assert others == before[configuration]["webhooks"]
-    starts = others[0]
-    label = starts["objectSelector"]["matchExpressions"][0]["key"]
-    assert added == {
-        **starts,
-        "name": "migration-target.kubevirt-coschedule.io",
-        "timeoutSeconds": 1,
-        "clientConfig": {"service": {**starts["clientConfig"]["service"], "path": Entry.MIGRATION_TARGET.path}},
-        "objectSelector": {
-            "matchLabels": starts["objectSelector"]["matchLabels"],
-            "matchExpressions": [{"key": label, "operator": "Exists"}],
-        },
-    }
-
-
-def test_each_rendered_virt_launcher_pod_has_at_most_one_entry(tmp_path: Path) -> None:
-    """With the component, migration targets have the new entry, and start pods the one that they have without it."""
-    webhooks = the("MutatingWebhookConfiguration", kustomize(with_component(HOMECOMING, tmp_path)))["webhooks"]
-    for pod, entries in RENDERED.items():
-        labels = json.loads((PODS / f"{pod}.json").read_text(encoding="utf-8"))["metadata"]["labels"]
-        sent = [webhook["name"].partition(".")[0] for webhook in webhooks if selects(webhook["objectSelector"], labels)]
-        assert sent == entries, pod
 
 
 @each_install

@@ -61,7 +61,7 @@ def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
 
 
 def placing_node_selector(node_selector: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the part of a pod's node selector that a user chose: all but the labels that KubeVirt asks for by itself.
+    """Return the part of a pod's node selector that a user chose. KubeVirt asks for the other labels by itself.
 
     The VM's own node selector is in it, and spec.addedNodeSelector of the migration that created the pod.
     """

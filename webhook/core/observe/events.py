@@ -1,7 +1,7 @@
 """The content of the Events that the webhook writes on a VirtualMachineInstance after an admission.
 
-The start pod of a VM gives one Event on its VM. So does the target of a live migration, if the API server calls the
-webhook for it. A share-manager pod gives one Event on each VM that it is steered to, or could not be steered to. No
+The start pod of a VM gives one Event on its VM. The target of a live migration also gives one, if the API server calls
+the webhook for it. A share-manager pod gives one Event on each VM that it is steered to, or could not be steered to. No
 Event: a dry run, a VM without the annotation, and other pods.
 """
 

@@ -39,10 +39,7 @@ class State(StrEnum):
 
 
 class Decided(StrEnum):
-    """What the webhook did when the pod was created, by its annotation.
-
-    The target of a live migration has an annotation only with manifests/components/homecoming.
-    """
+    """What the webhook did when the pod was created, by its annotation."""
 
     REQUIRED = "required"
     PREFERRED = "preferred"

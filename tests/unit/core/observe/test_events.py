@@ -8,7 +8,6 @@ from typing import Any, Final
 import pytest
 from support.fakes.views import cluster
 from support.objects.builders import (
-    migration_target_pod,
     node,
     persistent_volume,
     persistent_volume_claim,
@@ -102,47 +101,6 @@ def test_a_start_pod_gives_an_event_on_its_vm(
     assert (found.namespace, found.name, found.uid) == ("vms", "db01", UID)
     assert (found.reason, found.warning) == (reason, warning)
     assert found.message.startswith(words)
-
-
-TARGET: Final = migration_target_pod(source="n2", claims=["disk"])
-SOURCE: Final = vm_pod("running", vm="db01", uid=UID, node="n2", claims=["disk"])
-NAMED: Final = migration_target_pod(source="n2", claims=["disk"], nodeSelector={"kubernetes.io/hostname": "n3"})
-TARGETS: Final = {
-    "preferred": (TARGET, [SOURCE], "CoScheduledPreferred", "preferred on n1: ShareManagerOwner: claim disk: ", False),
-    "a named target": (NAMED, [SOURCE], "NotCoScheduled", "TargetNamed: the migration names the node ", False),
-    "at home": (
-        migration_target_pod(source="n1", claims=["disk"]),
-        [SOURCE],
-        "NotCoScheduled",
-        "ShareManagerAtSource: claim disk: ",
-        False,
-    ),
-    "moved by somebody": (
-        TARGET,
-        [vm_pod("x", vm="db01", uid=UID, node="n2", claims=["disk"], nodeSelector={"rack": "4"})],
-        "NotCoScheduled",
-        "NodeChosen: somebody chose node n2",
-        False,
-    ),
-    "a source that is not known": (TARGET, [], "NotCoScheduled", "SourcePodNotFound: whether somebody chose ", True),
-}
-
-
-@pytest.mark.parametrize(("pod", "objects", "reason", "words", "warning"), TARGETS.values(), ids=TARGETS)
-def test_a_migration_target_gives_an_event_on_its_vm(
-    pod: Object, objects: list[Object], reason: str, words: str, *, warning: bool
-) -> None:
-    """A VM that leaves its share-manager on purpose is no warning."""
-    [found] = events_of(pod, *RUNNING, *objects, entry=Entry.MIGRATION_TARGET)
-    assert (found.namespace, found.name, found.uid) == ("vms", "db01", UID)
-    assert (found.reason, found.warning) == (reason, warning)
-    assert found.message.startswith(words)
-
-
-def test_a_migration_target_of_a_vm_that_did_not_ask_gives_no_event() -> None:
-    """As a start pod of such a VM."""
-    pod = migration_target_pod(source="n2", claims=["disk"], opt_in=None)
-    assert events_of(pod, *RUNNING, SOURCE, entry=Entry.MIGRATION_TARGET) == []
 
 
 def test_the_event_of_a_placed_pod_has_the_text_of_the_annotation() -> None:
