@@ -88,7 +88,7 @@ class Replay:
     def _become(self, case: Case) -> None:
         """Have the row's cluster, and a server in the row's mode.
 
-        A server that has seen a Longhorn node reads Longhorn's nodes from then on. A row without them gets a new server.
+        A server that has seen a Longhorn node reads these nodes from then on. A row without them gets a new server.
         """
         asked = _server_for(case)
         if asked != self._serves:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from typing import Final
 
@@ -10,8 +9,8 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from support.fakes.views import Patchy, cluster
 from support.models.outcomes import PREFERRED, ask, node_affinity, outcome, without_webhook_parts
-from support.objects.builders import OWNER_UID, vm_pod
-from support.strategies.affinity_shapes import NODES, odds, some
+from support.strategies.affinity_shapes import NODES
+from support.strategies.migration_shapes import migrations
 from support.strategies.strategies import NAMESPACE, Scenario, scenarios
 
 from webhook.core.admit import Answer, Entry
@@ -19,31 +18,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.decision import Leave
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
-SELECTOR: Final = {"kubernetes.io/hostname": "somewhere"}
-OWNERS: Final = [{"kind": "VirtualMachineInstance", "name": "db01", "uid": OWNER_UID}]
 _JOB: Final = "kubevirt.io/migrationJobUID"
-
-
-@st.composite
-def migrations(draw: st.DrawFn) -> Scenario:
-    """A pod that is mostly the target of a migration, and the pod in which its VM runs, on a node or not known."""
-    scenario = draw(scenarios())
-    pod, source = copy.deepcopy(scenario.pod), draw(some(*NODES, "ghost"))
-    meta = pod["metadata"]
-    own = meta.get("labels") or {}
-    meta["labels"] = {**own, _JOB: "job", "kubevirt.io/nodeName": source}
-    meta["ownerReferences"] = OWNERS
-    if draw(odds(8)):
-        del meta["labels"][draw(some(_JOB, "kubevirt.io/nodeName"))]
-    if draw(odds(8)):
-        pod["spec"]["nodeSelector"] = SELECTOR
-    running = vm_pod("running", vm="db01", uid=OWNER_UID, node=source, claims=["c0"], namespace=NAMESPACE)
-    if draw(odds(4)):
-        running["spec"]["nodeSelector"] = SELECTOR
-    if draw(odds(8)):
-        running["spec"]["nodeName"] = draw(some(*NODES))
-    objects = scenario.objects if draw(odds(8)) else (*scenario.objects, running)
-    return dataclasses.replace(scenario, pod=pod, objects=objects, entry=Entry.MIGRATION_TARGET)
 
 
 @given(migrations())
