@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.control_plane.installed import Installed
+import yaml
+from support.control_plane.installed import MANIFESTS, NAME, Installed
 from support.control_plane.kube_api import Api
 from support.drivers.scraping import scrape
 from support.objects import builders
 from support.scenarios.admitting import until
 from support.scenarios.stuck_starts import VM, Cluster, cordon, fill, kubevirt_kinds, lose, reuniting
 
+COMPONENTS: Final = MANIFESTS / "components"
 LOST: Final = VM("db-lost", "node-a")
 CORDONED: Final = VM("db-cordoned", "node-b")
 FILLED: Final = VM("db-filled", "node-c")
@@ -30,15 +32,21 @@ RESTARTS: Final = "kubevirt_coschedule_reunite_restarts_total"
 
 @pytest.fixture(scope="module")
 def with_kubevirt(installed: Installed) -> Iterator[Installed]:
-    """The webhook's install, with KubeVirt's kinds."""
+    """The webhook's install, with KubeVirt's kinds, and with the rights of the two components."""
+    parts = ("reunite/rbac.yaml", "restart-stuck/rbac.yaml", "restart-stuck/policy.yaml")
+    objects = [each for part in parts for each in yaml.safe_load_all((COMPONENTS / part).read_text(encoding="utf-8"))]
     with kubevirt_kinds(installed.plane):
+        installed.plane.install(objects)
         yield installed
+        for each in objects:
+            installed.plane.api.delete(each)
 
 
 @pytest.fixture
 def kubeconfig(with_kubevirt: Installed, tmp_path: Path) -> Path:
-    """How `reunite` finds the API server."""
-    return with_kubevirt.plane.kubeconfig(tmp_path / "kubeconfig", with_kubevirt.plane.admin)
+    """The API server as the account of `reunite` sees it."""
+    plane = with_kubevirt.plane
+    return plane.kubeconfig(tmp_path / "kubeconfig", plane.service_account(NAME, f"{NAME}-reunite"))
 
 
 def disturb(api: Api) -> None:

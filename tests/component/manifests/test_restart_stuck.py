@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+import pytest
 from support.control_plane.kustomizing import kustomize
-from support.control_plane.rendering import NAME, at, copied, identity
+from support.control_plane.rendering import DEFAULT, INSTALLS, NAME, at, copied, identity
 from support.drivers.command_lines import by_flag, values
 
 from webhook import cli
@@ -18,45 +18,42 @@ from webhook.reunite.settings import REUNITE
 RESTART_STUCK: Final = f"{NAME}-restart-stuck"
 ACCOUNT: Final = f"{NAME}-reunite"
 DEPLOYMENT: Final = ("Deployment", NAME, ACCOUNT)
-STAND_IN: Final = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": ACCOUNT, "namespace": NAME},
-    "spec": {"template": {"spec": {"containers": [{"name": "reunite", "args": ["reunite"]}]}}},
-}
 _POLICY_KINDS: Final = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 Rendered = dict[tuple[str, str, str], Any]
 
 
-def rendered(directory: Path) -> Rendered:
-    """A Deployment of `reunite` with the component."""
-    copied(directory)
-    (directory / "deployment.yaml").write_text(yaml.safe_dump(STAND_IN), encoding="utf-8")
-    kustomization = {
-        "resources": ["deployment.yaml"],
-        "components": ["manifests/components/restart-stuck"],
-    }
-    (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization), encoding="utf-8")
-    return {identity(item): item for item in kustomize(directory)}
+def rendered(directory: Path, install: str, *components: str) -> Rendered:
+    """An install with these components, as a user gets it: their lines are no comments any more."""
+    kustomization = copied(directory) / install / "kustomization.yaml"
+    text = kustomization.read_text(encoding="utf-8")
+    for each in components:
+        (line,) = (line for line in text.splitlines() if each in line)
+        text = text.replace(line, line.replace("# ", "", 1))
+    kustomization.write_text(text, encoding="utf-8")
+    return {identity(item): item for item in kustomize(kustomization.parent)}
 
 
-def test_it_switches_the_option_on_and_grants_one_right(tmp_path: Path) -> None:
-    """To the account of `reunite`, everywhere: to delete one pod by its name."""
-    found = rendered(tmp_path)
+@pytest.mark.parametrize("install", INSTALLS)
+def test_it_switches_the_option_on_and_grants_one_right(install: str, tmp_path: Path) -> None:
+    """To the account of `reunite`, everywhere: to delete one pod by its name. Nothing else is added or changed."""
+    before = rendered(tmp_path / "before", install, "components/reunite")
+    found = rendered(tmp_path / "after", install, "components/reunite", "components/restart-stuck")
     role, binding = ("ClusterRole", "", RESTART_STUCK), ("ClusterRoleBinding", "", RESTART_STUCK)
     policies = {(kind, "", RESTART_STUCK) for kind in _POLICY_KINDS}
-    assert found.keys() == {DEPLOYMENT, role, binding, *policies}
+    assert found.keys() - before.keys() == {role, binding, *policies}
+    assert [key for key in before if before[key] != found[key]] == [DEPLOYMENT]
     assert found[role]["rules"] == [{"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}]
     assert found[binding]["roleRef"]["name"] == RESTART_STUCK
     assert found[binding]["subjects"] == [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAME}]
     arguments = at("spec.template.spec.containers.0.args", found[DEPLOYMENT])
+    assert {ACCOUNT} == {each[DEPLOYMENT]["spec"]["template"]["spec"]["serviceAccountName"] for each in (before, found)}
     assert by_flag(REUNITE)["--restart-stuck"].default == "off"
     assert values(cli.COMMANDS, *arguments)["restart_stuck"] is True
 
 
 def test_the_policy_names_what_the_code_names(tmp_path: Path) -> None:
     """The account that has the right, the label of virt-launcher pods, and the record of what the webhook wrote."""
-    found = rendered(tmp_path)
+    found = rendered(tmp_path, DEFAULT, "components/restart-stuck")
     policy, binding = (found[kind, "", RESTART_STUCK]["spec"] for kind in _POLICY_KINDS)
     (condition,) = policy["matchConditions"]
     assert f"'system:serviceaccount:{NAME}:{ACCOUNT}'" in condition["expression"]
