@@ -68,9 +68,9 @@ def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
 def placing_node_selector(node_selector: Mapping[str, str] | None, migration: str | None = None) -> dict[str, str]:
     """Return the part of a pod's node selector that a user chose. KubeVirt asks for the other labels by itself.
 
-    The VM's own node selector is in it, and spec.addedNodeSelector of the migration that created the pod. The hostname
-    is left out if `migration`, the name in ANNOTATION_MIGRATION, is that of one that brings a VM to its share-managers:
-    `reunite` and `status --plan` name a node because of the share-managers, not because a user wants the VM there.
+    The VM's own node selector is in it, and spec.addedNodeSelector of the migration that created the pod. `migration`
+    is the name of that migration. If it is one of `reunite` or of `status --plan`, the hostname is left out. They name
+    a node because of the share-managers, not because a user wants the VM there.
     """
     together = _TOGETHER.search(migration or "") is not None
     labels = (node_selector or {}).items()
