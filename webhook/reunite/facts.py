@@ -68,12 +68,17 @@ class Facts:
         return [*self.cluster.states(), *(cache_state(cache, now) for cache in self._caches.values())]
 
     async def situation(self, now: float) -> Situation | StaleFacts:
-        """Return the cluster at `now` (seconds since 1970), or which caches are not up to date."""
-        await self._tracker.refresh()
-        late = tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
-        if late:
+        """Return the cluster at `now` (seconds since 1970), or which caches are not up to date.
+
+        The caches are asked before and after the rows are computed: a cache has objects before its list is complete,
+        and can become up to date meanwhile.
+        """
+        if late := self._late():
             return StaleFacts(late)
         await self._read_kubevirt()
+        await self._tracker.refresh()
+        if late := self._late():
+            return StaleFacts(late)
         vmis: Mapping[str, VMIRecord] = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
         vms = [
             _vm(row, vmi)
@@ -102,6 +107,9 @@ class Facts:
         """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
         record = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
         return record.uid if record else ""
+
+    def _late(self) -> tuple[str, ...]:
+        return tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
 
     async def _read_kubevirt(self) -> None:
         """Read KubeVirt's version and limits, once a minute. What can't be read is not known."""

@@ -9,10 +9,9 @@ nothing here raises.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from webhook.core.api import kubevirt
-from webhook.core.api.kubevirt import LABEL_NODE_NAME, placing_node_selector
+from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_NODE_NAME, placing_node_selector
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node_selector import MAX_TERMS
 from webhook.core.api.pod import Pod
@@ -27,8 +26,6 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects, NoObject, VirtLaunchersOnNode
 
-_HOSTNAME: Final = "kubernetes.io/hostname"
-
 
 def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
     """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
@@ -36,9 +33,9 @@ def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: 
     if isinstance(mode, Why):
         return Leave(why=mode)
     # KubeVirt merges spec.addedNodeSelector of the migration into it (migration.go, createTargetPod).
-    hostname = (pod.spec.node_selector or {}).get(_HOSTNAME)
+    hostname = (pod.spec.node_selector or {}).get(HOSTNAME)
     if hostname is not None:
-        return Leave(why=Reason.TARGET_NAMED.why(label=f"{_HOSTNAME}={hostname}"), opted_in=True)
+        return Leave(why=Reason.TARGET_NAMED.why(label=f"{HOSTNAME}={hostname}"), opted_in=True)
     source = pod.metadata.label(LABEL_NODE_NAME)
     if not source:
         return Leave(why=Reason.SOURCE_UNKNOWN.why(), opted_in=True)
@@ -106,7 +103,7 @@ def _why_stay_away(
     if not isinstance(running, Pod):
         return running
     wanted = pod.spec.node_selector or {}
-    chosen = placing_node_selector(running.spec.node_selector)
+    chosen = placing_node_selector(running.spec.node_selector, running.metadata.annotation(ANNOTATION_MIGRATION))
     label = next((f"{key}={value}" for key, value in sorted(chosen.items()) if wanted.get(key) != value), None)
     return Reason.NODE_CHOSEN.why(node=source, pod=running.metadata.name, label=label) if label else None
 

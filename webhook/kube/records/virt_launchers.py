@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID, VMI_KIND, placing_node_selector
+from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, LABEL_MIGRATION_JOB_UID, VMI_KIND, placing_node_selector
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
@@ -25,10 +25,11 @@ _WORD_CHARS: Final = 16  # of the annotation's first word: required, preferred o
 
 
 class _Annotations(Struct, gc=False):
-    """The annotations of the webhook, and the one that marks the end of a streaming list."""
+    """The annotations of the webhook, of KubeVirt's migrations, and the one that marks the end of a streaming list."""
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
+    migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
     initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
@@ -119,7 +120,8 @@ def transform(wire: Any) -> VirtLauncher:
     decided = decision.partition(" ")[0][:_WORD_CHARS] if decision else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
-    placing = tuple(sorted(placing_node_selector(spec.node_selector).items()))
+    migration = meta.annotations.migration if meta.annotations else None
+    placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
     common = _VirtLauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated, placing)
     return VirtLauncher(
         tuple(intern(namespaced_key(meta.namespace, name)) for name in names),

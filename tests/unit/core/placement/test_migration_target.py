@@ -179,3 +179,30 @@ def test_labels_that_kubevirt_asks_for_by_itself_are_nobodys_choice(label: str, 
     """A VM that needs a CPU feature was not sent to a place."""
     assert placing_node_selector({label: "x"}) == ({label: "x"} if chosen else {})
     assert placing_node_selector(None) == {}
+
+
+NAMES: Final = {
+    "db-reunite-12": {"rack": "4"},
+    "db-together-x7k2p": {"rack": "4"},
+    "db-reunite-": {"kubernetes.io/hostname": "n2", "rack": "4"},
+    "reunite": {"kubernetes.io/hostname": "n2", "rack": "4"},
+    "kubevirt-evacuation-x7k2p": {"kubernetes.io/hostname": "n2", "rack": "4"},
+}
+
+
+@pytest.mark.parametrize(("migration", "chosen"), NAMES.items(), ids=NAMES)
+def test_the_hostname_of_a_migration_to_the_share_managers_is_nobodys_choice(
+    migration: str, chosen: Mapping[str, str]
+) -> None:
+    """The names are those of `reunite` and of `status --plan`."""
+    assert placing_node_selector({"kubernetes.io/hostname": "n2", "rack": "4"}, migration) == chosen
+
+
+def test_a_vm_that_reunite_brought_home_follows_its_share_manager_again() -> None:
+    """Its pod names the node on which it runs; a person's migration would have kept it away."""
+    home = {"nodeSelector": {"kubernetes.io/hostname": "n2"}}
+    running = vm_pod("running", vm="db01", uid=OWNER_UID, node="n2", claims=["disk"], **home)
+    ours = running["metadata"].setdefault("annotations", {})
+    for name, follows in (("db01-reunite-1", True), ("by-hand", False)):
+        ours["kubevirt.io/migrationJobName"] = name
+        assert isinstance(decide(running), Pin) is follows

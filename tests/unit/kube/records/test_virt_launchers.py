@@ -43,7 +43,7 @@ def reads(pod: Pod) -> tuple[Any, ...]:
         meta.creation_timestamp,
         meta.deletion_timestamp,
         spec.node_name or None,
-        kubevirt.placing_node_selector(spec.node_selector),
+        kubevirt.placing_node_selector(spec.node_selector, meta.annotation(kubevirt.ANNOTATION_MIGRATION)),
         None if spec.node_name else only_node(spec.required_node_affinity),
         [claim for claim in CLAIMS if claim and uses(pod, claim)],
         status and status.phase,
