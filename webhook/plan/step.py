@@ -89,8 +89,8 @@ class Step(Struct, frozen=True, kw_only=True):
         head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
         since = f" since {row.since}" if row.since else ""
         yield printable(f"# {head}{since}: {row.why.sentence}")
-        if row.reunite:
-            yield printable(f"#   reunite: {row.reunite}")
+        if row.said_by_reunite:
+            yield printable(f"#   reunite: {row.said_by_reunite}")
         for sentence in self.sentences:
             yield printable(f"#   {sentence}")
 

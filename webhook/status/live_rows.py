@@ -102,7 +102,7 @@ class LiveRows:
             return snapshot
         said = await last_words(self._api, self.namespace)
         rows = (
-            replace(row, reunite=said.get((row.namespace, row.name), "")) if row.state is State.APART else row
+            replace(row, said_by_reunite=said.get((row.namespace, row.name), "")) if row.state is State.APART else row
             for row in snapshot.rows
         )
         return replace(snapshot, rows=tuple(rows))

@@ -114,7 +114,7 @@ def item(row: VMStatus) -> Item:
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
-        reunite=row.reunite,
+        reunite=row.said_by_reunite,
         volumes=[_volume(volume) for volume in row.volumes],
     )
 

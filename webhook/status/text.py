@@ -101,7 +101,7 @@ def summary(counts: Mapping[State, int]) -> str:
 
 
 def _said_by_reunite(row: VMStatus) -> str:
-    return f"; reunite: {row.reunite}" if row.reunite else ""
+    return f"; reunite: {row.said_by_reunite}" if row.said_by_reunite else ""
 
 
 def _share_managers(row: VMStatus) -> str:
