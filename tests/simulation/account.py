@@ -1,0 +1,99 @@
+"""VM-hours: how long each VM was on the node of all its share-managers, and since what it was not.
+
+`webhook.core.observe.vm_status` says where a VM is, over caches without any delay. Only the time counts in which the
+guest runs. A VM that is apart is so since what placed it or its share-manager last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from simulation.api_server import LONGHORN, POD, Object, is_virt_launcher
+from simulation.engine import HOUR
+from simulation.watcher import Watcher
+
+from webhook.core.api.kubevirt import owner
+from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
+from webhook.core.opt_in import Policy
+from webhook.core.view import Kind
+from webhook.kube.records.virt_launchers import to_object
+
+if TYPE_CHECKING:
+    from simulation.virt_controller import VM
+    from simulation.world import World
+
+LOCAL: Final = "local"
+_OTHER: Final = "between"  # the share-manager has no node at the moment, or is not known
+CAUSES: Final = ("live migration", "drain", "start", "node loss", "coming home")
+_POLICY: Final = Policy()
+
+
+def row_of(vm: VM, watcher: Watcher) -> VMStatus | None:
+    """Return the row of `status` for a VM, as this process sees it."""
+    view = watcher.cached_view()
+    pods = watcher.caches[Kind.VIRT_LAUNCHER_POD].index
+    found = [
+        to_object(key, record)
+        for key, record in pods.virt_launchers.items()
+        if key in watcher.api.pods_of_vmi.get(vm.uid, {}) or record.vmi == vm.name
+    ]
+    return vm_status_of([pod for pod in found if owner(pod)], view, _POLICY)
+
+
+class Account:
+    """The VM-hours so far, by what they are counted as: LOCAL, a cause, or neither."""
+
+    def __init__(self, world: World, observer: Watcher) -> None:
+        self.world = world
+        self.observer = observer
+        self.hours: Counter[str] = Counter()
+        self.waiting_hours = 0.0  # of pods that fit nowhere
+        self._since: dict[str, tuple[float, str]] = {}
+        self._changed_vms: set[str] = set()
+        world.api.listeners.append(self._changed)
+
+    def _changed(self, kind: Kind, key: str, value: Object | None) -> None:
+        if kind is Kind.SHARE_MANAGER:
+            self._changed_vms.add(self.world.vm_of_volume[key.partition("/")[2]])
+        elif kind is POD and key.startswith(f"{LONGHORN}/share-manager-"):
+            self._changed_vms.add(self.world.vm_of_volume[key.removeprefix(f"{LONGHORN}/share-manager-")])
+        elif kind is POD and key.startswith("vms/virt-launcher-"):
+            name = self.world.virt.vm_of(value).name if value and is_virt_launcher(value) else _name_of(key)
+            self._changed_vms.add(name)
+
+    def touch(self, name: str) -> None:
+        """Look at this VM again after this step: what placed it has changed, or its guest has."""
+        self._changed_vms.add(name)
+
+    def step(self) -> None:
+        """Close the books of every VM that this step changed."""
+        for name in sorted(self._changed_vms):
+            self._book(self.world.virt.vms[name])
+        self._changed_vms.clear()
+
+    def close(self) -> None:
+        """Book everything up to now."""
+        for vm in self.world.virt.vms.values():
+            self._book(vm)
+
+    def _book(self, vm: VM) -> None:
+        now = self.world.engine.now
+        since, counted = self._since.get(vm.name, (now, ""))
+        if counted:
+            self.hours[counted] += (now - since) / HOUR
+        self._since[vm.name] = (now, self._state(vm))
+
+    def _state(self, vm: VM) -> str:
+        """What the VM's time counts as from now on; empty if its guest does not run."""
+        if not vm.running:
+            return ""
+        row = row_of(vm, self.observer)
+        if row is None or row.state not in (State.TOGETHER, State.APART):
+            return _OTHER
+        return LOCAL if row.state is State.TOGETHER else vm.cause
+
+
+def _name_of(key: str) -> str:
+    """Return the VM of a pod that is deleted, by the pod's name: virt-launcher-VM-SUFFIX."""
+    return key.removeprefix("vms/virt-launcher-").rpartition("-")[0]

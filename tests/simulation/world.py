@@ -1,0 +1,114 @@
+"""The world: all models around one engine, for one policy and one seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from simulation import month
+from simulation.account import Account
+from simulation.admission import Creation, Replica, Replicas
+from simulation.api_server import POD, VMS, ApiServer
+from simulation.engine import DAY, Engine
+from simulation.kube_scheduler import KubeScheduler
+from simulation.longhorn import Longhorn
+from simulation.migrations import Migrations
+from simulation.nodes import Nodes
+from simulation.policies import Policy
+from simulation.virt_controller import VirtController
+from simulation.watcher import Watcher
+from support.objects import builders
+
+from webhook.core.view import Kind
+from webhook.kube.records.pods import REPLICA_LABELS
+
+NODES: Final = 10
+MANY_VMS: Final = 80
+_ALLOCATABLE: Final = {"cpu": "32", "memory": "128Gi"}
+_WEBHOOK_PODS: Final = 2
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the cluster is, and how long it is looked at."""
+
+    nodes: int = NODES
+    vms: int = MANY_VMS
+    days: float = float(month.DAYS)
+
+
+class World:
+    """Everything of one run."""
+
+    def __init__(self, policy: Policy, seed: int, size: Size | None = None) -> None:
+        self.size = size or Size()
+        self.policy = policy
+        self.engine = engine = Engine(seed)
+        self.api = api = ApiServer(engine)
+        self.replicas: list[Replica] = []
+        self.webhook: Replicas | None = None
+        names = [f"node-{index:02}" for index in range(self.size.nodes)]
+        self.scheduler = KubeScheduler(engine, api)
+        self.nodes = Nodes(engine, api, names, _ALLOCATABLE)
+        self.creation = Creation(engine, api, lambda pod: pod)
+        self.longhorn = Longhorn(engine, api, self.nodes, self.creation)
+        self.virt = VirtController(engine, api, self.nodes, self.longhorn, self.creation)
+        self.migrations = Migrations(engine, api, self.virt, self.creation)
+        self.nodes.died.append(self.longhorn.node_died)
+        self.nodes.back.append(self.longhorn.node_is_back)
+        self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
+        self.vm_of_volume: dict[str, str] = {}
+        self._populate()
+        self.observer = Watcher("observer", engine, api, lambda _: 0.0)
+        self.account = Account(self, self.observer)
+        self.longhorn.moved = self._moved
+        self.creation.webhook = policy.webhook(self)
+        policy.install(self)
+        engine.after_step = self.account.step
+
+    def play_month(self) -> None:
+        """Play the month to its end."""
+        month.plan(self)
+        self.run(self.size.days * DAY)
+
+    def run(self, until: float) -> None:
+        """Run to this time, and close the account."""
+        self.engine.run(until)
+        self.account.close()
+
+    def _populate(self) -> None:
+        self.nodes.register()
+        for vm in month.vms(self.engine.rng("vms"), self.size.vms):
+            self.virt.vms[vm.name] = vm
+            for volume in vm.volumes:
+                self.vm_of_volume[volume] = vm.name
+                claim = f"{volume}-claim"
+                self.api.put(
+                    Kind.PERSISTENT_VOLUME_CLAIM, builders.persistent_volume_claim(claim, namespace=VMS, volume_name=volume)
+                )
+                self.api.put(
+                    Kind.PERSISTENT_VOLUME, builders.persistent_volume(volume, claim=claim, namespace=VMS)
+                )
+                self.longhorn.add(volume)
+        for index in range(_WEBHOOK_PODS):
+            self.api.put(POD, _webhook_pod(index, f"node-{index:02}"))
+
+    def _moved(self, volume: str, why: str) -> None:
+        vm = self.virt.vms[self.vm_of_volume[volume]]
+        vm.cause = why
+        self.account.touch(vm.name)
+
+
+def _webhook_pod(index: int, node: str) -> dict[str, object]:
+    """A pod of the webhook itself: its caches count the replicas by these pods."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"kubevirt-coschedule-{index}",
+            "namespace": "kubevirt-coschedule",
+            "labels": dict(REPLICA_LABELS),
+        },
+        "spec": {"nodeName": node, "containers": [{"name": "webhook"}]},
+        "status": {"phase": "Running"},
+    }
