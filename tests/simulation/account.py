@@ -1,6 +1,6 @@
 """VM-hours: how long each VM was on the node of all its share-managers, and since what it was not.
 
-`webhook.core.observe.vm_status` says where a VM is, over caches without any delay. Only the time counts in which the
+`webhook.core.observe.vm_status` says where a VM is, over the objects as they are. Only the time counts in which the
 guest runs. A VM that is apart is so since what placed it or its share-manager last.
 """
 
@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.api_server import LONGHORN, POD, Object, is_virt_launcher
 from simulation.engine import HOUR
-from simulation.watcher import Watcher
+from simulation.truth import TruthView
 
-from webhook.core.api.kubevirt import owner
-from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
-from webhook.core.opt_in import Policy
+from webhook.core.observe.vm_status import State
 from webhook.core.view import Kind
-from webhook.kube.records.virt_launchers import to_object
 
 if TYPE_CHECKING:
     from simulation.virt_controller import VM
@@ -26,29 +23,15 @@ if TYPE_CHECKING:
 LOCAL: Final = "local"
 _OTHER: Final = "between"  # the share-manager has no node at the moment, or is not known
 CAUSES: Final = ("live migration", "drain", "start", "node loss", "coming home")
-_POLICY: Final = Policy()
-
-
-def row_of(vm: VM, watcher: Watcher) -> VMStatus | None:
-    """Return the row of `status` for a VM, as this process sees it."""
-    view = watcher.cached_view()
-    pods = watcher.caches[Kind.VIRT_LAUNCHER_POD].index
-    found = [
-        to_object(key, record)
-        for key, record in pods.virt_launchers.items()
-        if key in watcher.api.pods_of_vmi.get(vm.uid, {}) or record.vmi == vm.name
-    ]
-    return vm_status_of([pod for pod in found if owner(pod)], view, _POLICY)
 
 
 class Account:
     """The VM-hours so far, by what they are counted as: LOCAL, a cause, or neither."""
 
-    def __init__(self, world: World, observer: Watcher) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
-        self.observer = observer
+        self.truth = TruthView(world.api)
         self.hours: Counter[str] = Counter()
-        self.waiting_hours = 0.0  # of pods that fit nowhere
         self._since: dict[str, tuple[float, str]] = {}
         self._changed_vms: set[str] = set()
         world.api.listeners.append(self._changed)
@@ -88,7 +71,7 @@ class Account:
         """What the VM's time counts as from now on; empty if its guest does not run."""
         if not vm.running:
             return ""
-        row = row_of(vm, self.observer)
+        row = self.truth.row(vm.uid)
         if row is None or row.state not in (State.TOGETHER, State.APART):
             return _OTHER
         return LOCAL if row.state is State.TOGETHER else vm.cause

@@ -39,28 +39,51 @@ class Requests(NamedTuple):
     cpu: int
     memory: int
 
+    @property
+    def scored(self) -> Requests:
+        """What the pod scores as."""
+        return Requests(self.cpu or _DEFAULT_MILLI_CPU, self.memory or _DEFAULT_MEMORY)
+
 
 class NodeState:
-    """What a node has, and what its pods request; `scored` counts the defaults of pods without requests."""
+    """What a node has, and what its pods request: together, and as they score, with the defaults of empty requests."""
 
     def __init__(self, node: Object) -> None:
         allocatable = node["status"]["allocatable"]
         self.has = Requests(int(allocatable["cpu"]) * 1000, int(allocatable["memory"].removesuffix("Gi")) * 1024**3)
         self.pods: dict[str, Requests] = {}
+        self.requested = Requests(0, 0)
+        self._scored = Requests(0, 0)
+
+    def add(self, key: str, pod: Requests) -> None:
+        """Count a pod."""
+        self.pods[key] = pod
+        self._sum(pod, 1)
+
+    def remove(self, key: str) -> bool:
+        """Stop counting a pod; return whether it was counted."""
+        pod = self.pods.pop(key, None)
+        if pod is not None:
+            self._sum(pod, -1)
+        return pod is not None
 
     def fits(self, wanted: Requests) -> bool:
         """NodeResourcesFit, Filter."""
-        cpu, memory = (sum(each) for each in zip(*self.pods.values(), strict=True)) if self.pods else (0, 0)
-        return cpu + wanted.cpu <= self.has.cpu and memory + wanted.memory <= self.has.memory
+        requested = self.requested
+        return requested.cpu + wanted.cpu <= self.has.cpu and requested.memory + wanted.memory <= self.has.memory
 
     def score(self, wanted: Requests) -> int:
         """LeastAllocated and BalancedAllocation of this pod on this node."""
-        pods = [*self.pods.values(), wanted]
-        cpu = sum(each.cpu or _DEFAULT_MILLI_CPU for each in pods)
-        memory = sum(each.memory or _DEFAULT_MEMORY for each in pods)
+        more = wanted.scored
+        cpu, memory = self._scored.cpu + more.cpu, self._scored.memory + more.memory
         least = (_free(cpu, self.has.cpu) + _free(memory, self.has.memory)) // 2
         apart = abs(min(cpu / self.has.cpu, 1.0) - min(memory / self.has.memory, 1.0)) / 2
         return least + int((1 - apart) * _MAX_SCORE)
+
+    def _sum(self, pod: Requests, sign: int) -> None:
+        scored = pod.scored
+        self.requested = Requests(self.requested.cpu + sign * pod.cpu, self.requested.memory + sign * pod.memory)
+        self._scored = Requests(self._scored.cpu + sign * scored.cpu, self._scored.memory + sign * scored.memory)
 
 
 class KubeScheduler:
@@ -96,7 +119,7 @@ class KubeScheduler:
             self.waiting.pop(key, None)
             self._assumed.discard(key)
             for state in self._states.values():
-                if state.pods.pop(key, None):
+                if state.remove(key):
                     self._retry()
         elif not value["spec"].get("nodeName") and key not in self.waiting and key not in self._assumed:
             self._assumed.add(key)
@@ -124,7 +147,7 @@ class KubeScheduler:
         if node is None:
             self._refuse(key, pod)
             return
-        self._states[node].pods[key] = requests(pod)
+        self._states[node].add(key, requests(pod))
         self.waiting.pop(key, None)
         self._attempts.pop(key, None)
         self.api.act(self._rng.uniform(*_BIND_SECONDS), lambda: self._bind(key, node))
@@ -142,7 +165,7 @@ class KubeScheduler:
         pod = self.api.pod(key)
         self._assumed.discard(key)
         if pod is None or "deletionTimestamp" in pod["metadata"]:
-            self._states[node].pods.pop(key, None)
+            self._states[node].remove(key)
             return
         bound = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         self.api.put(POD, {**bound, "status": {**pod["status"], "conditions": [self._condition("True")]}})
@@ -183,7 +206,7 @@ class KubeScheduler:
     def fits(self, pod: Object, node: Object) -> bool:
         """Whether every filter lets the pod on the node."""
         name = node["metadata"]["name"]
-        if not oracle.admits(pod, node) or not self._states[name].fits(requests(pod)):
+        if not self._states[name].fits(requests(pod)) or not oracle.admits(pod, node):
             return False
         if not self.ignores_anti_affinity and self._related(pod):
             situation = Situation(list(self.api.objects[Kind.NODE].values()), self._related(pod), _NAMESPACES, pod, name)

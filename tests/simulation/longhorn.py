@@ -133,12 +133,12 @@ class Longhorn:
                 self.api.act(seconds, lambda volume=volume: self._fail_over(volume, node))
 
     def node_is_back(self, node: str) -> None:
-        """The pods of a node that lost its power have failed; managers clean up and go on where a ticket is left."""
+        """The pods of a node that was off have failed; managers clean up and go on where a ticket is left."""
         for volume in self.volumes.values():
             if self._node_of(volume) == node:
                 self.api.delete(POD, volume.pod_key)
                 self._set(volume, "error")
-                self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "node loss")
+                self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "start")
 
     def cordon_changed(self, node: str) -> None:
         """ownerID leaves a cordoned node, and is back after uncordon; the pod stays."""

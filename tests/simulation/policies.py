@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from simulation.account import row_of
 from simulation.admission import Replica, Replicas, Webhook, entry_title
 from simulation.api_server import LONGHORN, Object
 from simulation.engine import HOUR
@@ -72,7 +71,7 @@ def _replicas(*titles: str) -> Callable[[World], Webhook]:
 def _plan_each_hour(world: World) -> None:
     """Carry out `status --plan` each hour: a migration to the one node of a VM's share-managers, if it is usable."""
     for vm in world.virt.vms.values():
-        row = row_of(vm, world.observer) if vm.running and not vm.migration else None
+        row = world.account.truth.row(vm.uid) if vm.running and not vm.migration else None
         if row and row.state is State.APART:
             homes = {volume.node for volume in row.volumes if volume.node}
             if len(homes) == 1 and (home := homes.pop()) in world.nodes.usable():

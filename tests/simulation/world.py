@@ -16,7 +16,6 @@ from simulation.migrations import Migrations
 from simulation.nodes import Nodes
 from simulation.policies import Policy
 from simulation.virt_controller import VirtController
-from simulation.watcher import Watcher
 from support.objects import builders
 
 from webhook.core.view import Kind
@@ -59,8 +58,7 @@ class World:
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
         self.vm_of_volume: dict[str, str] = {}
         self._populate()
-        self.observer = Watcher("observer", engine, api, lambda _: 0.0)
-        self.account = Account(self, self.observer)
+        self.account = Account(self)
         self.longhorn.moved = self._moved
         self.creation.webhook = policy.webhook(self)
         policy.install(self)
