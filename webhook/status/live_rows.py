@@ -32,8 +32,8 @@ from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
 from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
-from webhook.status.plan import Step
-from webhook.status.planner import Planner
+from webhook.plan.planner import Planner
+from webhook.plan.step import Step
 
 _REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
 _AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because it shows ages

@@ -77,12 +77,12 @@ def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
 
 
 def _plan(live: LiveRows, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
-    from webhook.status import planner  # noqa: PLC0415 - as connect
+    from webhook.status import plan_text  # noqa: PLC0415 - as connect
 
     chosen = asked.rows(snapshot.rows)
     troubled = [row for row in chosen if row.state in report.TROUBLED]
     steps, version = live.plan(troubled) if troubled else ([], "")
     if steps:
-        out.write(planner.render_plan(steps, live.origin, snapshot.at, version))
-    out.tell(planner.plan_summary(steps))
+        out.write(plan_text.render_plan(steps, live.origin, snapshot.at, version))
+    out.tell(plan_text.plan_summary(steps))
     return out.conclude(asked, chosen, problems)

@@ -31,7 +31,12 @@ def test_the_plan_has_a_migration_for_a_vm_that_is_apart(status: Status, api: St
         {
             "apiVersion": "kubevirt.io/v1",
             "kind": "VirtualMachineInstanceMigration",
-            "metadata": {"generateName": "web-together-", "namespace": "vms"},
+            "metadata": {
+                "generateName": "web-together-",
+                "namespace": "vms",
+                "labels": {"kubevirt-scheduler/reunite": "true"},
+                "annotations": {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"},
+            },
             "spec": {"vmiName": "web", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-b"}},
         }
     ]

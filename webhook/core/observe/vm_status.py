@@ -101,9 +101,9 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     since: str | None
 
     @property
-    def nodes_apart(self) -> tuple[str, ...]:
-        """The nodes of the share-managers that are not on the VM's node, by name."""
-        return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is False}))
+    def share_manager_nodes(self) -> tuple[str, ...]:
+        """The nodes of the share-managers that the VM's node is compared with, by name."""
+        return tuple(sorted({volume.node for volume in self.volumes if volume.node and volume.together is not None}))
 
 
 def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:

@@ -72,7 +72,7 @@ async def test_a_state_lasts_while_it_stays(store: ClusterCache, cluster: Cluste
         await rows.refresh()
         await put(store, cluster, Kind.SHARE_MANAGER_POD, served("page", "node-c", LATEST)[1])
         await rows.refresh()
-        assert (of(rows)[WEB].nodes_apart, of(rows)[WEB].since) == (("node-c",), LATER)
+        assert (of(rows)[WEB].share_manager_nodes, of(rows)[WEB].since) == (("node-c",), LATER)
 
 
 async def test_since_is_the_time_of_the_pass_if_no_object_has_it(

@@ -90,11 +90,11 @@ def test_each_volume_shows_where_it_is_served() -> None:
     assert (data.claim, data.node, data.state, data.together, data.since) == ("data", None, "stopped", None, None)
 
 
-def test_nodes_apart_are_named_once() -> None:
+def test_the_nodes_of_all_share_managers_are_named_once() -> None:
     """Two volumes that one node serves, and one that is together."""
     objects = [*TWO, *disk("state"), *served("root", "node-b"), *served("data", "node-b"), *served("state", "node-a")]
     found = the_row(launcher("root", "data", "state", nodeName="node-a"), objects=objects)
-    assert found.nodes_apart == ("node-b",)
+    assert found.share_manager_nodes == ("node-a", "node-b")
 
 
 STATE = "persistent-state-for-db01-x7k2p"

@@ -7,7 +7,7 @@ only if all share-managers of the VM are on one node. As far as is known, the VM
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Why
+from webhook.core.reunite.migration import HOSTNAME, migration_object
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
@@ -27,8 +28,6 @@ from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.scheduler.status import Passed
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 from webhook.terminal import printable
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class VMDetails(Struct, frozen=True, kw_only=True):
@@ -92,11 +91,6 @@ class Step(Struct, frozen=True, kw_only=True):
             yield printable(f"#   {sentence}")
 
 
-def targets(row: VMStatus) -> tuple[str, ...]:
-    """Return the names of the nodes that have a share-manager of the VM, sorted."""
-    return tuple(sorted({volume.node for volume in row.volumes if volume.node and volume.together is not None}))
-
-
 def step(
     row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, target: TargetNode | None
 ) -> Step | NeedObjects:
@@ -112,7 +106,7 @@ def step(
     restarted = _restart(row, vm)
     if row.state is State.STUCK:
         return Step(row=row, sentences=[f"the webhook decides again for a new pod: {restarted}"])
-    places = targets(row)
+    places = row.share_manager_nodes
     start = f"with its next start: {restarted}"
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: a migration brings the VM to only one of these nodes"
@@ -131,7 +125,9 @@ def step(
         warnings += [f"the node's free resources could not be read: {target.problem}"] if target.problem else []
         target.add(vm.pod)
     sentences = [start, f"without downtime: to {places[0]}, by this live migration", *warnings, *vm.notes]
-    return Step(row=row, sentences=sentences, migration=_migration(row, _hostname(places[0], nodes)))
+    return Step(
+        row=row, sentences=sentences, migration=migration_object(row.namespace, row.name, _hostname(places[0], nodes))
+    )
 
 
 def _node_refusal(
@@ -178,13 +174,3 @@ def _not_evaluated(pod: Pod) -> list[str]:
         if why
         else []
     )
-
-
-def _migration(row: VMStatus, hostname: str) -> dict[str, Any]:
-    """KubeVirt adds `addedNodeSelector` to the node selector of the VM (kubevirt.io api/core/v1 types.go)."""
-    return {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"generateName": f"{row.name}-together-", "namespace": row.namespace},
-        "spec": {"vmiName": row.name, "addedNodeSelector": {HOSTNAME: hostname}},
-    }

@@ -1,7 +1,4 @@
-"""status --plan: read what a plan needs for each VM that is apart or stuck, and make YAML of the plan.
-
-The YAML has documents and comments, and is for `kubectl create -f -`.
-"""
+"""Planner: reads what a plan needs for each VM that is apart or stuck. It only reads."""
 
 from __future__ import annotations
 
@@ -17,8 +14,10 @@ from webhook.core.api.container import Quantities
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
-from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
+from webhook.core.reunite.limits import FIRST_VERSION
+from webhook.core.reunite.migration import HOSTNAME
 from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
@@ -29,17 +28,11 @@ from webhook.kube.cache.view import CallView
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
-from webhook.status import plan
-from webhook.status.plan import Step, TargetNode, VMDetails
-from webhook.terminal import to_yaml
+from webhook.plan.step import Step, TargetNode, VMDetails, step
 
 _READS_AT_ONCE: Final = 16
 _KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
-_FIRST_WITH_ADDED_NODE_SELECTOR: Final = (
-    1,
-    5,
-)  # KubeVirt whose migrations have addedNodeSelector; an older one would drop it and go anywhere
 
 
 class Planner:
@@ -63,13 +56,13 @@ class Planner:
         return [await self._step(row, vm) for row, vm in zip(rows, vms, strict=True)], version
 
     async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
-        places = plan.targets(row)
+        places = row.share_manager_nodes
         target = await self._target_node(places[0]) if len(places) == 1 else None
         view = self._views.get(places) or self._store.view()
-        while isinstance(step := plan.step(row, vm, self._known, view, target), NeedObjects):
+        while isinstance(found := step(row, vm, self._known, view, target), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
-            view = self._views[places] = await self._store.read(view, step.refs, deadline)
-        return step
+            view = self._views[places] = await self._store.read(view, found.refs, deadline)
+        return found
 
     async def _read(self, row: VMStatus, old: str) -> VMDetails:
         async with self._slots:
@@ -127,29 +120,8 @@ class Planner:
         return next((str(version) for version in versions if version), "")
 
 
-def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
-    """Return the plan as YAML. `origin`: the cluster in words; `at`: the time of the rows; `version`: of KubeVirt."""
-    needs = f"this is {version}" if version else "its version could not be read"
-    parts = [f"# {origin} at {at}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
-    for step in steps:
-        boundary = "---\n" if step.migration else "\n"
-        comments = "".join(f"{line}\n" for line in step.lines())
-        parts.append(boundary + comments + (to_yaml(step.migration) if step.migration else ""))
-    return "".join(parts)
-
-
-def plan_summary(steps: Sequence[Step]) -> str:
-    """Return how many VMs are apart, how many are stuck, and how many of them a migration brings together."""
-    if not steps:
-        return "nothing to do: no VM is apart or stuck"
-    migrations = sum(step.migration is not None for step in steps)
-    stuck = sum(step.row.state is State.STUCK for step in steps)
-    apart = len(steps) - stuck
-    return f"{apart} apart, {stuck} stuck; {migrations} can be brought together by the live migrations above"
-
-
 def _is_old(version: re.Match[str]) -> bool:
-    return tuple(map(int, version.groups())) < _FIRST_WITH_ADDED_NODE_SELECTOR
+    return tuple(map(int, version.groups())) < FIRST_VERSION
 
 
 def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
@@ -160,9 +132,9 @@ def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
     pod, _ = without_applied_patch(msgspec.convert(value, Pod))
     pod = replace(pod, spec=replace(pod.spec, node_name=None))
     own = (vmi.get("spec") or {}).get("nodeSelector") or {}
-    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or plan.HOSTNAME in own:
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or HOSTNAME in own:
         return pod
-    left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != plan.HOSTNAME}
+    left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != HOSTNAME}
     return replace(pod, spec=replace(pod.spec, node_selector=left))
 
 

@@ -1,0 +1,67 @@
+"""How many migrations may run at once: in the cluster, and from and to one node.
+
+KubeVirt queues what is above its own limits, and would then start ours before somebody's drain. So one migration of
+KubeVirt's limit stays free for others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
+from webhook.core.reunite.migration import Migration
+from webhook.core.reunite.not_yet import NotYet, Rule
+
+
+class MigrationBudget:
+    """What is left at one moment. `take` counts a migration that starts now.
+
+    Args:
+        running: all migrations of the cluster that are not final.
+        nodes_of: namespace and VMI -> node on which the VM runs: a migration without a source yet is counted there.
+    """
+
+    def __init__(
+        self,
+        running: Iterable[Migration],
+        limits: ReuniteLimits,
+        kubevirt: KubeVirtLimits,
+        nodes_of: Mapping[tuple[str, str], str],
+    ) -> None:
+        self._limits = limits
+        self._outbound_limit = kubevirt.parallel_outbound_per_node
+        self._cluster_limit = max(1, kubevirt.parallel_per_cluster - 1)
+        self._all = self._ours = 0
+        self._ours_at: Counter[str] = Counter()
+        self._outbound: Counter[str] = Counter()
+        for each in running:
+            source = each.source_node or nodes_of.get((each.namespace, each.vmi))
+            self._count(source, each.target_node, ours=each.ours)
+
+    def why_not(self, source: str, target: str) -> NotYet | None:
+        """Return why no migration between these nodes may start; None if one may."""
+        if self._ours >= self._limits.at_once:
+            return Rule.CLUSTER_BUSY.says_no(running=self._ours, limit=self._limits.at_once)
+        if self._all >= self._cluster_limit:
+            return Rule.CLUSTER_BUSY.says_no(running=self._all, limit=self._cluster_limit)
+        if self._outbound[source] >= self._outbound_limit:
+            return Rule.NODE_BUSY.says_no(running=self._outbound[source], node=source, limit=self._outbound_limit)
+        for node in (source, target):
+            if self._ours_at[node] >= self._limits.at_once_per_node:
+                limit = self._limits.at_once_per_node
+                return Rule.NODE_BUSY.says_no(running=self._ours_at[node], node=node, limit=limit)
+        return None
+
+    def take(self, source: str, target: str) -> None:
+        """Count a migration of ours that starts now."""
+        self._count(source, target, ours=True)
+
+    def _count(self, source: str | None, target: str | None, *, ours: bool) -> None:
+        self._all += 1
+        self._ours += ours
+        if source:
+            self._outbound[source] += 1
+        for node in (source, target):
+            if ours and node:
+                self._ours_at[node] += 1

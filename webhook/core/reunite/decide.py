@@ -1,0 +1,194 @@
+"""What `reunite` does at one moment: the migrations that it creates and deletes, and for each VM the first rule that
+says no.
+
+`decide` is a generator, because whether a pod can run on a node needs objects that only the caller can read. It yields
+a VM that passed all other rules. The caller sends back None, if the VM can run on its home node, or why it can't.
+Invariant: a VM has at most one migration, and the budget counts every migration that is not final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from operator import attrgetter
+
+from msgspec import Struct
+
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.reunite import migration
+from webhook.core.reunite.budget import MigrationBudget
+from webhook.core.reunite.history import History, history_of, unix_seconds
+from webhook.core.reunite.limits import DAY_SECONDS, FIRST_VERSION, KubeVirtLimits, ReuniteLimits
+from webhook.core.reunite.migration import Migration
+from webhook.core.reunite.not_yet import NotYet, Rule
+
+
+class VM(Struct, frozen=True, kw_only=True):
+    """One VM as `reunite` sees it: its row, and what its VirtualMachineInstance says.
+
+    Attributes:
+        row: where the VM and its share-managers are.
+        started: when the VMI was created (RFC 3339): each start of a VM creates one.
+        phase: of the VMI.
+        reunite: the value of the annotation `kubevirt-scheduler/reunite`, None without it.
+        unmigratable: why KubeVirt can't migrate the VM, by its condition LiveMigratable; empty if it can.
+        evacuates: the node that the VM must leave now (status.evacuationNodeName), None if it may stay.
+    """
+
+    row: VMStatus
+    started: str
+    phase: str = "Running"
+    reunite: str | None = None
+    unmigratable: str = ""
+    evacuates: str | None = None
+
+
+class Situation(Struct, frozen=True, kw_only=True):
+    """A cluster at one moment. `now`: seconds since 1970. `migrations`: all of the cluster."""
+
+    now: float
+    vms: Sequence[VM]
+    migrations: Sequence[Migration]
+    kubevirt: KubeVirtLimits
+    limits: ReuniteLimits
+
+
+class CreateMigration(Struct, frozen=True, kw_only=True):
+    """Create a migration of this name: it brings the VM to the node `target`."""
+
+    vm: VM
+    target: str
+    name: str
+    moved_away: int
+
+
+class DeleteMigration(Struct, frozen=True, kw_only=True):
+    """Delete a migration of ours that virt-controller has not begun after a minute: the cluster changes meanwhile."""
+
+    migration: Migration
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What to do now. `waiting`: for each VM that is apart and is not moved now, the first rule that says no."""
+
+    creates: Sequence[CreateMigration]
+    deletes: Sequence[DeleteMigration]
+    waiting: Mapping[tuple[str, str], NotYet]
+
+
+def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
+    """Return what to do. The caller is asked about each VM that passed all other rules, the longest apart first."""
+    by_vm = _by_vm(situation.migrations)
+    calm = _Evacuations(situation)
+    stopped = _stopped(situation)
+    nodes_of = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
+    running = [each for each in situation.migrations if not each.is_final]
+    budget = MigrationBudget(running, situation.limits, situation.kubevirt, nodes_of)
+    creates: list[CreateMigration] = []
+    waiting: dict[tuple[str, str], NotYet] = {}
+    for vm in sorted(_apart(situation.vms), key=lambda vm: (vm.row.since or "", vm.row.namespace, vm.row.name)):
+        key = (vm.row.namespace, vm.row.name)
+        history = history_of(by_vm.get(key, ()), vm.started)
+        home = vm.row.share_manager_nodes[0]
+        why = _why_not_the_vm(vm, situation) or _why_not_against_others(vm, history, situation.limits)
+        why = why or calm.why_not(home) or _why_not_now(vm, history, situation)
+        why = why or stopped or budget.why_not(vm.row.node or "", home)
+        why = why or (yield vm)
+        if why:
+            waiting[key] = why
+            continue
+        budget.take(vm.row.node or "", home)
+        name = migration.next_name(vm.row.name, by_vm.get(key, ()))
+        creates.append(CreateMigration(vm=vm, target=home, name=name, moved_away=history.moved_away))
+    return Plan(creates=creates, deletes=_not_begun(running, situation.now), waiting=waiting)
+
+
+def _apart(vms: Iterable[VM]) -> Iterable[VM]:
+    return (vm for vm in vms if vm.row.state is State.APART and vm.row.share_manager_nodes)
+
+
+def _by_vm(migrations: Iterable[Migration]) -> dict[tuple[str, str], list[Migration]]:
+    by_vm: dict[tuple[str, str], list[Migration]] = {}
+    for each in migrations:
+        by_vm.setdefault((each.namespace, each.vmi), []).append(each)
+    return by_vm
+
+
+def _why_not_the_vm(vm: VM, situation: Situation) -> NotYet | None:
+    """Return why this VM is never moved, as long as it is as it is."""
+    version = situation.kubevirt.version
+    if version is None:
+        return Rule.KUBEVIRT_UNKNOWN.says_no()
+    if version < FIRST_VERSION:
+        return Rule.KUBEVIRT_TOO_OLD.says_no(version=".".join(map(str, version)))
+    if vm.reunite != "true" and (vm.reunite is not None or not situation.limits.default_on):
+        return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if vm.reunite is None else vm.reunite)
+    if len(vm.row.share_manager_nodes) > 1:
+        return Rule.SEVERAL_NODES.says_no(nodes=" and ".join(vm.row.share_manager_nodes))
+    if vm.phase != "Running":
+        return Rule.NOT_RUNNING.says_no(phase=vm.phase or "not known")
+    return Rule.NOT_MIGRATABLE.says_no(because=vm.unmigratable) if vm.unmigratable else None
+
+
+def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> NotYet | None:
+    """Return whose will the migration would be against."""
+    if history.running or vm.row.migrating:
+        return Rule.MIGRATING.says_no()
+    if vm.evacuates:
+        return Rule.EVACUATING.says_no(node=vm.evacuates)
+    if history.named:
+        return Rule.TARGET_NAMED.says_no(migration=history.named.name)
+    return Rule.MOVED_AWAY.says_no(times=history.moved_away) if history.moved_away >= limits.moved_away else None
+
+
+def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | None:
+    """Return what has to pass before the VM is moved."""
+    limits, now = situation.limits, situation.now
+    since = vm.row.since or ""
+    if not since or now < unix_seconds(since) + limits.apart_seconds:
+        return Rule.TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.apart_seconds))
+    if history.came_home and now < unix_seconds(history.came_home.ended_or_created) + limits.cooldown_seconds:
+        at = history.came_home.ended_or_created
+        return Rule.COOLDOWN.says_no(at=at, seconds=int(limits.cooldown_seconds))
+    if history.failures:
+        last = history.failures[-1].ended_or_created
+        wait = min(limits.backoff_seconds * 2 ** (len(history.failures) - 1), DAY_SECONDS)
+        if now < unix_seconds(last) + wait:
+            return Rule.BACKOFF.says_no(failures=len(history.failures), at=last, seconds=int(wait))
+    if limits.windows and not any(window.contains(now) for window in limits.windows):
+        return Rule.OUTSIDE_WINDOW.says_no(windows=", ".join(window.text for window in limits.windows))
+    return None
+
+
+class _Evacuations:
+    """The nodes that VMs had to leave, and when the last of these migrations ended."""
+
+    def __init__(self, situation: Situation) -> None:
+        self._until: dict[str, float] = {vm.evacuates: float("inf") for vm in situation.vms if vm.evacuates}
+        self._now, self._calm = situation.now, situation.limits.apart_seconds
+        for each in situation.migrations:
+            if each.evacuates:
+                ended = unix_seconds(each.ended_or_created) if each.is_final else float("inf")
+                self._until[each.evacuates] = max(ended, self._until.get(each.evacuates, 0.0))
+
+    def why_not(self, node: str) -> NotYet | None:
+        """Return that VMs left this node not long enough ago; None if it is calm."""
+        if self._now >= self._until.get(node, 0.0) + self._calm:
+            return None
+        return Rule.NODE_NOT_CALM.says_no(node=node, seconds=int(self._calm))
+
+
+def _stopped(situation: Situation) -> NotYet | None:
+    """Return that too many migrations of ours failed within a day: something is wrong that trying does not repair."""
+    day = situation.now - DAY_SECONDS
+    failed = [each for each in situation.migrations if each.ours and each.failed]
+    failed = [each for each in failed if unix_seconds(each.ended_or_created) > day]
+    if len(failed) < situation.limits.failures:
+        return None
+    last = max(failed, key=attrgetter("ended_or_created"))
+    return Rule.STOPPED.says_no(failures=len(failed), migration=f"{last.namespace}/{last.name}")
+
+
+def _not_begun(running: Iterable[Migration], now: float) -> list[DeleteMigration]:
+    late = now - migration.PLACING_SECONDS
+    waiting = (each for each in running if each.ours and each.is_queued and not each.deleted)
+    return [DeleteMigration(migration=each) for each in waiting if unix_seconds(each.created) <= late]

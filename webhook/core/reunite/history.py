@@ -1,0 +1,75 @@
+"""What the migrations of one VM say about its past, since its last start.
+
+KubeVirt keeps the last five final migrations of a VM. So a count here is a lower bound, and a migration of ours carries
+the count of the time before it (migration.ANNOTATION_MOVED_AWAY).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from msgspec import Struct
+
+from webhook.core.reunite.migration import Migration
+
+
+class History(Struct, frozen=True, kw_only=True):
+    """What happened to one VM since its start.
+
+    Attributes:
+        running: a migration that is not final.
+        named: a migration of somebody else that named its target, and did not fail.
+        came_home: the last successful migration of ours.
+        failures: failed migrations of ours in a row, without a success after them, oldest first.
+        moved_away: how often others moved the VM away after it came home.
+    """
+
+    running: Migration | None
+    named: Migration | None
+    came_home: Migration | None
+    failures: tuple[Migration, ...]
+    moved_away: int
+
+
+def history_of(migrations: Iterable[Migration], started: str) -> History:
+    """Return what these migrations of one VM say. `started`: when its VMI was created (RFC 3339)."""
+    since = sorted((each for each in migrations if each.created >= started), key=_age)
+    ours = [each for each in since if each.ours and each.is_final]
+    came_home = next((each for each in reversed(ours) if each.succeeded), None)
+    return History(
+        running=next((each for each in since if not each.is_final), None),
+        named=next((each for each in reversed(since) if _is_a_will(each)), None),
+        came_home=came_home,
+        failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
+        moved_away=_moved_away(since),
+    )
+
+
+def unix_seconds(text: str) -> float:
+    """Return an RFC 3339 time as seconds since 1970; 0 for a text that is not a time."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _age(migration: Migration) -> tuple[str, str]:
+    return migration.created, migration.name
+
+
+def _is_a_will(migration: Migration) -> bool:
+    return migration.names_target and not migration.ours and not migration.failed
+
+
+def _moved_away(since: Iterable[Migration]) -> int:
+    """Count the moves away after a homecoming: the first successful migration of others after one of ours."""
+    count, is_home = 0, False
+    for each in since:
+        if each.ours:
+            count = max(count, each.moved_away)
+        if not each.succeeded:
+            continue
+        count += is_home and not each.ours
+        is_home = each.ours
+    return count

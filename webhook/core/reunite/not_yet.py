@@ -1,0 +1,61 @@
+"""Why a VM that is apart is not moved now: the table of rules, in the order in which `decide` asks them."""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+
+from msgspec import Struct
+
+
+class NotYet(Struct, frozen=True):
+    """The first rule that says no, with its sentence."""
+
+    rule: Rule
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.rule.code}: {self.sentence}"
+
+
+@unique
+class Rule(Enum):
+    """Every rule: its code and the template of its sentence. Codes are stable: they are metric labels."""
+
+    def __init__(self, code: str, template: str) -> None:
+        self.code = code
+        self.template = template
+
+    def says_no(self, **names: object) -> NotYet:
+        """Return the refusal of this rule with the names that its template needs."""
+        return NotYet(self, self.template.format_map(names))
+
+    # The VM: does it take part, and can it be moved at all?
+    KUBEVIRT_TOO_OLD = "KubeVirtTooOld", "KubeVirt {version} has no addedNodeSelector, and 1.5 is the first that has it"
+    KUBEVIRT_UNKNOWN = "KubeVirtUnknown", "KubeVirt's version could not be read, and versions before 1.5 can't do it"
+    NOT_ASKED = "NotAsked", "the VM's annotation kubevirt-scheduler/reunite is {value}"
+    SEVERAL_NODES = (
+        "SeveralNodes",
+        "its share-managers are on {nodes}; a migration leads to only one of these nodes",
+    )
+    NOT_RUNNING = "NotRunning", "the VM is not running: its phase is {phase}"
+    NOT_MIGRATABLE = "NotMigratable", "KubeVirt can't migrate the VM: {because}"
+    # A will that is not ours.
+    TARGET_NAMED = "TargetNamed", "migration {migration} named its target node; the VM stays until its next start"
+    MOVED_AWAY = "MovedAway", "others moved the VM away {times} times after it came home; it stays until its next start"
+    MIGRATING = "Migrating", "a migration of the VM runs now"
+    EVACUATING = "Evacuating", "KubeVirt moves the VM away from {node} now"
+    NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"
+    # Time.
+    TOO_SOON = "TooSoon", "the VM is apart since {since}, less than {seconds} s"
+    COOLDOWN = "Cooldown", "the VM came home at {at}, less than {seconds} s ago"
+    BACKOFF = (
+        "Backoff",
+        "{failures} migrations in a row failed, the last at {at}; the next try is {seconds} s later",
+    )
+    OUTSIDE_WINDOW = "OutsideWindow", "migrations start only in the time windows {windows}"
+    # How many.
+    STOPPED = "Stopped", "{failures} migrations failed within a day, so none starts now; the last one is {migration}"
+    CLUSTER_BUSY = "ClusterBusy", "{running} migrations run in the cluster, and {limit} is the limit for one more"
+    NODE_BUSY = "NodeBusy", "{running} migrations from or to node {node} run, and {limit} is the limit for one more"
+    # The node, by the rules of a pin.
+    NOT_PLACEABLE = "NotPlaceable", "{because}"
