@@ -1,4 +1,4 @@
-"""The model of kube-apiserver and etcd: objects, their versions, watches, and times in which it does not answer.
+"""The model of kube-apiserver: objects, their versions, watches, and times in which it does not answer.
 
 Upstream: apiserver pkg/storage/cacher (a watch sends each change of a kind in order; a watch that broke goes on where
 it ended). Objects are the JSON that the real caches of the webhook decode. Controllers write through `act`: while the

@@ -9,10 +9,11 @@ no node has a taint PreferNoSchedule, an image of its own or pods that a spread 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from simulation.api_server import POD, ApiServer, Object
 from simulation.engine import Engine
+from simulation.node_state import MAX_SCORE, NodeState, requests
 from support.models import oracle, scheduler_model
 from support.models.scheduler_model import Situation
 
@@ -24,66 +25,9 @@ _RETRY_SECONDS: Final = (1.0, 10.0)  # pkg/scheduler/backend/queue: initial and 
 _FLUSH_SECONDS: Final = 300.0  # the same: the longest that an unschedulable pod waits for another attempt
 _MIN_FEASIBLE: Final = 100  # schedule_one.go, minFeasibleNodesToFind
 _MIN_PERCENT: Final = 5  # schedule_one.go, minFeasibleNodesPercentageToFind
-_MAX_SCORE: Final = 100
 _AFFINITY_WEIGHT: Final = 2  # apis/config/v1/default_plugins.go
-_DEFAULT_MILLI_CPU: Final = 100  # pkg/scheduler/util/pod_resources.go: what a pod without requests scores as
-_DEFAULT_MEMORY: Final = 200 * 1024**2
-_MEBI: Final = 1024**2
 
 Extender = Callable[[Object, Object], bool]
-
-
-class Requests(NamedTuple):
-    """What a pod requests: milli-CPU and bytes."""
-
-    cpu: int
-    memory: int
-
-    @property
-    def scored(self) -> Requests:
-        """What the pod scores as."""
-        return Requests(self.cpu or _DEFAULT_MILLI_CPU, self.memory or _DEFAULT_MEMORY)
-
-
-class NodeState:
-    """What a node has, and what its pods request: together, and as they score, with the defaults of empty requests."""
-
-    def __init__(self, node: Object) -> None:
-        allocatable = node["status"]["allocatable"]
-        self.has = Requests(int(allocatable["cpu"]) * 1000, int(allocatable["memory"].removesuffix("Gi")) * 1024**3)
-        self.pods: dict[str, Requests] = {}
-        self.requested = Requests(0, 0)
-        self._scored = Requests(0, 0)
-
-    def add(self, key: str, pod: Requests) -> None:
-        """Count a pod."""
-        self.pods[key] = pod
-        self._sum(pod, 1)
-
-    def remove(self, key: str) -> bool:
-        """Stop counting a pod; return whether it was counted."""
-        pod = self.pods.pop(key, None)
-        if pod is not None:
-            self._sum(pod, -1)
-        return pod is not None
-
-    def fits(self, wanted: Requests) -> bool:
-        """NodeResourcesFit, Filter."""
-        requested = self.requested
-        return requested.cpu + wanted.cpu <= self.has.cpu and requested.memory + wanted.memory <= self.has.memory
-
-    def score(self, wanted: Requests) -> int:
-        """LeastAllocated and BalancedAllocation of this pod on this node."""
-        more = wanted.scored
-        cpu, memory = self._scored.cpu + more.cpu, self._scored.memory + more.memory
-        least = (_free(cpu, self.has.cpu) + _free(memory, self.has.memory)) // 2
-        apart = abs(min(cpu / self.has.cpu, 1.0) - min(memory / self.has.memory, 1.0)) / 2
-        return least + int((1 - apart) * _MAX_SCORE)
-
-    def _sum(self, pod: Requests, sign: int) -> None:
-        scored = pod.scored
-        self.requested = Requests(self.requested.cpu + sign * pod.cpu, self.requested.memory + sign * pod.memory)
-        self._scored = Requests(self._scored.cpu + sign * scored.cpu, self._scored.memory + sign * scored.memory)
 
 
 class KubeScheduler:
@@ -92,6 +36,7 @@ class KubeScheduler:
     Attributes:
         extender: a Filter plugin more, as a peer of the webhook has one; None for none.
         waiting: the pods that fit nowhere, with the time since when.
+        waited_seconds: how long pods have waited that wait no more.
         ignores_anti_affinity: a planted fault.
     """
 
@@ -100,6 +45,7 @@ class KubeScheduler:
         self.api = api
         self.extender: Extender | None = None
         self.waiting: dict[str, float] = {}
+        self.waited_seconds = 0.0
         self.ignores_anti_affinity = False
         self._states: dict[str, NodeState] = {}
         self._attempts: dict[str, int] = {}
@@ -109,6 +55,10 @@ class KubeScheduler:
         self._assumed: set[str] = set()
         api.listeners.append(self._changed)
 
+    def state(self, node: str) -> NodeState:
+        """Return what a node has, and what its pods request."""
+        return self._states[node]
+
     def _changed(self, kind: Kind, key: str, value: Object | None) -> None:
         if kind is Kind.NODE and value is not None:
             self._states.setdefault(key, NodeState(value))
@@ -116,7 +66,7 @@ class KubeScheduler:
         if kind is not POD:
             return
         if value is None or value["status"].get("phase") in ("Succeeded", "Failed"):
-            self.waiting.pop(key, None)
+            self._end_waiting(key)
             self._assumed.discard(key)
             for state in self._states.values():
                 if state.remove(key):
@@ -148,7 +98,7 @@ class KubeScheduler:
             self._refuse(key, pod)
             return
         self._states[node].add(key, requests(pod))
-        self.waiting.pop(key, None)
+        self._end_waiting(key)
         self._attempts.pop(key, None)
         self.api.act(self._rng.uniform(*_BIND_SECONDS), lambda: self._bind(key, node))
 
@@ -160,6 +110,11 @@ class KubeScheduler:
             condition = self._condition("False", reason="Unschedulable", message="0 nodes are available")
             self.api.put(POD, {**pod, "status": {**pod["status"], "conditions": [condition]}})
         self.engine.after(_FLUSH_SECONDS, self._retry)
+
+    def _end_waiting(self, key: str) -> None:
+        since = self.waiting.pop(key, None)
+        if since is not None:
+            self.waited_seconds += self.engine.now - since
 
     def _bind(self, key: str, node: str) -> None:
         pod = self.api.pod(key)
@@ -182,7 +137,7 @@ class KubeScheduler:
         affinity = {name: self._preference(preferred, name) for name in feasible}
         most = max(affinity.values()) or 1
         scores = {
-            name: self._states[name].score(wanted) + _AFFINITY_WEIGHT * (_MAX_SCORE * affinity[name] // most)
+            name: self._states[name].score(wanted) + _AFFINITY_WEIGHT * (MAX_SCORE * affinity[name] // most)
             for name in feasible
         }
         best = max(scores.values())
@@ -209,13 +164,15 @@ class KubeScheduler:
         if not self._states[name].fits(requests(pod)) or not oracle.admits(pod, node):
             return False
         if not self.ignores_anti_affinity and self._related(pod):
-            situation = Situation(list(self.api.objects[Kind.NODE].values()), self._related(pod), _NAMESPACES, pod, name)
+            situation = Situation(
+                list(self.api.objects[Kind.NODE].values()), self._related(pod), _NAMESPACES, pod, name
+            )
             if scheduler_model.refusals(situation, pinned=False):
                 return False
         return self.extender is None or self.extender(pod, node)
 
     def _related(self, pod: Object) -> list[Object]:
-        """Return the pods on nodes whose rules can be about this pod, or that its rules can be about: those of its VM."""
+        """Return the pods on nodes that have rules about this pod, or that its rules are about: those of its VM."""
         uid = (pod["metadata"].get("labels") or {}).get("kubevirt.io/created-by")
         return [] if uid is None else [each for each in self.api.pods_of_vmi.get(uid, {}).values() if _is_there(each)]
 
@@ -225,13 +182,6 @@ class KubeScheduler:
 
 
 _NAMESPACES: Final = {"vms": {}}
-
-
-def requests(pod: Object) -> Requests:
-    """Return what the pod requests."""
-    wanted = pod["spec"]["containers"][0].get("resources", {}).get("requests", {})
-    cpu, memory = wanted.get("cpu", "0m"), wanted.get("memory", "0Mi")
-    return Requests(int(cpu.removesuffix("m")), int(memory.removesuffix("Mi")) * _MEBI)
 
 
 def preferences(pod: Object) -> list[Object]:
@@ -244,15 +194,9 @@ def _is_there(pod: Object) -> bool:
     return bool(pod["spec"].get("nodeName")) and pod["status"].get("phase") not in ("Succeeded", "Failed")
 
 
-def _free(requested: int, has: int) -> int:
-    return 0 if requested > has else (has - requested) * _MAX_SCORE // has
-
-
 def _to_find(nodes: int) -> int:
     """schedule_one.go, numFeasibleNodesToFind."""
     if nodes < _MIN_FEASIBLE:
         return nodes
     percent = max(50 - nodes // 125, _MIN_PERCENT)
     return max(nodes * percent // 100, _MIN_FEASIBLE)
-
-

@@ -1,21 +1,25 @@
 """The model of Longhorn: tickets, share-managers and their pods.
 
 Upstream: longhorn-manager controller/share_manager_controller.go and volume_attachment_controller.go. The times were
-measured with Longhorn's own controllers: ticket to pod 0-30 s (a resync or an event of the Volume), 60-95 ms at a quick
-restart; stop 0-30 s after the last ticket; fail-over 6-7 s after a node's death; ownerID follows the pod within 4-32 ms,
-leaves a cordoned node in 6-24 s and is back within 30 s of uncordon. A live share-manager pod stays where it is.
+measured with Longhorn's own controllers:
+
+- from a ticket to the pod 0-30 s (a resync or an event of the Volume), at a quick restart 60-95 ms;
+- from the last ticket to the stop 0-30 s, and from a node's death to the fail-over 6-7 s;
+- ownerID follows the pod within 4-32 ms, leaves a cordoned node in 6-24 s, and is back within 30 s of uncordon.
+
+A live share-manager pod stays where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, ApiServer, Object
 from simulation.engine import Engine
 from simulation.nodes import Nodes
+from simulation.volumes import Volume, pod_of
 from support.objects import builders
 
 from webhook.core.view import Kind
@@ -31,29 +35,6 @@ _FAILOVER_SECONDS: Final = (6.0, 7.0)
 _START_SECONDS: Final = (2.0, 6.0)  # bound to Running: image there, NFS server up
 _END_SECONDS: Final = (1.0, 5.0)  # a pod that terminates
 _REUSED_SHARE: Final = 0.5  # of quick restarts: not measured, both happen
-
-
-@dataclass
-class Volume:
-    """One volume and its share-manager.
-
-    Attributes:
-        tickets: the node that each pod wants the volume on, by the pod's key.
-        due: a pod is to be created, or is being created.
-        delinquent: the node that a fail-over left: the next pod prefers every other node.
-    """
-
-    name: str
-    tickets: dict[str, str] = field(default_factory=dict)
-    state: str = "stopped"
-    owner: str = ""
-    due: bool = False
-    delinquent: str = ""
-
-    @property
-    def pod_key(self) -> str:
-        """NAMESPACE/NAME of its pod."""
-        return f"{LONGHORN}/share-manager-{self.name}"
 
 
 class Longhorn:
@@ -86,7 +67,9 @@ class Longhorn:
     def serves(self, name: str) -> bool:
         """Whether the volume's share-manager runs."""
         pod = self.pod(name)
-        return pod is not None and pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+        return (
+            pod is not None and pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+        )
 
     # Tickets.
 
@@ -141,7 +124,7 @@ class Longhorn:
                 self._need(volume, self._rng.uniform(*RESYNC_SECONDS), "start")
 
     def cordon_changed(self, node: str) -> None:
-        """ownerID leaves a cordoned node, and is back after uncordon; the pod stays."""
+        """The ownerID leaves a cordoned node, and is back after uncordon; the pod stays."""
         cordoned = self.nodes.states[node].cordoned
         times = _LEAVE_OWNER_SECONDS if cordoned else _RETURN_OWNER_SECONDS
         for volume in self.volumes.values():
@@ -175,10 +158,8 @@ class Longhorn:
             if volume.tickets and self.api.pod(volume.pod_key) is None:
                 self._need(volume, RESYNC_SECONDS[1], why)
             return
-        pod = builders.share_manager_pod(volume.name, phase=None)
-        if volume.delinquent:
-            pod["spec"]["affinity"] = {"nodeAffinity": {_PREFERRED: [_not_on(volume.delinquent)]}}
-            volume.delinquent = ""
+        pod = pod_of(volume)
+        volume.delinquent = ""
         self.moved(volume.name, why)
         self.creation.create(pod, lambda _: self._made(volume))
 
@@ -235,20 +216,10 @@ class Longhorn:
             self._write(volume)
 
     def _write(self, volume: Volume) -> None:
-        self.api.put(
-            Kind.SHARE_MANAGER, builders.share_manager(volume.name, state=volume.state, ownerID=volume.owner)
-        )
+        self.api.put(Kind.SHARE_MANAGER, builders.share_manager(volume.name, state=volume.state, ownerID=volume.owner))
 
     def _write_tickets(self, volume: Volume) -> None:
         tickets = [("csi-attacher", node) for node in volume.tickets.values()]
         if tickets:
             tickets.append(("share-manager-controller", volume.owner))
         self.api.put(Kind.VOLUME_ATTACHMENT, builders.volume_attachment(volume.name, tickets))
-
-
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def _not_on(node: str) -> Object:
-    expression = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": [node]}
-    return {"weight": 100, "preference": {"matchExpressions": [expression]}}

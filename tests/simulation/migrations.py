@@ -1,13 +1,14 @@
 """The model of live migrations: virt-controller's migration controller, its limits, and evacuation.
 
 Upstream: kubevirt pkg/virt-controller/watch/migration/migration.go and watch/drain/evacuation. At most 5 migrations run
-in the cluster and 2 leave one node; the target pod has a required anti-affinity to the VM's pods; 5 finished migrations
-of a VM stay; a target pod that fits nowhere fails the migration after 300 s; an evacuation that failed waits 20 s, then
-twice as long each time. virt-api refuses a second migration while one is unfinished.
+in the cluster, and 2 leave one node. The target pod has a required anti-affinity to the VM's pods; one that fits
+nowhere fails the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. The last 5 finished
+migrations of a VM stay. virt-api refuses a second migration while one is unfinished.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -77,6 +78,7 @@ class Migrations:
         self.creation = creation
         self.unfinished: list[Migration] = []
         self.made = 0
+        self.made_by: Counter[str] = Counter()
         self.listeners: list[Callable[[Migration], object]] = []
         self.refuses_second = True
         self.keeps_limits = True
@@ -92,6 +94,7 @@ class Migrations:
         if not vm.running or self.api.away or (vm.migration and self.refuses_second) or (name and same_name):
             return None
         self.made += 1
+        self.made_by[by] += 1
         uid = f"migration-{self.made}"
         migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now)
         vm.migration = migration
@@ -212,7 +215,7 @@ class Migrations:
 
 
 def target_pod(migration: Migration) -> Object:
-    """Return the target pod that virt-controller creates: rendered from the VMI, so without what was written at start."""
+    """Return the target pod that virt-controller creates. It comes from the VMI, without the webhook's terms."""
     vm = migration.vm
     term = {"labelSelector": {"matchLabels": {"kubevirt.io/created-by": vm.uid}}, "topologyKey": HOSTNAME}
     pod = virt_launcher_pod(

@@ -34,15 +34,13 @@ _NODE_LOSSES_DAYS: Final = (7.2, 22.6)
 _NODE_OFF_SECONDS: Final = 4 * HOUR
 _POWER_CUT_DAY: Final = 5.3
 _POWER_OFF_SECONDS: Final = 30 * MINUTE
-_MEMORY_MIB: Final = (2048, 4096, 8192, 16384)
+_MEMORY_MIB: Final = (2048, 4096)
 
 
 def vms(rng: random.Random, many: int) -> list[VM]:
     """Return the VMs, each with one disk of its own."""
     always_on = set(rng.sample(range(many), round(many * ALWAYS_ON_SHARE)))
-    return [
-        VM(f"vm-{i:02}", rng.choice(_MEMORY_MIB), (f"disk-{i:02}",), always_on=i in always_on) for i in range(many)
-    ]
+    return [VM(f"vm-{i:02}", rng.choice(_MEMORY_MIB), (f"disk-{i:02}",), always_on=i in always_on) for i in range(many)]
 
 
 def plan(world: World) -> None:

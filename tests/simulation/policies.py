@@ -2,10 +2,10 @@
 
 The rules of peers are written from their documents:
 
-- kubevirt-scheduler (github.com/MichaelTrip/kubevirt-scheduler, README and pkg/plugins/longhorn_cosched): a Filter and a
-  Score plugin. For a virt-launcher pod that opts in and is no migration target only the node of
-  ShareManager.status.ownerID passes, whatever its state is; without an ownerID the node of the running share-manager
-  pod; without that pod any node. Nothing steers the share-manager pod.
+- kubevirt-scheduler (MichaelTrip/kubevirt-scheduler on GitHub, README and pkg/plugins/longhorn_cosched): a Filter and
+  a Score plugin for virt-launcher pods that opt in, migration targets excepted. Only the node of
+  ShareManager.status.ownerID passes, whatever the state is. Without an ownerID the node of the running share-manager
+  pod passes, and without such a pod every node does. Nothing steers the share-manager pod.
 - "by hostname label": a webhook that prefers `kubernetes.io/hostname` of status.ownerID, with weight 100.
 - "share-manager pods only": a webhook that prefers the node of the running share-manager pod, with weight 100.
 """
@@ -62,6 +62,7 @@ def _replicas(*titles: str) -> Callable[[World], Webhook]:
         world.replicas = [
             Replica(Watcher(f"replica {index}", world.engine, world.api, lag)) for index in range(_REPLICAS)
         ]
+        world.watchers += [replica.watcher for replica in world.replicas]
         world.webhook = Replicas(world.engine, world.replicas, entries)
         return world.webhook
 

@@ -195,7 +195,11 @@ class VirtController:
 
     def _run(self, key: str, vm: VM) -> None:
         pod = self.api.pod(key)
-        if pod is None or "deletionTimestamp" in pod["metadata"] or not self.nodes.states[pod["spec"]["nodeName"]].alive:
+        if (
+            pod is None
+            or "deletionTimestamp" in pod["metadata"]
+            or not self.nodes.states[pod["spec"]["nodeName"]].alive
+        ):
             return
         if self.api.away or not all(map(self.longhorn.serves, vm.volumes)):  # the share-manager went again
             self._waiting[key] = vm

@@ -7,7 +7,6 @@ and its events come in order. Events are fed when the process is asked: nothing 
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -58,7 +57,7 @@ class Watcher:
         self.restart()
 
     def restart(self) -> None:
-        """Begin with empty caches, and list everything: the answers of a streaming list, from the API server as it is."""
+        """Begin with empty caches, and list everything that the API server has now."""
         self.caches = self._empty()
         for kind, cache in self.caches.items():
             self._queues[kind].clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from simulation import month
+from simulation import faults, month
 from simulation.account import Account
 from simulation.admission import Creation, Replica, Replicas
 from simulation.api_server import POD, VMS, ApiServer
@@ -16,6 +16,7 @@ from simulation.migrations import Migrations
 from simulation.nodes import Nodes
 from simulation.policies import Policy
 from simulation.virt_controller import VirtController
+from simulation.watcher import Watcher
 from support.objects import builders
 
 from webhook.core.view import Kind
@@ -37,15 +38,23 @@ class Size:
 
 
 class World:
-    """Everything of one run."""
+    """Everything of one run.
 
-    def __init__(self, policy: Policy, seed: int, size: Size | None = None) -> None:
+    Attributes:
+        watchers: every process that follows the API server.
+        freed_by_nobody: pods that wait because their node changed after the webhook's answer.
+    """
+
+    def __init__(self, policy: Policy, seed: int, size: Size | None = None, *, with_faults: bool = False) -> None:
         self.size = size or Size()
+        self.faults = with_faults
         self.policy = policy
         self.engine = engine = Engine(seed)
         self.api = api = ApiServer(engine)
         self.replicas: list[Replica] = []
         self.webhook: Replicas | None = None
+        self.watchers: list[Watcher] = []
+        self.freed_by_nobody = 0
         names = [f"node-{index:02}" for index in range(self.size.nodes)]
         self.scheduler = KubeScheduler(engine, api)
         self.nodes = Nodes(engine, api, names, _ALLOCATABLE)
@@ -64,9 +73,20 @@ class World:
         policy.install(self)
         engine.after_step = self.account.step
 
+    @property
+    def replay(self) -> str:
+        """The command that plays this run again."""
+        size = self.size
+        return (
+            f"PYTHONPATH=tests .venv/bin/python -m simulation --policy '{self.policy.title}' --seed {self.engine.seed} "
+            f"--nodes {size.nodes} --vms {size.vms} --days {size.days:g}{' --faults' if self.faults else ''}"
+        )
+
     def play_month(self) -> None:
         """Play the month to its end."""
         month.plan(self)
+        if self.faults:
+            faults.plan(self, self.size.days * DAY)
         self.run(self.size.days * DAY)
 
     def run(self, until: float) -> None:
@@ -82,11 +102,10 @@ class World:
                 self.vm_of_volume[volume] = vm.name
                 claim = f"{volume}-claim"
                 self.api.put(
-                    Kind.PERSISTENT_VOLUME_CLAIM, builders.persistent_volume_claim(claim, namespace=VMS, volume_name=volume)
+                    Kind.PERSISTENT_VOLUME_CLAIM,
+                    builders.persistent_volume_claim(claim, namespace=VMS, volume_name=volume),
                 )
-                self.api.put(
-                    Kind.PERSISTENT_VOLUME, builders.persistent_volume(volume, claim=claim, namespace=VMS)
-                )
+                self.api.put(Kind.PERSISTENT_VOLUME, builders.persistent_volume(volume, claim=claim, namespace=VMS))
                 self.longhorn.add(volume)
         for index in range(_WEBHOOK_PODS):
             self.api.put(POD, _webhook_pod(index, f"node-{index:02}"))
