@@ -7,6 +7,7 @@ guest runs. A VM that is apart is so since what placed it or its share-manager l
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from simulation.api_server import LONGHORN, POD, Object, is_virt_launcher
@@ -32,6 +33,7 @@ class Account:
         self.world = world
         self.truth = TruthView(world.api)
         self.hours: Counter[str] = Counter()
+        self.apart_until: dict[str, float] = {}  # VMs that are apart, or were, with the time of the end
         self._since: dict[str, tuple[float, str]] = {}
         self._changed_vms: set[str] = set()
         world.api.listeners.append(self._changed)
@@ -65,7 +67,12 @@ class Account:
         since, counted = self._since.get(vm.name, (now, ""))
         if counted:
             self.hours[counted] += (now - since) / HOUR
-        self._since[vm.name] = (now, self._state(vm))
+        state = self._state(vm)
+        self._since[vm.name] = (now, state)
+        if state not in ("", LOCAL, _OTHER):
+            self.apart_until[vm.name] = inf
+        elif self.apart_until.get(vm.name) == inf:
+            self.apart_until[vm.name] = now
 
     def _state(self, vm: VM) -> str:
         """What the VM's time counts as from now on; empty if its guest does not run."""

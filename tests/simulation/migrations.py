@@ -1,9 +1,9 @@
 """The model of live migrations: virt-controller's migration controller, its limits, and evacuation.
 
 Upstream: kubevirt pkg/virt-controller/watch/migration/migration.go and watch/drain/evacuation. At most 5 migrations run
-in the cluster, and 2 leave one node. The target pod has a required anti-affinity to the VM's pods; one that fits
-nowhere fails the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. The last 5 finished
-migrations of a VM stay. virt-api refuses a second migration while one is unfinished.
+in the cluster, and 2 leave one node. The target pod has a required anti-affinity to the VM's pods. A target pod that
+fits nowhere fails the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. The
+last 5 finished migrations of a VM stay. virt-api refuses a second migration while one is unfinished.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from simulation.admission import Creation
 from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
 from simulation.virt_controller import VM, VirtController, virt_launcher_pod
+
+from webhook.core.reunite.migration import PLACING_SECONDS
 
 PARALLEL_IN_CLUSTER: Final = 5  # virt-config.go, ParallelMigrationsPerClusterDefault
 PARALLEL_OUT_OF_NODE: Final = 2  # virt-config.go, ParallelOutboundMigrationsPerNodeDefault
@@ -41,6 +43,9 @@ class Migration:
         node: the only node that may be its target; empty for any.
         source: the node of the VM when the target pod was created.
         target: the key of the target pod.
+        leaves: the node that an evacuation is for.
+        moved_away: what reunite notes on its migrations.
+        gone: KubeVirt has deleted it.
     """
 
     name: str
@@ -53,6 +58,9 @@ class Migration:
     source: str = ""
     target: str = ""
     ended: float = 0.0
+    leaves: str = ""
+    moved_away: int = 0
+    gone: bool = False
 
     @property
     def unfinished(self) -> bool:
@@ -88,7 +96,7 @@ class Migrations:
         virt.stopping = self._vm_stops
         virt.nodes.died.append(self._node_died)
 
-    def create(self, vm: VM, by: str, node: str = "", name: str = "") -> Migration | None:
+    def create(self, vm: VM, by: str, node: str = "", name: str = "", moved_away: int = 0) -> Migration | None:
         """Create a migration; None if virt-api or the API server refuses it."""
         same_name = any(each.name == name for each in (*vm.finished, *self.unfinished))
         if not vm.running or self.api.away or (vm.migration and self.refuses_second) or (name and same_name):
@@ -96,7 +104,8 @@ class Migrations:
         self.made += 1
         self.made_by[by] += 1
         uid = f"migration-{self.made}"
-        migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now)
+        migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now, moved_away=moved_away)
+        migration.leaves = self.virt.node_of(vm) if by == "evacuation" else ""
         vm.migration = migration
         self.unfinished.append(migration)
         self._note(migration)
@@ -109,6 +118,7 @@ class Migrations:
             self._end(migration, "Failed")
             if migration in migration.vm.finished:
                 migration.vm.finished.remove(migration)
+                self._collect(migration)
 
     def running(self) -> list[Migration]:
         """Return the migrations that have a target pod, or are about to."""
@@ -119,6 +129,7 @@ class Migrations:
         vms = [vm for vm in self.virt.vms.values() if self.virt.node_of(vm) == node]
         for vm in vms:
             if vm.running and not vm.migration and self.engine.now >= self._retry_at(vm):
+                vm.evacuates = node
                 self.create(vm, "evacuation")
         return not vms
 
@@ -161,7 +172,8 @@ class Migrations:
         migration.target = key_of(pod)
         self._targets[migration.target] = migration
         self._note(migration)
-        self.engine.after(_UNSCHEDULABLE_SECONDS, lambda: self._time_out(migration, bound=False))
+        timeout = PLACING_SECONDS if migration.by == "reunite" else _UNSCHEDULABLE_SECONDS
+        self.engine.after(timeout, lambda: self._time_out(migration, bound=False))
         self.engine.after(_CATCH_ALL_SECONDS, lambda: self._time_out(migration, bound=True))
 
     def _time_out(self, migration: Migration, *, bound: bool) -> None:
@@ -194,9 +206,15 @@ class Migrations:
         elif migration.target:
             self.virt.remove(vm, migration.target)
         self._targets.pop(migration.target, None)
-        del vm.finished[:-KEPT]
+        vm.evacuates = ""
         self._note(migration)
+        while len(vm.finished) > KEPT:
+            self._collect(vm.finished.pop(0))
         self.api.act(self._rng.uniform(*_SYNC_SECONDS), self._pump)
+
+    def _collect(self, migration: Migration) -> None:
+        migration.gone = True
+        self._note(migration)
 
     def _vm_stops(self, vm: VM) -> None:
         if vm.migration:

@@ -19,6 +19,7 @@ from simulation.admission import Replica, Replicas, Webhook, entry_title
 from simulation.api_server import LONGHORN, Object
 from simulation.engine import HOUR
 from simulation.migrations import HOSTNAME
+from simulation.reuniting import Reuniting
 from simulation.watcher import Watcher
 
 from webhook.core.admit import Entry
@@ -132,12 +133,18 @@ def _by_label(node: str) -> Object:
 
 _OURS: Final = ("virt-launcher", "share-manager")
 NONE: Final = Policy("none", _nothing)
+def _reunite(world: World) -> None:
+    Reuniting(world, "reunite").begin()
+
+
 OURS: Final = Policy("ours", _replicas(*_OURS), ours=True)
 HOMECOMING: Final = Policy("ours + homecoming", _replicas(*_OURS, "migration-target"), ours=True)
 PLAN: Final = Policy("ours + plan each hour", _replicas(*_OURS), _plan, ours=True)
+REUNITE: Final = Policy("ours + reunite", _replicas(*_OURS), _reunite, ours=True)
+BOTH: Final = Policy("ours + both", _replicas(*_OURS, "migration-target"), _reunite, ours=True)
 PEERS: Final = (
     Policy("scheduler plugin by ownerID", _nothing, _scheduler_plugin),
     Policy("webhook, prefers by hostname label", _preferring(_owner, _by_label)),
     Policy("webhook, share-manager pods only", _preferring(_running_pod_node, _by_label)),
 )
-POLICIES: Final = {policy.title: policy for policy in (NONE, OURS, HOMECOMING, PLAN, *PEERS)}
+POLICIES: Final = {policy.title: policy for policy in (NONE, OURS, HOMECOMING, REUNITE, BOTH, PLAN, *PEERS)}

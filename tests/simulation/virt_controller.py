@@ -39,6 +39,8 @@ class VM:
     Attributes:
         pod: the key of the pod in which it runs or will run; empty for none.
         running: whether its guest runs.
+        started: when its VirtualMachineInstance was created.
+        evacuates: the node that it must leave.
         cause: what placed the VM or its share-manager last.
         migration: the unfinished migration.
         finished: the migrations that KubeVirt still has.
@@ -53,6 +55,8 @@ class VM:
     wanted: bool = False
     running: bool = False
     starts: int = 0
+    started: float = 0.0
+    evacuates: str = ""
     cause: str = "start"
     migration: Migration | None = None
     finished: list[Migration] = field(default_factory=list)
@@ -122,7 +126,7 @@ class VirtController:
     def _make(self, vm: VM) -> None:
         if not vm.wanted or vm.pod:
             return
-        vm.starts += 1
+        vm.starts, vm.started = vm.starts + 1, self.engine.now
         vm.uid = uid = f"{vm.name}-{vm.starts}"
         vm.pod, vm.cause = f"{VMS}/expected-{uid}", "start"
         self.creation.create(virt_launcher_pod(vm), lambda pod: self._made(vm, uid, pod))
@@ -146,7 +150,7 @@ class VirtController:
             self._again(vm)
 
     def _leave(self, vm: VM) -> None:
-        vm.running = False
+        vm.running, vm.evacuates = False, ""
         self.stopping(vm)
         vm.pod = ""
 

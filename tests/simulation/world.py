@@ -15,6 +15,7 @@ from simulation.longhorn import Longhorn
 from simulation.migrations import Migrations
 from simulation.nodes import Nodes
 from simulation.policies import Policy
+from simulation.reuniting import Reuniting
 from simulation.virt_controller import VirtController
 from simulation.watcher import Watcher
 from support.objects import builders
@@ -54,6 +55,7 @@ class World:
         self.replicas: list[Replica] = []
         self.webhook: Replicas | None = None
         self.watchers: list[Watcher] = []
+        self.reuniting: list[Reuniting] = []
         self.freed_by_nobody = 0
         names = [f"node-{index:02}" for index in range(self.size.nodes)]
         self.scheduler = KubeScheduler(engine, api)
