@@ -9,8 +9,9 @@ from time import perf_counter
 
 from simulation import plot, table
 from simulation.invariants import Invariants
+from simulation.month import MONTH, ROUGH
 from simulation.policies import POLICIES
-from simulation.world import Size, World
+from simulation.world import World
 
 
 def main() -> int:
@@ -20,9 +21,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds the table is the mean of")
     parser.add_argument("--svg", type=Path, help="write the picture to this file, too")
     parser.add_argument("--policy", choices=sorted(POLICIES), help="play this one alone, and check the invariants")
-    parser.add_argument("--nodes", type=int, default=Size().nodes)
-    parser.add_argument("--vms", type=int, default=Size().vms)
-    parser.add_argument("--days", type=float, default=Size().days)
+    parser.add_argument("--rough", action="store_true", help="two days in which much happens, in place of the month")
     parser.add_argument("--faults", action="store_true", help="with the faults that the seed draws")
     args = parser.parse_args()
     if args.policy:
@@ -37,12 +36,14 @@ def main() -> int:
 
 
 def _play_one(args: argparse.Namespace) -> int:
-    size = Size(args.nodes, args.vms, args.days)
-    world = World(POLICIES[args.policy], args.seed, size, with_faults=args.faults)
+    workload = ROUGH if args.rough else MONTH
+    world = World(POLICIES[args.policy], args.seed, workload, with_faults=args.faults)
     checks = Invariants(world)
     world.play_month()
     hours = {what: round(each) for what, each in sorted(world.account.hours.items())}
-    print(f"{args.policy}, seed {args.seed}: {hours}, {checks.checked} answers checked")  # noqa: T201
+    print(
+        f"{args.policy}, seed {args.seed}: {hours}, {checks.answers.checked} answers and {checks.moves.made} moves checked"
+    )  # noqa: T201
     print(f"{world.engine.steps} steps, digest {world.engine.digest}")  # noqa: T201
     return 0
 

@@ -34,6 +34,7 @@ class Account:
         self.truth = TruthView(world.api)
         self.hours: Counter[str] = Counter()
         self.apart_until: dict[str, float] = {}  # VMs that are apart, or were, with the time of the end
+        self._apart_since: dict[str, float] = {}
         self._since: dict[str, tuple[float, str]] = {}
         self._changed_vms: set[str] = set()
         world.api.listeners.append(self._changed)
@@ -50,6 +51,15 @@ class Account:
     def touch(self, name: str) -> None:
         """Look at this VM again after this step: what placed it has changed, or its guest has."""
         self._changed_vms.add(name)
+
+    def apart_since(self, vm: VM) -> float:
+        """Return since when the VM's guest runs on another node than its share-managers; the time now if it does not."""
+        return self._apart_since.get(vm.name, self.world.engine.now)
+
+    def _is_apart(self, vm: VM) -> bool:
+        pods = [pod for volume in vm.volumes if (pod := self.world.longhorn.pod(volume))]
+        homes = {pod["spec"].get("nodeName") for pod in pods if "deletionTimestamp" not in pod["metadata"]} - {None}
+        return vm.running and bool(homes) and homes != {self.world.virt.node_of(vm)}
 
     def step(self) -> None:
         """Close the books of every VM that this step changed."""
@@ -69,6 +79,10 @@ class Account:
             self.hours[counted] += (now - since) / HOUR
         state = self._state(vm)
         self._since[vm.name] = (now, state)
+        if not self._is_apart(vm):
+            self._apart_since.pop(vm.name, None)
+        else:
+            self._apart_since.setdefault(vm.name, now)
         if state not in ("", LOCAL, _OTHER):
             self.apart_until[vm.name] = inf
         elif self.apart_until.get(vm.name) == inf:

@@ -77,6 +77,8 @@ class Migrations:
     Attributes:
         listeners: called with each migration after each of its changes.
         refuses_second: virt-api's check; False is a planted fault.
+        keeps_limits: virt-controller's check of how many may run; False is a planted fault.
+        failing_share: the share of migrations that fail while they copy memory.
     """
 
     def __init__(self, engine: Engine, api: ApiServer, virt: VirtController, creation: Creation) -> None:
@@ -90,6 +92,7 @@ class Migrations:
         self.listeners: list[Callable[[Migration], object]] = []
         self.refuses_second = True
         self.keeps_limits = True
+        self.failing_share = 0.0
         self._targets: dict[str, Migration] = {}
         self._rng = engine.rng("migrations")
         virt.pod_runs = self._pod_runs
@@ -187,7 +190,8 @@ class Migrations:
             migration.phase = "Running"
             self._note(migration)
             copy = migration.vm.memory_mib / _COPY_MIB_A_SECOND * self._rng.uniform(0.8, 1.5)
-            self.api.act(copy + self._rng.uniform(*_HANDOVER_SECONDS), lambda: self._end(migration, "Succeeded"))
+            phase = "Failed" if self._rng.random() < self.failing_share else "Succeeded"
+            self.api.act(copy + self._rng.uniform(*_HANDOVER_SECONDS), lambda: self._end(migration, phase))
 
     def _end(self, migration: Migration, phase: str) -> None:
         if not migration.unfinished:

@@ -133,6 +133,8 @@ def _by_label(node: str) -> Object:
 
 _OURS: Final = ("virt-launcher", "share-manager")
 NONE: Final = Policy("none", _nothing)
+
+
 def _reunite(world: World) -> None:
     Reuniting(world, "reunite").begin()
 

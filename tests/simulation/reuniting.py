@@ -7,6 +7,7 @@ for the home node. Played here is what surrounds them: the watch of migrations, 
 from __future__ import annotations
 
 from collections import deque
+from operator import is_
 from typing import TYPE_CHECKING, Final
 
 from msgspec import convert
@@ -17,6 +18,7 @@ from simulation.virt_controller import VM, virt_launcher_pod
 from simulation.watcher import Watcher
 
 from webhook.core.api.kubevirt import owner
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
@@ -60,6 +62,7 @@ class Reuniting:
         self._rng = world.engine.rng(name)
         self.watcher = Watcher(name, world.engine, world.api, lambda _: self._rng.uniform(*_LAG_SECONDS))
         self._queue: deque[tuple[float, str, SeenMigration | None]] = deque()
+        self._rows: dict[str, tuple[list[str], list[object], VMStatus | None]] = {}
         world.watchers.append(self.watcher)
         world.reuniting.append(self)
         world.migrations.listeners.append(self._changed)
@@ -83,6 +86,7 @@ class Reuniting:
         if not names and not any(each.ours and not each.is_final for each in self.migrations.values()):
             return None
         self._sync()
+        self.watcher.sync()
         vms = [seen for name in sorted(names) if (seen := self._vm(self.world.virt.vms[name]))]
         situation = decide.Situation(
             now=EPOCH.timestamp() + now,
@@ -168,11 +172,20 @@ class Reuniting:
         )
 
     def _row(self, vm: VM) -> VMStatus | None:
-        view = self.watcher.cached_view()
-        index = self.watcher.caches[POD].index
-        keys = index.by_claim.index_keys(f"{VMS}/{vm.volumes[0]}-claim")
+        """Return the VM's row; the same one as long as the records are the same ones."""
+        caches, volume = self.watcher.caches, vm.volumes[0]
+        index = caches[POD].index
+        keys = list(index.by_claim.index_keys(f"{VMS}/{volume}-claim"))
+        pod_key = caches[Kind.SHARE_MANAGER_POD].resource.key(NamespacedName("", f"share-manager-{volume}"))
+        records = [index.virt_launchers[key] for key in keys]
+        records += [caches[Kind.SHARE_MANAGER].objects.get(volume), caches[Kind.SHARE_MANAGER_POD].objects.get(pod_key)]
+        known = self._rows.get(vm.name)
+        if known and known[0] == keys and all(map(is_, known[1], records)):
+            return known[2]
         found = [to_object(key, index.virt_launchers[key]) for key in keys]
-        return vm_status_of([pod for pod in found if owner(pod)], view, _POLICY)
+        row = vm_status_of([pod for pod in found if owner(pod)], self.watcher.cached_view(), _POLICY)
+        self._rows[vm.name] = keys, records, row
+        return row
 
     def _why_not_there(self, vm: decide.VM) -> NotYet | None:
         """Return why the VM's pod could not be pinned to its home node; None if it could."""

@@ -13,7 +13,7 @@ from simulation import month
 from simulation.account import LOCAL
 from simulation.engine import DAY, HOUR
 from simulation.policies import POLICIES
-from simulation.world import Size, World
+from simulation.world import World
 
 HALF_DAYS: Final = 15.0
 _SHOWN: Final = ("live migration", "drain", "start", "node loss")
@@ -52,13 +52,13 @@ def share(hours: Counter[str], what: str) -> float:
     return 100.0 * hours[what] / (sum(hours.values()) or 1.0)
 
 
-def play(title: str, seed: int, size: Size | None = None) -> Result:
+def play(title: str, seed: int) -> Result:
     """Play one month."""
-    world = World(POLICIES[title], seed, size)
+    world = World(POLICIES[title], seed)
     month.plan(world)
-    world.run(min(HALF_DAYS, world.size.days) * DAY)
+    world.run(HALF_DAYS * DAY)
     half, made = Counter(world.account.hours), world.migrations.made_by["reunite"] + world.migrations.made_by["plan"]
-    world.run(world.size.days * DAY)
+    world.run(world.workload.days * DAY)
     return Result(title, half, Counter(world.account.hours), made, world.scheduler.waited_seconds / HOUR)
 
 

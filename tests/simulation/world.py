@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from simulation import faults, month
@@ -13,6 +12,7 @@ from simulation.engine import DAY, Engine
 from simulation.kube_scheduler import KubeScheduler
 from simulation.longhorn import Longhorn
 from simulation.migrations import Migrations
+from simulation.month import MONTH, ROUGH, Workload
 from simulation.nodes import Nodes
 from simulation.policies import Policy
 from simulation.reuniting import Reuniting
@@ -23,19 +23,7 @@ from support.objects import builders
 from webhook.core.view import Kind
 from webhook.kube.records.pods import REPLICA_LABELS
 
-NODES: Final = 10
-MANY_VMS: Final = 80
-_ALLOCATABLE: Final = {"cpu": "32", "memory": "128Gi"}
 _WEBHOOK_PODS: Final = 2
-
-
-@dataclass(frozen=True)
-class Size:
-    """How large the cluster is, and how long it is looked at."""
-
-    nodes: int = NODES
-    vms: int = MANY_VMS
-    days: float = float(month.DAYS)
 
 
 class World:
@@ -46,8 +34,8 @@ class World:
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
 
-    def __init__(self, policy: Policy, seed: int, size: Size | None = None, *, with_faults: bool = False) -> None:
-        self.size = size or Size()
+    def __init__(self, policy: Policy, seed: int, workload: Workload = MONTH, *, with_faults: bool = False) -> None:
+        self.workload = workload
         self.faults = with_faults
         self.policy = policy
         self.engine = engine = Engine(seed)
@@ -57,13 +45,14 @@ class World:
         self.watchers: list[Watcher] = []
         self.reuniting: list[Reuniting] = []
         self.freed_by_nobody = 0
-        names = [f"node-{index:02}" for index in range(self.size.nodes)]
+        names = [f"node-{index:02}" for index in range(workload.nodes)]
         self.scheduler = KubeScheduler(engine, api)
-        self.nodes = Nodes(engine, api, names, _ALLOCATABLE)
+        self.nodes = Nodes(engine, api, names, {"cpu": "32", "memory": f"{workload.memory_gib}Gi"})
         self.creation = Creation(engine, api, lambda pod: pod)
         self.longhorn = Longhorn(engine, api, self.nodes, self.creation)
         self.virt = VirtController(engine, api, self.nodes, self.longhorn, self.creation)
         self.migrations = Migrations(engine, api, self.virt, self.creation)
+        self.migrations.failing_share = workload.failing_share
         self.nodes.died.append(self.longhorn.node_died)
         self.nodes.back.append(self.longhorn.node_is_back)
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
@@ -78,18 +67,16 @@ class World:
     @property
     def replay(self) -> str:
         """The command that plays this run again."""
-        size = self.size
-        return (
-            f"PYTHONPATH=tests .venv/bin/python -m simulation --policy '{self.policy.title}' --seed {self.engine.seed} "
-            f"--nodes {size.nodes} --vms {size.vms} --days {size.days:g}{' --faults' if self.faults else ''}"
-        )
+        more = f"{' --rough' if self.workload == ROUGH else ''}{' --faults' if self.faults else ''}"
+        of = f"--policy '{self.policy.title}' --seed {self.engine.seed}"
+        return f"PYTHONPATH=tests .venv/bin/python -m simulation {of}{more}"
 
     def play_month(self) -> None:
         """Play the month to its end."""
         month.plan(self)
         if self.faults:
-            faults.plan(self, self.size.days * DAY)
-        self.run(self.size.days * DAY)
+            faults.plan(self, self.workload.days * DAY)
+        self.run(self.workload.days * DAY)
 
     def run(self, until: float) -> None:
         """Run to this time, and close the account."""
@@ -98,7 +85,7 @@ class World:
 
     def _populate(self) -> None:
         self.nodes.register()
-        for vm in month.vms(self.engine.rng("vms"), self.size.vms):
+        for vm in month.vms(self.engine.rng("vms"), self.workload):
             self.virt.vms[vm.name] = vm
             for volume in vm.volumes:
                 self.vm_of_volume[volume] = vm.name

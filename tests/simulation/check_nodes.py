@@ -1,0 +1,77 @@
+"""Checks of pods and nodes: stranded, room, one pod of a VM on a node.
+
+A pod that our terms keep waiting is stranded. Excepted is a pod one of whose nodes has changed since the evidence was
+read: it was cordoned or lost, or was filled by a pod of which the webhook could not know. Such a pod is freed by the
+rule of issue 15 for stuck VMs; `World.freed_by_nobody` counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from simulation.admission import entry_title
+from simulation.api_server import POD, Object, is_virt_launcher
+from simulation.check_answers import STALE_SECONDS, Breaks, required_nodes
+
+from webhook.core.view import Kind
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+STRANDED_SECONDS: Final = 60.0  # issue 15, section 3: so long until a stuck VM is freed
+_LIVE: Final = ("Pending", "Running")
+
+
+class NodeChecks:
+    """Checks pods that wait, and pods that were bound."""
+
+    def __init__(self, world: World, broken: Breaks, asked: Mapping[str, tuple[float, Object]]) -> None:
+        self.world = world
+        self.broken = broken
+        self._asked = asked
+        self._node_changed: dict[str, float] = {}
+        self._judged: set[str] = set()
+        world.api.listeners.append(self._changed)
+
+    def step(self) -> None:
+        """Judge every pod that has waited long enough, once."""
+        now = self.world.engine.now
+        for key, since in self.world.scheduler.waiting.items():
+            if now - since > STRANDED_SECONDS and key not in self._judged:
+                self._judged.add(key)
+                self._judge(key, since)
+
+    def _changed(self, kind: Kind, key: str, value: Object | None) -> None:
+        if kind is Kind.NODE:
+            self._node_changed[key] = self.world.engine.now
+        elif kind is POD and value is not None and value["spec"].get("nodeName") and is_virt_launcher(value):
+            self._room(value)
+
+    def _judge(self, key: str, since: float) -> None:
+        pod = self.world.api.pod(key)
+        if pod is None or entry_title(pod) != "virt-launcher":
+            return
+        asked_at, before = self._asked.get(self.world.virt.vm_of(pod).uid, (0.0, pod))
+        if pod["spec"].get("affinity") == before["spec"].get("affinity"):
+            return
+        others = self.world.scheduler.feasible({**before, "metadata": pod["metadata"]})
+        if not others:
+            return
+        nodes = required_nodes(pod)
+        if any(self._node_changed.get(node, 0.0) >= asked_at - STALE_SECONDS for node in nodes):
+            self.world.freed_by_nobody += 1
+            return
+        waits = f"waits since {since:.0f} for {sorted(nodes)}, and would fit on {others}"
+        raise self.broken("stranded", f"{self.world.virt.vm_of(pod).name} {waits}")
+
+    def _room(self, pod: Object) -> None:
+        node = pod["spec"]["nodeName"]
+        state = self.world.scheduler.state(node)
+        if state.requested.memory > state.has.memory or state.requested.cpu > state.has.cpu:
+            raise self.broken("room", f"{node} has {state.requested} requested of {state.has}")
+        vm = self.world.virt.vm_of(pod)
+        pods = self.world.api.pods_of_vmi[vm.uid].values() if vm.uid in self.world.api.pods_of_vmi else ()
+        here = [each for each in pods if each["spec"].get("nodeName") == node and each["status"].get("phase") in _LIVE]
+        if len(here) > 1:
+            raise self.broken("one", f"{len(here)} pods of {vm.name} are on {node}")
