@@ -17,6 +17,7 @@ from webhook.component_base.command_line import Command
 from webhook.component_base.options import Argument
 from webhook.component_base.program import program
 from webhook.explain.settings import EXPLAIN, ExplainSettings
+from webhook.reunite.settings import REUNITE, ReuniteSettings
 from webhook.status.settings import STATUS, StatusSettings
 
 PROGRAM: Final = "kubevirt-coschedule"
@@ -41,6 +42,13 @@ def _status(**values: Any) -> int:
     from webhook.status import run  # noqa: PLC0415 - see the module
 
     return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+
+
+def _reunite(**values: Any) -> int:
+    settings = ReuniteSettings(**values)
+    from webhook.reunite import run  # noqa: PLC0415 - see the module
+
+    return run.run(settings, stdout=sys.stdout)
 
 
 def _demo() -> int:
@@ -148,6 +156,29 @@ kubectl get pv,pvc,pod,sharemanagers.longhorn.io -A -o yaml > cluster.yaml
             *STATUS,
         ],
         callback=_status,
+    ),
+    Command(
+        "reunite",
+        short_help="Migrate VMs that are apart to the node of their share-manager",
+        help="""\
+Live-migrate each VM that has been apart from its share-manager to the share-manager's node.
+
+The program carries out what `status --plan` prints, a few VMs at a time, and only where the node has room. It needs
+KubeVirt 1.5 or newer. It leaves alone a VM that somebody migrated to a node of their choice, and one that others keep
+moving away. Without --dry-run off it only says what it would do.""",
+        examples=f"""\
+# What would it do now, and why not yet? Writes nothing
+{PROGRAM} reunite --once
+
+# As a service; the manifests in manifests/components/reunite run this
+{PROGRAM} reunite --dry-run off
+
+# Only at night and on weekends
+{PROGRAM} reunite --dry-run off --windows 'Mon-Fri 22:00-04:00,Sat-Sun 00:00-24:00' --time-zone Europe/Berlin""",
+        exit_codes="0 after SIGTERM, SIGINT or --once, 1 when a part of the program ended early, 2 for bad input and "
+        "for a cluster that can't be reached.",
+        params=[*REUNITE],
+        callback=_reunite,
     ),
     Command(
         "demo",

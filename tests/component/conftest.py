@@ -9,6 +9,7 @@ import pytest
 from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.explaining_live import Explain, objects
 from support.fakes.static_api import StaticApi
+from support.objects.builders import Object
 
 from webhook.explain.settings import EXPLAIN
 
@@ -20,9 +21,15 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def api() -> Iterator[StaticApi]:
+def stored() -> list[Object]:
+    """The objects of the cluster; a module or a folder that needs others has a fixture of its own."""
+    return objects()
+
+
+@pytest.fixture
+def api(stored: list[Object]) -> Iterator[StaticApi]:
     """The cluster behind an API server."""
-    with StaticApi(objects()) as server:
+    with StaticApi(stored) as server:
         yield server
 
 

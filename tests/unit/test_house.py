@@ -122,9 +122,8 @@ def test_a_name_has_none_of_the_forbidden_words(path: str, text: str, got: str |
 )
 def test_a_docstring_has_more_than_one_word(text: str, word: str | None) -> None:
     """One word only repeats the name."""
-    line = (
-        f"certs/a.py:2: [empty-docstring] got {word!r}, expected 2 words or more: say what goes in and what comes out"
-    )
+    line = f"certs/a.py:2: [empty-docstring] got {word!r}, expected 2 words or more: "
+    line += "say what goes in and what comes out"
     assert found(prose.empty_docstrings, {"certs/a.py": text}) == ([line] if word else [])
 
 

@@ -55,7 +55,7 @@ def event_families(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
 
 
 class VMMetrics:
-    """The number of VMs by state and decision, and the number of starts.
+    """The number of VMs by state and decision, their time by state, and the number of starts.
 
     There are no families before all caches were synced once. Starts are counted from the changes between two scrapes.
     """
@@ -77,7 +77,8 @@ class VMMetrics:
             self._version = snapshot.version
             starts = Family.VM_STARTS.metric({(decision.value,): count for decision, count in self._starts.items()})
             self._families = [*vm_families(snapshot.rows), starts]
-        return self._families
+        seconds = {(state.value,): value for state, value in self._tracker.seconds.by_state.items()}
+        return [*self._families, Family.VM_SECONDS.metric(seconds)]
 
     def _count_starts(self, changes: Changes) -> None:
         """Count each VM that is new. The target pod of a live migration belongs to a VM that is not new."""

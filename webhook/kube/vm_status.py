@@ -25,9 +25,9 @@ from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
 from webhook.kube.records import virt_launchers
+from webhook.kube.vm_seconds import PASS_SECONDS, VMSeconds
 from webhook.telemetry.record import LOGGER
 
-PASS_SECONDS: Final = 10.0
 _SLICE_SECONDS: Final = 0.003  # an admission waits for a pass no longer than this
 _LOOK_EVERY: Final = 16  # VMs between two looks at the clock; a row takes 30 us
 _COUNT_EVERY: Final = 256  # the same, for steps that take less than 1 us
@@ -91,6 +91,7 @@ class VMStatusTracker:
         self._forgotten = 0  # the log lacks changes up to this version
         self._found: list[tuple[str, VMStatus | None]] = []  # changes that no snapshot shows yet
         self._changed = asyncio.Event()
+        self.seconds = VMSeconds()
         self.snapshot = VMStatuses(
             version=0, at=_time(wall()), rows=(), counts=dict.fromkeys(State, 0), by_namespace={}, late=()
         )
@@ -123,7 +124,9 @@ class VMStatusTracker:
                 del self._records[vm]
                 self._put(vm, None)
         self._publish()
-        return self.snapshot
+        now, found = asyncio.get_running_loop().time(), self.snapshot
+        self.seconds.add(found.counts, late=bool(found.late), at=now)
+        return found
 
     def changes(self, version: int) -> Changes:
         """Return what has changed since this version; all rows if the log does not reach back to it."""

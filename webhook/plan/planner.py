@@ -36,12 +36,18 @@ _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
 class Planner:
-    """Makes the steps of a plan. It reads at one API server; `known` has the claims and volumes of the VMs."""
+    """Makes the steps of a plan. It reads at one API server; `known` has the claims and volumes of the VMs.
 
-    def __init__(self, api: Api, known: ClusterView, longhorn_namespace: str) -> None:
+    If `cluster` watches all pods, the target node is evaluated beside them. Otherwise its pods are read.
+    """
+
+    def __init__(
+        self, api: Api, known: ClusterView, longhorn_namespace: str, cluster: ClusterCache | None = None
+    ) -> None:
         self._api = api
         self._known = known
-        self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._store = cluster or ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._counts_pods = cluster is not None
         self._views: dict[tuple[str, ...], CallView] = {}  # by the names of the target nodes
         self._target_nodes: dict[str, TargetNode] = {}
         self._slots = asyncio.Semaphore(_READS_AT_ONCE)
@@ -55,9 +61,13 @@ class Planner:
         # One after the other: a migration takes resources of its target node from the later ones.
         return [await self._step(row, vm) for row, vm in zip(rows, vms, strict=True)], version
 
+    async def step(self, row: VMStatus) -> Step:
+        """Return the step for one row, for a KubeVirt that has addedNodeSelector."""
+        return await self._step(row, await self._read(row, ""))
+
     async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
         places = row.share_manager_nodes
-        target = await self._target_node(places[0]) if len(places) == 1 else None
+        target = await self._target_node(places[0]) if len(places) == 1 and not self._counts_pods else None
         view = self._views.get(places) or self._store.view()
         while isinstance(found := step(row, vm, self._known, view, target), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS

@@ -21,10 +21,10 @@ from webhook.core.placement import feasibility
 from webhook.core.reasons import Why
 from webhook.core.reunite.migration import HOSTNAME, migration_object
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted
 from webhook.core.scheduler.status import Passed
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 from webhook.terminal import printable
@@ -75,11 +75,12 @@ class TargetNode:
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What to do about one VM: sentences, and the VirtualMachineInstanceMigration if there is one."""
+    """What to do about one VM: sentences, and the VirtualMachineInstanceMigration; or why there is none."""
 
     row: VMStatus
     sentences: list[str]
     migration: dict[str, Any] | None = None
+    refusal: str = ""
 
     def lines(self) -> Iterator[str]:
         """Return the sentences as YAML comments."""
@@ -101,7 +102,8 @@ def step(
         vm: what else is known of the VM.
         known: has the claims and volumes of the VM.
         nodes: has the nodes.
-        target: the one node of the VM's share-managers. A migration in the plan is added to its pods.
+        target: the one node of the VM's share-managers. A migration in the plan is added to its pods. With None the
+            snapshot of `nodes` is asked, and the rules are those of a required node affinity.
     """
     restarted = _restart(row, vm)
     if row.state is State.STUCK:
@@ -110,16 +112,18 @@ def step(
     start = f"with its next start: {restarted}"
     if len(places) > 1:
         many = f"its share-managers are on {' and '.join(places)}: a migration brings the VM to only one of these nodes"
-        return Step(row=row, sentences=[many, start])
+        return Step(row=row, sentences=[many, start], refusal=many)
     refusal: str | NeedObjects = _refusal(row, vm)
     if not refusal and vm.pod:
         found = share_managers.find_share_managers(vm.pod, row.namespace, known)
         volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
-        refusal = _node_refusal(places[0], vm.pod, volumes, nodes, target)
+        snapshot = NOT_COUNTED if target else nodes.snapshot()
+        cycle = CycleState(IncomingPod.of(vm.pod, row.namespace, volumes), snapshot)
+        refusal = _node_refusal(places[0], vm.pod, cycle, nodes, target)
     if isinstance(refusal, NeedObjects):
         return refusal
     if refusal or not vm.pod:
-        return Step(row=row, sentences=[f"not possible without downtime: {refusal}", start])
+        return Step(row=row, sentences=[f"not possible without downtime: {refusal}", start], refusal=str(refusal))
     warnings = _not_evaluated(vm.pod)
     if target:
         warnings += [f"the node's free resources could not be read: {target.problem}"] if target.problem else []
@@ -131,21 +135,24 @@ def step(
 
 
 def _node_refusal(
-    name: str, pod: Pod, volumes: Sequence[ClaimVolume], nodes: ClusterView, target: TargetNode | None
+    name: str, pod: Pod, cycle: CycleState, nodes: ClusterView, target: TargetNode | None
 ) -> str | NeedObjects:
     """Why the pod can't be migrated to this node; empty if it can."""
-    verdict = feasibility.evaluate(name, _cycle(pod, volumes), nodes)
+    verdict = feasibility.evaluate(name, cycle, nodes)
     if isinstance(verdict, NeedObjects):
         return verdict
+    undecidable = None if isinstance(cycle.snapshot, NotCounted) else feasibility.why_undecidable(cycle)
+    if undecidable:
+        return undecidable.sentence
     full = target.refusal(name, pod) if target else None
     if full or not verdict.feasible:
         return (full or verdict.why).sentence
     return "" if _hostname(name, nodes) else f"node {name} has no label {HOSTNAME}"
 
 
-def _cycle(pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
+def _cycle(pod: Pod) -> CycleState:
     """Return the state of the pod by itself: other pods are not counted here."""
-    return CycleState(IncomingPod.of(pod, "", volumes), NOT_COUNTED)
+    return CycleState(IncomingPod.of(pod, ""), NOT_COUNTED)
 
 
 def _hostname(name: str, nodes: ClusterView) -> str:

@@ -198,6 +198,12 @@ class Family(Enum):
         ("decision",),
         "Starts of such VMs, by the decision for their pod. nothing: the webhook gave no answer.",
     )
+    VM_SECONDS = (
+        "vm_seconds_total",
+        "counter",
+        ("state",),
+        "Time of such VMs in each state, in VM-seconds. Each replica counts every VM: use max or avg over replicas.",
+    )
 
     def metric(self, values: Mapping[Labels, float]) -> Metric:
         """Return the family of a counter or gauge. `values`: label values -> value."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import pytest
-from support.fakes.wire import Wire
+from support.fakes.wire import Wire, plain_wire
 
-from webhook.component_base.address import Address
 from webhook.serving.health import Check, health_handler
-from webhook.serving.server import Listener
 
 UP: Final = Check("shutdown", ok=True)
 DOWN: Final = Check("shutdown", ok=False, detail="shutting down")
@@ -20,16 +18,9 @@ SYNCED: Final = Check("nodes", ok=True, detail="3 objects", gates=False)
 UNSYNCED: Final = Check("persistentvolumes", ok=False, detail="not synced: 403 Forbidden", gates=False)
 
 
-@asynccontextmanager
-async def health(checks: Sequence[Check]) -> AsyncIterator[Wire]:
+def health(checks: Sequence[Check]) -> AbstractAsyncContextManager[Wire]:
     """A connection to a health listener with these checks."""
-    listener = Listener(health_handler(lambda: checks))
-    address = await listener.start(Address("127.0.0.1", 0))
-    try:
-        async with await Wire.open(address.port) as wire:
-            yield wire
-    finally:
-        await listener.stop(0)
+    return plain_wire(health_handler(lambda: checks))
 
 
 SENTENCES: Final = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,9 @@ def placed() -> dict[str, Any]:
 
 
 @pytest.fixture
-def api() -> Iterator[StaticApi]:
+def stored() -> list[builders.Object]:
     """VM `db` on node-b, its volume, and the share-manager pod, which is still on node-a."""
-    vm = live(a_vm("disk"), "db")
-    with StaticApi([*cold_start.cluster(), vm, a_volume(), a_class(), placed()]) as server:
-        yield server
+    return [*cold_start.cluster(), live(a_vm("disk"), "db"), a_volume(), a_class(), placed()]
 
 
 @pytest.mark.parametrize("words", ["volume/pvc-disk", "lhv pvc-disk -n other", "volumes.longhorn.io/pvc-disk"])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 from support.drivers.explaining_live import LONGHORN, Explain
 from support.fakes.static_api import StaticApi
+from support.objects.builders import Object
 from support.scenarios import cold_start
 from support.scenarios.cold_start import VOLUME, a_class, a_volume
 
@@ -18,10 +18,9 @@ PODS: Final = "/api/v1/namespaces/vms/pods"
 
 
 @pytest.fixture
-def api() -> Iterator[StaticApi]:
+def stored() -> list[Object]:
     """VM `db` on node-b, its volume, and no share-manager pod."""
-    with StaticApi([*cold_start.cluster(), a_volume(), a_class()]) as server:
-        yield server
+    return [*cold_start.cluster(), a_volume(), a_class()]
 
 
 DENIED_ROWS: Final = {

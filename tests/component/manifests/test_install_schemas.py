@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
 from controlplane import build
 from support.control_plane import rendering
+from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
 
@@ -72,30 +72,8 @@ def test_an_install_with_client_verification_fits_the_schema(minor: str, tmp_pat
 
 def of_cert_manager(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
     """What cert-manager's schemas find wrong in its objects of our install, each of them spoilt first."""
-    schemas = {}
-    for file in build.cert_manager_crds():
-        crd = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
-        (version,) = crd["spec"]["versions"]
-        schemas[crd["spec"]["names"]["kind"]] = strict(version["schema"]["openAPIV3Schema"])
-    wrong = []
-    for item in installed(CERT_MANAGER):
-        if item["apiVersion"] == "cert-manager.io/v1":
-            checked = copy.deepcopy(dict(item))
-            spoil(checked["spec"])
-            wrong += [error.message for error in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(checked)]
-    return wrong
-
-
-def strict(schema: Any) -> Any:
-    """A schema that refuses fields which it does not know, as an API server does for `kubectl apply`."""
-    if isinstance(schema, list):
-        return [strict(each) for each in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    closed = {key: strict(value) for key, value in schema.items()}
-    if isinstance(closed.get("properties"), dict) and schema.get("type") == "object":
-        closed.setdefault("additionalProperties", False)
-    return closed
+    objects = [item for item in installed(CERT_MANAGER) if item["apiVersion"] == "cert-manager.io/v1"]
+    return custom_schema_errors(build.cert_manager_crds(), objects, spoil)
 
 
 def test_every_object_of_cert_manager_s_fits_its_schema() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -10,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
 from controlplane import build
+from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import (
     CERTS,
@@ -74,30 +73,8 @@ def test_what_is_added_is_ours_by_labels(install: str) -> None:
 
 def operator_errors(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
     """What the Prometheus operator's schemas find wrong in its objects of our install, each of them spoilt first."""
-    schemas = {}
-    for file in build.prometheus_operator_crds():
-        crd = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
-        schemas[crd["spec"]["names"]["kind"]] = strict(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
-    wrong = []
-    for item in monitored("."):
-        if item["apiVersion"].startswith(GROUP):
-            checked = copy.deepcopy(dict(item))
-            spoil(checked["spec"])
-            wrong += [error.message for error in jsonschema.Draft7Validator(schemas[item["kind"]]).iter_errors(checked)]
-    return wrong
-
-
-def strict(schema: Any) -> Any:
-    """A schema that refuses fields which it does not know, as an API server does for `kubectl apply`."""
-    if isinstance(schema, list):
-        return [strict(each) for each in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    # Go's regular expressions may set a flag after the beginning, Python's may not.
-    closed = {key: strict(value) for key, value in schema.items() if (key, "(?i)" in str(value)) != ("pattern", True)}
-    if isinstance(closed.get("properties"), dict) and schema.get("type") == "object":
-        closed.setdefault("additionalProperties", False)
-    return closed
+    objects = [item for item in monitored(".") if item["apiVersion"].startswith(GROUP)]
+    return custom_schema_errors(build.prometheus_operator_crds(), objects, spoil)
 
 
 def test_every_object_of_the_operators_fits_its_schema() -> None:

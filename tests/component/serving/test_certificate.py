@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -37,12 +36,6 @@ STRANGER: Final = Authority()
 def clock() -> Clock:
     """A clock at noon of a day in February."""
     return Clock()
-
-
-@pytest.fixture
-def mounted(tmp_path: Path) -> Mounted:
-    """A volume without a Secret."""
-    return Mounted(tmp_path / "tls")
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:

@@ -23,12 +23,6 @@ from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate
 
 
-@pytest.fixture
-def mounted(tmp_path: Path) -> Mounted:
-    """A volume without a Secret."""
-    return Mounted(tmp_path / "tls")
-
-
 def _gone(mounted: Mounted) -> None:
     shutil.rmtree(mounted.directory)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.drivers.environment import CLUSTER, remove_settings
-from support.drivers.status_runs import Status, objects
+from support.drivers.status_runs import Object, Status, objects
 from support.fakes.static_api import StaticApi
 
 from webhook.status.settings import STATUS
@@ -20,10 +19,9 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def api() -> Iterator[StaticApi]:
-    """The VMs behind an API server."""
-    with StaticApi(objects()) as server:
-        yield server
+def stored() -> list[Object]:
+    """The VMs behind the API server."""
+    return objects()
 
 
 @pytest.fixture

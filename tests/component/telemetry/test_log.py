@@ -11,26 +11,13 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 from support.drivers.logging_here import Logged
+from support.objects.records import RECORD
 
-from webhook.telemetry.record import LOGGER, AdmissionRecord
+from webhook.telemetry.record import LOGGER
 
 CONTENT: Final = "what-only-the-owner-of-a-pod-may-read"
 FORMS: Final = ("json", "text")
 LEVELS: Final = ("debug", "info", "warning", "error")
-RECORD: Final = AdmissionRecord(
-    time=datetime(2026, 1, 1, 12, 0, 0, 250_000, tzinfo=UTC),
-    level="info",
-    message="admission",
-    entry="virt-launcher",
-    uid="u-1",
-    decision="required",
-    reason="ShareManagerPod",
-    because="claim disk: pod share-manager-pvc-disk is on node node-a",
-    duration_us=85,
-    namespace="vms",
-    vmi="db01",
-    nodes=("node-a", "node-b"),
-)
 FORGED: Final = 'u\n{"message":"forged"}\u2028\x1b[31m\r'
 
 each_form = pytest.mark.parametrize("form", FORMS)

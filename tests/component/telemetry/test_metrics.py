@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,30 +16,21 @@ from support.drivers import serving
 from support.drivers.http_calls import PATH, request
 from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, asking, scrape, scraped
 from support.drivers.serving import Client, Serving
-from support.fakes.wire import Wire
+from support.fakes.wire import Wire, plain_wire
 from support.objects import builders
 
-from webhook.component_base.address import Address
 from webhook.core.reasons import Reason
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.health import health_handler
 from webhook.serving.metrics import certificate_families
 from webhook.serving.pem import Problem
-from webhook.serving.server import Listener
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.metrics import Metrics
 
 
-@asynccontextmanager
-async def count_refusals(*sources: Callable[[], Iterable[Metric]]) -> AsyncIterator[Wire]:
+def metrics_wire(*sources: Callable[[], Iterable[Metric]]) -> AbstractAsyncContextManager[Wire]:
     """A connection to a health listener with these metrics."""
-    listener = Listener(health_handler(list, Metrics(*sources).expose))
-    address = await listener.start(Address("127.0.0.1", 0))
-    try:
-        async with await Wire.open(address.port) as wire:
-            yield wire
-    finally:
-        await listener.stop(0)
+    return plain_wire(health_handler(list, Metrics(*sources).expose))
 
 
 # The endpoint.
@@ -48,7 +39,7 @@ async def count_refusals(*sources: Callable[[], Iterable[Metric]]) -> AsyncItera
 @pytest.mark.parametrize(("accept", "expected"), [(None, "text/plain; version=0.0.4"), (PROMETHEUS, OPENMETRICS)])
 async def test_metrics_are_served_beside_health(accept: str | None, expected: str) -> None:
     """In the text format, or in OpenMetrics if the caller asks for it, repeatedly on one connection."""
-    async with count_refusals() as wire:
+    async with metrics_wire() as wire:
         for _ in range(2):
             reply = await wire.ask(asking(accept))
             assert reply.headers["content-type"].startswith(expected)
@@ -58,7 +49,7 @@ async def test_metrics_are_served_beside_health(accept: str | None, expected: st
 
 async def test_a_head_gets_no_body() -> None:
     """HEAD is a GET without the body in the answer."""
-    async with count_refusals() as wire:
+    async with metrics_wire() as wire:
         await wire.send(asking(method="HEAD").replace(b"HTTP/1.1", b"HTTP/1.0"))
         head, _, body = (await wire.rest()).partition(b"\r\n\r\n")
     assert (head.split(b" ")[1], body) == (b"200", b"")
@@ -67,7 +58,7 @@ async def test_a_head_gets_no_body() -> None:
 
 async def test_another_method_is_refused() -> None:
     """The answer has the permitted methods."""
-    async with count_refusals() as wire:
+    async with metrics_wire() as wire:
         reply = await wire.ask(asking(method="POST").replace(b"\r\n\r\n", b"\r\nContent-Length: 0\r\n\r\n"))
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
@@ -79,7 +70,7 @@ async def test_a_source_that_fails_is_an_http_error_and_no_half_truth() -> None:
         yield Family.CERTIFICATE_RELOADS.metric({(): 1})
         raise RuntimeError(PATH)
 
-    async with count_refusals(failing) as wire:
+    async with metrics_wire(failing) as wire:
         reply = await wire.ask(asking())
         assert (reply.status, reply.sentence) == (500, "the request failed inside the server; its log says why")
 

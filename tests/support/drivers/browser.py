@@ -47,7 +47,7 @@ _FLAGS: Final = (
 
 
 class Size(NamedTuple):
-    """A window, in CSS pixels."""
+    """The size of a window, in CSS pixels."""
 
     width: int
     height: int
@@ -57,7 +57,7 @@ WIDE: Final = Size(1440, 900)
 
 
 class Tab:
-    """One page of the browser. `said`: what went wrong in it; `asked`: the URLs that it asked for."""
+    """One page of the browser. `said` has its errors and warnings; `asked` has the URLs that it requested."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self.said: list[str] = []

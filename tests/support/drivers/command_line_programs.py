@@ -1,4 +1,4 @@
-"""Both programs as processes, for tests of what every command line of ours does."""
+"""Both programs as processes, for tests of what both command lines do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES: Final = "manifests/examples/cluster"
 def ended(
     command: Sequence[str], stdout: int = subprocess.PIPE, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """A process of ours, once it has ended."""
+    """A process of one of the programs, after its end."""
     return subprocess.run(  # noqa: S603 - our own programs, words of our own
         command,
         cwd=ROOT,

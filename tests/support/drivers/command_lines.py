@@ -1,4 +1,4 @@
-"""Command lines as the programs read them, without running what they ask for."""
+"""Command lines as the programs read them. No command runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from webhook.component_base.options import Option
 
 
 def values(commands: Iterable[Command], *words: str) -> dict[str, Any]:
-    """What a command line comes to, by parameter; BadSettings where a value can't be used."""
+    """Return the values of a command line by parameter; raise BadSettings if a value can't be used."""
     name, *rest = words
     (command,) = (each for each in commands if each.name == name)
     with command.make_context(name, rest) as context:

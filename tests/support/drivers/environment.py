@@ -1,4 +1,4 @@
-"""The environment of the user who runs the tests, without what the programs read of it."""
+"""The environment of the user who runs the tests, without the variables that the programs read."""
 
 from __future__ import annotations
 

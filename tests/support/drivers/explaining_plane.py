@@ -38,6 +38,6 @@ def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[s
 
 
 def service_account(plane: ControlPlane, name: str) -> User:
-    """A service account of this name, in the VMs' namespace."""
+    """Create a service account of this name in the VMs' namespace."""
     plane.api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
     return plane.service_account(NAMESPACE, name)

@@ -9,7 +9,7 @@ PATH: Final = "/mutate/virt-launcher"
 
 
 def request(body: bytes, *, head: str = f"POST {PATH} HTTP/1.1", **headers: str | None) -> bytes:
-    """A review's HTTP request. `headers` change or, as None, drop one: `content_type` stands for Content-Type."""
+    """Return a review's HTTP request. `headers` replace headers; None removes one. `content_type` is Content-Type."""
     named = {"Host": "localhost", "Content-Type": "application/json", "Content-Length": str(len(body))}
     named |= {name.replace("_", "-").title(): value for name, value in headers.items()}
     lines = [head, *(f"{name}: {value}" for name, value in named.items() if value is not None)]
@@ -26,7 +26,7 @@ class Reply(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The one line of text that a refusal is; fails where it is anything else."""
+        """The one line of text of a refusal; fails if the body is anything else."""
         assert self.headers["content-type"].startswith("text/plain"), self
         text = self.body.decode()
         assert text.endswith("\n"), self
@@ -43,7 +43,7 @@ class Reply(NamedTuple):
 
 
 def parse_reply(data: bytes | bytearray) -> tuple[Reply, int] | None:
-    """The first answer in `data` and its length in bytes; None where it is not all there."""
+    """Return the first answer in `data` and its length in bytes; None if a part of the answer is missing."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None

@@ -27,7 +27,7 @@ _NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
 
 
 def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]:
-    """(exit code, all that it says).
+    """Return the exit code, and all that promtool prints.
 
     Raises:
         NotBuilt: there is no promtool.
@@ -45,9 +45,17 @@ def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]
 
 def alerts() -> list[dict[str, Any]]:
     """The alerts of the monitoring component."""
-    (group,) = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["spec"]["groups"]
-    rules: list[dict[str, Any]] = group["rules"]
-    return rules
+    return [rule for rule in _rules() if "alert" in rule]
+
+
+def records() -> dict[str, str]:
+    """The name of each recording rule -> its query, in the order in which Prometheus evaluates them."""
+    return {rule["record"]: rule["expr"] for rule in _rules() if "record" in rule}
+
+
+def _rules() -> list[dict[str, Any]]:
+    groups = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["spec"]["groups"]
+    return [rule for group in groups for rule in group["rules"]]
 
 
 def write_rules(directory: Path) -> Path:
@@ -66,6 +74,7 @@ def panels() -> list[dict[str, Any]]:
 def queries() -> dict[str, str]:
     """Where a query is -> the query, as Grafana or the operator sends it."""
     found = {f"alert {rule['alert']}": rule["expr"] for rule in alerts()}
+    found |= {f"record {name}": query for name, query in records().items()}
     for panel in panels():
         for target in panel["targets"]:
             found[f"panel {panel['title']}, {target['refId']}"] = _filled(target["expr"])
@@ -73,7 +82,9 @@ def queries() -> dict[str, str]:
 
 
 def metrics_in(query: str) -> set[str]:
-    """The metrics that a query asks for."""
+    """The metrics that a query asks for, also through recording rules."""
+    for name, recorded in reversed(records().items()):
+        query = query.replace(name, recorded)
     return set(_NAME.findall(query))
 
 
@@ -92,7 +103,7 @@ def _filled(query: str) -> str:
 def unanswered(
     asked: Mapping[str, str], scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]], directory: Path
 ) -> str:
-    """What promtool says of queries that find nothing in these scrapes; nothing where all of them find something.
+    """Return what promtool prints about queries without a result in these scrapes; empty if each query has a result.
 
     Each scrape is samples, and the labels that Prometheus adds to each. The last one is seen again and again.
     """
@@ -101,8 +112,9 @@ def unanswered(
         for query in asked.values()
     ]
     test = {"interval": _INTERVAL, "input_series": _series(scrapes), "promql_expr_test": expressions}
+    rules = {"rule_files": [write_rules(directory).name], "evaluation_interval": _INTERVAL}
     file = directory / "queries.yaml"
-    file.write_text(json.dumps({"tests": [test]}), encoding="utf-8")  # YAML, too, and thousands of series
+    file.write_text(json.dumps({**rules, "tests": [test]}), encoding="utf-8")  # YAML, too, and thousands of series
     code, said = promtool("test", "rules", file)
     return said if code else ""
 

@@ -29,7 +29,7 @@ _START_POLL_SECONDS: Final = 0.02
 
 
 class Pair(NamedTuple):
-    """A certificate and its key in files, and the client's trust in them."""
+    """A certificate and its key in files, and the SSL context of a client that trusts the certificate."""
 
     cert_file: Path
     key_file: Path
@@ -48,7 +48,7 @@ def issue(directory: Path, *, not_before: datetime | None = None, not_after: dat
 
 
 def cluster() -> list[dict[str, Any]]:
-    """Three nodes and a claim for each thing that a claim can lead to; claim `disk` is served on node-a."""
+    """Return three nodes, and one claim for each result of a claim; the share-manager of `disk` is on node-a."""
     objects = [builders.node("node-a"), builders.node("node-b"), builders.node("node-c", cordoned=True)]
     objects += [builders.longhorn_node(f"node-{letter}") for letter in "abc"]
     for name, node in (("disk", "node-a"), ("data", "node-b"), ("state", "node-a"), ("cordoned", "node-c")):
@@ -81,7 +81,7 @@ def write_cluster(file: Path, objects: Sequence[Mapping[str, Any]]) -> Path:
 
 
 class Client:
-    """One blocking connection; over TLS where `trust` is given."""
+    """One blocking connection; with TLS if `trust` is given."""
 
     def __init__(self, port: int, trust: ssl.SSLContext | None = None) -> None:
         plain = socket.create_connection(("127.0.0.1", port), timeout=MAX_WAIT_SECONDS)
@@ -96,14 +96,14 @@ class Client:
         self.socket.close()
 
     def send(self, data: bytes) -> None:
-        """Say these bytes."""
+        """Send these bytes."""
         self.socket.sendall(data)
 
     def reply(self) -> Reply:
-        """The next answer.
+        """Wait for the next answer, and return it.
 
         Raises:
-            EOFError: the server hung up before it.
+            EOFError: the server closed the connection before the answer was complete.
         """
         while (parsed := parse_reply(self._got)) is None:
             try:
@@ -118,13 +118,13 @@ class Client:
         return reply
 
     def ask(self, data: bytes) -> Reply:
-        """Say these bytes, and wait for the answer."""
+        """Send these bytes, and wait for the answer."""
         self.send(data)
         return self.reply()
 
 
 class Serving(NamedTuple):
-    """A `serve` process that said it is serving, and where."""
+    """A `serve` process that has logged its addresses."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -132,11 +132,11 @@ class Serving(NamedTuple):
     log: Path
 
     def lines(self) -> list[dict[str, Any]]:
-        """What it has logged so far."""
+        """The lines that the process has logged until now."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def until_logged(self, message: str) -> dict[str, Any]:
-        """Wait for a log line with this message; fails where the process ends without one."""
+        """Wait for a log line with this message; fails if the process ends without the line."""
         return until_logged(self.process, self.log, message)
 
     def signal(self, number: signal.Signals) -> None:
@@ -161,7 +161,7 @@ def serving(
 def spawned(
     command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None, cpu: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process with its standard error in `log`, pinned to `cpu` where one is given, killed at the end."""
+    """Run a process until the block ends, on the processor `cpu` if it is given. `log` gets its standard error."""
     with log.open("wb") as stderr, _pinned(cpu):  # a child inherits it, and so has it before its first instruction
         variables = {**os.environ, **(environment or {})}
         process = subprocess.Popen(command, cwd=ROOT, stderr=stderr, env=variables)  # noqa: S603 - our own programs
@@ -186,7 +186,7 @@ def _pinned(cpu: int | None) -> Iterator[None]:
 
 
 def until_logged(process: subprocess.Popen[bytes], log: Path, message: str) -> dict[str, Any]:
-    """Wait for a log line with this message; fails where the process ends without one, or does not say it in time."""
+    """Wait for a log line with this message; fails if the process ends without the line, or logs it too late."""
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     while True:
         over = process.poll() is not None or time.monotonic() > deadline

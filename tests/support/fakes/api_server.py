@@ -1,4 +1,4 @@
-"""An API server on a loopback socket that does what a test says: bytes as they are to be, when they are to be.
+"""An API server on a loopback socket. A test decides which bytes the server sends, and when.
 
 HTTP/1.1 by hand, with chunks, so that an answer can break off anywhere. `Cluster` answers from models of collections
 (model_api.py) as a real one would, and counts; a `fault` stands before it for as long as it says.
@@ -44,7 +44,7 @@ class ApiServer:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """The URL of the server."""
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
@@ -56,12 +56,12 @@ class ApiServer:
         assert not self.failed, self.failed
 
     async def start(self) -> None:
-        """Listen, on the same port as before."""
+        """Listen on the same port as before."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Listen no more, and break what is open: a client gets connection refused."""
+        """Stop listening, and break the open connections. A client then gets *connection refused*."""
         if self._server is None:
             return
         server, self._server = self._server, None
@@ -99,7 +99,7 @@ class Cluster:
 
     @contextmanager
     def fault(self, handler: Handler, *, when: Callable[[Asked], bool] = lambda _: True) -> Iterator[None]:
-        """Have the requests that `when` holds for answered by `handler`."""
+        """Let `handler` answer the requests for which `when` returns True, until the block ends."""
         entry = (when, handler)
         self._faults.append(entry)
         try:
@@ -116,7 +116,7 @@ class Cluster:
         await self.reply(asked, line)
 
     async def reply(self, asked: Asked, line: Line) -> None:
-        """Answer, as without a fault."""
+        """Answer from the collections, as without a fault."""
         if asked.query.get("fieldSelector", "").startswith(_ON_NODE):
             await line.answer(*self._on_node(asked))
             return
@@ -141,7 +141,7 @@ class Cluster:
         return Answer(200, json.dumps(item).encode()) if item else refusal(404, "NotFound", f"{name} not found")
 
     def _on_node(self, asked: Asked) -> Answer:
-        """A list of what is on one node, in one namespace; what a collection has is all of one label."""
+        """List the objects on one node in one namespace. All objects of a collection have the label of the request."""
         before, _, namespaced = asked.path.partition(_NAMESPACED)
         namespace, _, plural = namespaced.partition("/")
         node = asked.query["fieldSelector"].removeprefix(_ON_NODE)
@@ -171,7 +171,7 @@ class Cluster:
 
 
 def saying(status: int, body: bytes = b"", **headers: str) -> Handler:
-    """A handler that gives this answer."""
+    """Return a handler that gives this answer."""
 
     async def handler(_: Asked, line: Line) -> None:
         await line.answer(status, body, **headers)
@@ -180,7 +180,7 @@ def saying(status: int, body: bytes = b"", **headers: str) -> Handler:
 
 
 def refusing(code: int, *words: str, **more: Any) -> Handler:
-    """A handler that refuses with a Status."""
+    """Return a handler that refuses each request with a Status."""
     return saying(code, refusal(code, *words, **more).body)
 
 

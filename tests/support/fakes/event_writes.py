@@ -32,12 +32,12 @@ DROPPED: Final = (Outcome.OVERFLOWED, Outcome.FAILED, Outcome.REFUSED, Outcome.S
 
 
 class Writing:
-    """An API server that takes Events; `fault` answers in its place for as long as it says."""
+    """An API server that stores Events. In a `with` block of `fault`, a handler of the test answers instead."""
 
     def __init__(self) -> None:
         self.taken: list[dict[str, Any]] = []
         self.cluster = Cluster({})
-        self.cluster.reply = self._reply  # type: ignore[method-assign] # what it has is Events, and they are not read
+        self.cluster.reply = self._reply  # type: ignore[method-assign] # it stores Events, and nobody reads them
         self.fault = self.cluster.fault
 
     async def _reply(self, asked: Asked, line: Line) -> None:
@@ -50,14 +50,14 @@ class Writing:
         await line.answer(201, asked.body)
 
     async def take_and_hang(self, asked: Asked, line: Line) -> None:
-        """A fault: the Event is taken, and the answer is lost."""
+        """A fault: the server stores the Event, and its answer is lost."""
         self.taken.append(json.loads(asked.body))
         await line.silence()
 
 
 @asynccontextmanager
 async def recording(api: Api, limits: EventLimits = SWIFT, chance: float = 0.0) -> AsyncIterator[EventRecorder]:
-    """Events that are written there."""
+    """Run a recorder that writes Events to this server, until the block ends."""
     events = EventRecorder(api, limits=limits, chance=lambda: chance, wall=AT.timestamp)
     task = asyncio.create_task(events.run())
     try:
@@ -78,7 +78,7 @@ def answer(vm: str = "db01", **described_pod: Any) -> Answer:
 
 
 def dropped(events: EventRecorder) -> int:
-    """How many were not written, and will not be."""
+    """Return the number of Events that were given up."""
     return sum(events.counts[each] for each in DROPPED)
 
 

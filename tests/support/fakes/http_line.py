@@ -1,4 +1,4 @@
-"""One HTTP connection of a fake server: the request that came, and each way to answer it or not."""
+"""One HTTP connection of a fake server: the requests, and every way to answer them or to fail."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Asked(NamedTuple):
 
 
 class Line:
-    """One connection, as the server has it."""
+    """The server's side of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     async def asked(self) -> Asked | None:
-        """The next request; None where the client has gone."""
+        """Return the next request; None if the client has closed the connection."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
             first, *lines = head.decode("latin-1").split("\r\n")
@@ -53,34 +53,34 @@ class Line:
             await self._writer.drain()
 
     async def head(self, status: int = 200, **headers: str) -> None:
-        """The head of a chunked answer; `retry_after` stands for Retry-After."""
+        """Send the head of a chunked answer; `retry_after` is the header Retry-After."""
         named = {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
         named |= {name.replace("_", "-").title(): value for name, value in headers.items()}
         lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in named.items())]
         await self.say("\r\n".join(lines).encode() + b"\r\n\r\n")
 
     async def chunk(self, data: bytes) -> None:
-        """A chunk of the body, where it is not empty."""
+        """Send a chunk of the body, if the chunk is not empty."""
         if data:
             await self.say(b"%x\r\n%s\r\n" % (len(data), data))
 
     async def end(self) -> None:
-        """The end of a chunked answer."""
+        """Send the end of a chunked answer."""
         await self.say(b"0\r\n\r\n")
 
     async def answer(self, status: int, body: bytes, **headers: str) -> None:
-        """A whole answer."""
+        """Send a whole answer."""
         await self.head(status, **headers)
         await self.chunk(body)
         await self.end()
 
     async def silence(self) -> None:
-        """Say nothing more for as long as the client stays."""
+        """Send nothing more until the client closes the connection."""
         with suppress(OSError):
             await self._reader.read()
 
     def reset(self) -> None:
-        """Break the connection: the client gets a reset, and no end."""
+        """Break the connection: the client gets a TCP reset."""
         live: socket.socket = self._writer.get_extra_info("socket")
         with suppress(OSError):  # the client has just closed it
             live.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

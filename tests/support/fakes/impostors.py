@@ -49,7 +49,7 @@ def mute(host: str, port: int) -> Iterator[None]:
 
 @contextmanager
 def impostor(host: str, port: int, certificate: trustme.LeafCert, answer: Answer) -> Iterator[None]:
-    """Run an HTTPS server with this certificate that answers each POST so."""
+    """Run an HTTPS server with this certificate that answers each POST by `answer`."""
     over = threading.Event()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)

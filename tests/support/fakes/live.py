@@ -35,7 +35,7 @@ LONGHORN_NAMESPACE = "longhorn-system"
 RESOURCES = {resource.kind: resource for resource in resources(LONGHORN_NAMESPACE)}
 PATHS = {kind: resource.collection for kind, resource in RESOURCES.items()}
 ROOM_UNTOLD = resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)
-"""The kinds of a store that does not count the room on nodes: for clusters whose nodes tell none."""
+"""The kinds of a store that counts no pods: for clusters whose nodes have no allocatable resources."""
 SHARE_MANAGERS = PATHS[Kind.SHARE_MANAGER]
 
 
@@ -85,7 +85,7 @@ async def connected(server: ApiServer, directory: Path, **more: Any) -> AsyncIte
 
 
 class Impatient(ListWatch):
-    """A ListWatch whose silences are short."""
+    """A ListWatch that gives up a silent connection after a short time."""
 
     silence_seconds = 0.05
 
@@ -99,7 +99,7 @@ class Impatient(ListWatch):
 async def reflecting(
     api: Api, *, resource: Resource = RESOURCES[Kind.SHARE_MANAGER], machine: type[ListWatch] = ListWatch
 ) -> AsyncIterator[ListWatch]:
-    """A cache that is kept at this API server; its back-offs are as short as can be."""
+    """Keep a cache of this API server until the block ends, with the shortest waits between attempts."""
     cache = machine(resource, random=lambda: 0.0)
     task = asyncio.create_task(Reflector(api, cache).run())
     try:
@@ -110,7 +110,7 @@ async def reflecting(
 
 @asynccontextmanager
 async def running(store: ClusterCache) -> AsyncIterator[ClusterCache]:
-    """The store's caches are kept; at first all of them are synced."""
+    """Keep the store's caches until the block ends. The block begins when all caches are synced."""
     task = asyncio.create_task(store.run())
     try:
         await until(lambda: task.done() or all(state.fresh for state in store.states()))
@@ -126,7 +126,7 @@ async def _cancelled(task: asyncio.Task[None]) -> None:
 
 
 def listed(cache: ListWatch, *objects: dict[str, Any], at: float) -> None:
-    """Have the cache hear of these objects by a list, and have its watch end in order at that time."""
+    """Let the cache receive these objects by a list. Its watch ends without an error at the time `at`."""
     versioned = [{**each, "metadata": {**each["metadata"], "resourceVersion": "5"}} for each in objects]
     cache.next(at)
     cache.opened(200, None, at)
@@ -137,7 +137,7 @@ def listed(cache: ListWatch, *objects: dict[str, Any], at: float) -> None:
 async def answered(
     store: ClusterCache, pod: dict[str, Any], entry: Entry = Entry.VIRT_LAUNCHER
 ) -> tuple[Answer, CallView]:
-    """The answer about a pod, everything that it needs read; and the view that it was made from."""
+    """Return the answer about a pod after all reads that it needs, and the view that led to the answer."""
     namespace = pod["metadata"].get("namespace", builders.NAMESPACE)
     view, body = store.view(), json.dumps(builders.review(pod, namespace=namespace)).encode()
     while not isinstance(found := admit(body, view, Policy(), entry), Answer):
@@ -146,7 +146,7 @@ async def answered(
 
 
 def now() -> float:
-    """The event loop's time."""
+    """Return the event loop's time, in seconds."""
     return asyncio.get_running_loop().time()
 
 

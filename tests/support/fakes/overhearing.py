@@ -1,4 +1,4 @@
-"""A proxy between the program and the API server that hears what is asked for, and can hold a watch back.
+"""A proxy between the program and the API server that notes each request, and can hold back a watch.
 
 The program speaks plain HTTP with it, and it speaks TLS with the API server: so it sees each request by its path. A
 watch that is held back is one that lags: its connection stays, and what has happened since is not told.
@@ -34,13 +34,13 @@ class Asked(NamedTuple):
 
 
 class _Line:
-    """One connection: what was asked last on it."""
+    """One connection, with the last request on it."""
 
     asked: Asked | None = None
 
 
 class Overhearing(Proxy):
-    """The way of one program to the API server of `plane`. `asked`: every request so far."""
+    """A proxy from one program to the API server of `plane`. `asked` has every request until now."""
 
     def __init__(self, plane: ControlPlane) -> None:
         super().__init__(Address("127.0.0.1", plane.port))
@@ -50,19 +50,19 @@ class Overhearing(Proxy):
         self._held: dict[str, asyncio.Event] = {}
 
     def kubeconfig(self, file: Path, user: User) -> Path:
-        """A kubeconfig that leads here."""
+        """Write a kubeconfig that names this proxy as the API server."""
         return self._plane.kubeconfig(file, user, server=f"http://{self.address.host}:{self.address.port}")
 
     def reads(self) -> list[Asked]:
-        """Every request so far that was no watch: of one object, or a list."""
+        """Every request until now that was not a watch: the GET of one object, or a list."""
         return [asked for asked in self.asked if not asked.is_watch]
 
     def hold(self, path: str) -> None:
-        """Hold back what the watches of this collection tell from now on."""
+        """Hold back the events of this collection's watches from now on."""
         self._obey(self._hold(path))
 
     def release(self, path: str) -> None:
-        """Let them tell it all, and go on."""
+        """Send the events that were held back, and hold back no more."""
         self._obey(self._release(path))
 
     async def _hold(self, path: str) -> None:

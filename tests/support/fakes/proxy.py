@@ -24,7 +24,7 @@ _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)  # SO_LINGER on, of no seconds
 
 
 class Address(NamedTuple):
-    """A host, and a port of it."""
+    """A host and a port."""
 
     host: str
     port: int
@@ -77,15 +77,15 @@ class Proxy:
         self._obey(self._refuse())
 
     def accept(self) -> None:
-        """Take connections, at the same address as before."""
+        """Accept connections again, at the same address."""
         self._obey(self._accept())
 
     def freeze(self) -> None:
-        """Let nothing pass any more: connections stay, new ones are taken, and nobody hears of anybody."""
+        """Pass no bytes any more. Connections stay open, and new connections are accepted."""
         self._obey(self._freeze())
 
     def thaw(self) -> None:
-        """Let it pass again, what was said in between too."""
+        """Pass bytes again, with those that came in between."""
         self._obey(self._thaw())
 
     def _obey(self, told: Coroutine[Any, Any, None]) -> None:
@@ -151,13 +151,13 @@ class Proxy:
             self._connections.discard(task)
 
     async def _dial(self) -> Streams:
-        """A connection to the target whose turn it is."""
+        """Open a connection to the target whose turn it is."""
         chosen = self._choose(self.targets) if self._choose else self.targets[next(self._turn) % len(self.targets)]
         host, port = chosen
         return await asyncio.open_connection(host, port)
 
     def _ways(self, here: Streams, there: Streams) -> Iterable[Coroutine[Any, Any, None]]:
-        """What carries the bytes of one connection, each in one direction, until it ends."""
+        """Return the tasks that carry the bytes of one connection, one for each direction, until it ends."""
         return self._pump(here[0], there[1]), self._pump(there[0], here[1])
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -34,7 +34,7 @@ class StaticApi:
     """The server, in a thread of its own from `with` to its end."""
 
     def __init__(self, objects: Iterable[Object], *, installed: Iterable[str] = ("kubevirt.io", "longhorn.io")) -> None:
-        """Args: installed: the API groups that there are beside core's."""
+        """`installed` are the API groups of the cluster, beside the core group."""
         self.objects = {_path_of(value): dict(value) for value in objects}
         self.asked: list[str] = []
         self._installed = {"", "storage.k8s.io", *installed}
@@ -54,7 +54,7 @@ class StaticApi:
         self._thread.join()
 
     def refuse(self, path: str, code: int, message: str = "", *, body: bytes | None = None) -> None:
-        """Answer so from now on: `path`, all below it, and all of its query."""
+        """Answer with this error from now on: at `path`, at all paths below it, and with any query."""
         reason = HTTPStatus(code).phrase.replace(" ", "")
         self._refused[path] = _Answer(code, body if body is not None else _json(status(code, reason, message)))
 
@@ -91,7 +91,7 @@ class StaticApi:
                 self.wfile.write(found.body)
 
             def log_message(self, *_: object) -> None:
-                """A test's output is its own."""
+                """Print nothing, because the output belongs to the test."""
 
         return Handler
 
@@ -137,14 +137,14 @@ def _path_of(value: Object) -> str:
 
 
 def _collections(path: str) -> tuple[str, str]:
-    """The collection that an object is in, and the one of all namespaces."""
+    """Return the paths of the object's collection in its namespace and in all namespaces."""
     within = path.rpartition("/")[0]
     before, _, namespaced = within.partition("/namespaces/")
     return within, f"{before}/{namespaced.partition('/')[2]}" if namespaced else within
 
 
 def _selected(value: Object, query: Mapping[str, str]) -> bool:
-    """By one label, and by the fields that a list is ever narrowed by: a node, and phases that are left out."""
+    """Select by one label, and by the fields that the programs use: a node, and phases that are left out."""
     label, _, wanted = query.get("labelSelector", "").partition("=")
     labelled = not label or (value["metadata"].get("labels") or {}).get(label) == wanted
     return bool(

@@ -1,8 +1,8 @@
-"""Callers as API servers are that hear of a caBundle late: ten times a second they make handshakes with every server.
+"""Callers in the place of API servers that get a caBundle late. They make handshakes with every server all the time.
 
-An API server makes few connections and keeps them, so whether it could have made one at a given moment is not seen
-from its calls. These callers try at all times, with the caBundle as it is and as it was `lag` ago. They see what was
-rotated, too.
+An API server makes few connections and keeps them, so that its calls do not show whether a handshake would succeed at
+a given moment. These callers try ten times a second, with the current caBundle and with that of `lag` seconds ago. They
+also note the rotations that they see.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from support.control_plane.kube_api import Api
 from support.control_plane.unattended import CONFIGURATION, SECRET, SERVER_NAME, bundle_of
 from support.fakes.proxy import Address
+from support.repeated_step import RepeatedStep
 from support.waits import MAX_WAIT_SECONDS
 
 _LOOK_SECONDS: Final = 0.1
@@ -40,13 +40,14 @@ class Lost(NamedTuple):
     reason: str
 
 
-class TlsCallers:
-    """A context manager. `handshakes` counts the good ones, `lost` tells the others.
+class TlsCallers(RepeatedStep):
+    """A context manager. `handshakes` counts the successful handshakes, `lost` has the others.
 
     `leaves` are the certificates that the Secret has held.
     """
 
     def __init__(self, api: Api, servers: Sequence[Address], lag: float) -> None:
+        super().__init__(_LOOK_SECONDS)
         self.handshakes = 0
         self.lost: list[Lost] = []
         self.leaves: set[str] = set()
@@ -55,29 +56,22 @@ class TlsCallers:
         self._api = Api(api.url, api.token, api._trust)  # its connection is ours alone
         self._servers, self._lag = servers, lag
         self._trusted: deque[_Trusted] = deque()  # the oldest first
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._api.forget_connections()
 
     @property
     def rotations(self) -> int:
-        """How many authorities have left the bundle, which each is the end of a rotation."""
+        """The number of authorities that have left the bundle. Each marks the end of a rotation."""
         return len(self._retired)
 
-    def _run(self) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
-            self._look()
-            for trusted in (self._trusted[0], self._trusted[-1]):
-                for server in self._servers:
-                    self._call(server, trusted)
+    def step(self) -> None:
+        """Make a handshake with each server, by the caBundle as it is and as it was `lag` seconds ago."""
+        self._look()
+        for trusted in (self._trusted[0], self._trusted[-1]):
+            for server in self._servers:
+                self._call(server, trusted)
 
     def _look(self) -> None:
         asked_at = time.monotonic()

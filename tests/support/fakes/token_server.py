@@ -1,4 +1,4 @@
-"""An API server that takes one bearer token."""
+"""An API server that accepts one bearer token."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ITEM = f"{SHARE_MANAGERS}/a"
 
 
 class Doorman:
-    """A handler that lets in who has the token, and hands the others a 401."""
+    """A handler that answers requests with the token, and refuses all others with 401."""
 
     def __init__(self, then: Cluster, token: str) -> None:
         self.then = then
         self.token = token
 
     async def __call__(self, asked: Asked, line: Line) -> None:
-        """Look at the token."""
+        """Answer a request by its token."""
         if asked.headers.get("authorization") == f"Bearer {self.token}":
             await self.then(asked, line)
         else:
@@ -30,7 +30,7 @@ class Doorman:
 
 
 def tls_of(authority: trustme.CA) -> ssl.SSLContext:
-    """A server's context with a certificate of this authority."""
+    """Return the SSL context of a server with a certificate of this authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     return context

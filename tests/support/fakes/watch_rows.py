@@ -1,8 +1,8 @@
-"""Rows of what a server says to a ListWatch, and the proof that what comes of it is what the row says."""
+"""Rows of a server's answers to a ListWatch with the expected result, and the check of a row."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from support.fakes.watching import CUTS, Cut, Driver, Says, Shown, lists, manager, pages, refuses
 from support.models.model_api import event, refusal, status
@@ -22,13 +22,16 @@ HTML = b"<html>\n<body>Please log in</body>\n</html>\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What a server says after `before`, and what comes of it: the next request, the objects, the cause told."""
+    """A server's answers after `before`, and the result: the next request, the objects, the cause and the problem.
+
+    A row that does not name them keeps both objects, and the next request goes on with the watch where it was.
+    """
 
     name: str
     before: tuple[Says, ...] = WATCHING
     says: tuple[Says, ...]
-    then: str
-    shows: Shown
+    then: str = "watch 10"
+    shows: Shown = field(default_factory=BOTH.copy)
     cause: Cause | None = None
     problem: str = ""
     between: tuple[Shown, ...] = ()
@@ -40,7 +43,7 @@ def error_event(*words: object, **more: object) -> bytes:
 
 
 def prove(row: Row, cut: Cut) -> None:
-    """Play the row, its bytes cut so."""
+    """Play the row with its bytes cut by `cut`, and check the result."""
     driver = Driver(cut)
     driver.play(*row.before)
     machine, before, counted = driver.machine, driver.shown, driver.machine.causes.copy()

@@ -1,4 +1,4 @@
-"""A ListWatch driven by hand: what a server says to each request, whole or byte by byte, at a time that a test moves.
+"""A ListWatch without a network: a test gives a server's answers, whole or byte by byte, and moves the clock.
 
 The collection is that of ShareManagers, each with the node that it is on: small objects, and all of one is seen.
 """
@@ -24,7 +24,7 @@ Cut = Callable[[bytes], Iterable[bytes]]
 
 
 def whole(body: bytes) -> Iterable[bytes]:
-    """The body in one piece, where there is any."""
+    """Return the body in one piece; nothing if the body is empty."""
     return [body] if body else []
 
 
@@ -43,7 +43,7 @@ def manager(name: str, version: int, node: Any) -> dict[str, Any]:
 
 
 class Says(NamedTuple):
-    """One answer of a server. It lasts `seconds`; `error` says how the connection broke, if it did."""
+    """One answer of a server. It takes `seconds`. `error` says how the connection broke; empty if it did not."""
 
     body: bytes = b""
     status: int = 200
@@ -91,17 +91,17 @@ class Driver:
 
     @property
     def shown(self) -> Shown:
-        """ShareManager -> node, as the machine has it now."""
+        """ShareManager -> node, as the machine stores it now."""
         return {str(name): record and record.owner_id for name, record in self.machine.objects.items()}
 
     def play(self, *answers: Says) -> None:
-        """Ask for as often as there are answers, and hear each."""
+        """Let the machine make one request for each answer, and give it the answer."""
         for says in answers:
             self.ask()
             self.hear(says)
 
     def ask(self) -> Request:
-        """The next request, once it is time for it."""
+        """Move the clock until the machine makes its next request."""
         step, waited = self.machine.next(self.now), 0.0
         while isinstance(step, Wait):
             assert step.seconds > 0
@@ -113,7 +113,7 @@ class Driver:
         return step
 
     def hear(self, says: Says) -> None:
-        """The answer to the request that was asked last."""
+        """Give the machine the answer to its last request."""
         if says.reached:
             self.machine.opened(says.status, says.retry_after, self.now)
             if self.feed(says.body) and says.seconds >= SETTLE_SECONDS:
@@ -123,7 +123,7 @@ class Driver:
         self.look()
 
     def feed(self, body: bytes) -> bool:
-        """A part of the body; as a driver must, it stops where no more is wanted, and returns False."""
+        """Give the machine a part of the body. Return False if the machine wants no more."""
         for piece in self._cut(body):
             wanted = self.machine.feed(piece, self.now)
             self.look()
@@ -132,13 +132,13 @@ class Driver:
         return True
 
     def look(self) -> None:
-        """Note what is shown, where it has changed."""
+        """Note the objects if they have changed."""
         if self.shown != self.seen[-1]:
             self.seen.append(self.shown)
 
 
 def words(request: Request) -> str:
-    """`list` (by watch), `watch VERSION`, `page`, or `page TOKEN`."""
+    """Return the request in short: `list` (by watch), `watch VERSION`, `page`, or `page TOKEN`."""
     query = dict(request.query)
     if "sendInitialEvents" in query:
         return "list"

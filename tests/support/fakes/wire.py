@@ -30,7 +30,7 @@ class Wire:
 
     @classmethod
     async def open(cls, port: int, trust: ssl.SSLContext | None = None) -> Self:
-        """Connect, over TLS where `trust` is given."""
+        """Connect; with TLS if `trust` is given."""
         server_hostname = "localhost" if trust else None
         return cls(*await asyncio.open_connection("127.0.0.1", port, ssl=trust, server_hostname=server_hostname))
 
@@ -41,23 +41,23 @@ class Wire:
         self.hang_up()
 
     async def secure(self, trust: ssl.SSLContext) -> None:
-        """Speak TLS from here on, on a connection that was opened without."""
+        """Start TLS on a connection that was opened without TLS."""
         await self._writer.start_tls(trust, server_hostname="localhost")
 
     def hang_up(self) -> None:
-        """Go, whatever was under way."""
+        """Break the connection at once."""
         self._writer.transport.abort()
 
     async def send(self, data: bytes) -> None:
-        """Say these bytes."""
+        """Send these bytes."""
         self._writer.write(data)
         await self._writer.drain()
 
     async def reply(self) -> Reply:
-        """The next answer.
+        """Wait for the next answer, and return it.
 
         Raises:
-            EOFError: the server hung up before it.
+            EOFError: the server closed the connection before the answer was complete.
         """
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             while (parsed := parse_reply(self._got)) is None:
@@ -70,12 +70,12 @@ class Wire:
         return reply
 
     async def ask(self, data: bytes) -> Reply:
-        """Say these bytes, and wait for the answer."""
+        """Send these bytes, and wait for the answer."""
         await self.send(data)
         return await self.reply()
 
     async def rest(self) -> bytes:
-        """What else comes before the server hangs up; fails where it does not."""
+        """Return all other bytes until the server closes the connection; fails if the server keeps it open."""
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             while more := await self._read():
                 self._got += more
@@ -89,19 +89,31 @@ class Wire:
 
 
 class Listening:
-    """A Listener at work, over TLS."""
+    """A running Listener with TLS."""
 
     def __init__(self, listener: Listener, port: int, trust: ssl.SSLContext) -> None:
         self.listener, self.port, self.trust = listener, port, trust
 
     async def connect(self) -> Wire:
-        """A new connection to it."""
+        """Open a new connection to the listener."""
         return await Wire.open(self.port, self.trust)
 
     async def ask(self, data: bytes) -> Reply:
-        """The answer on a connection of its own."""
+        """Send these bytes on a new connection, and return the answer."""
         async with await self.connect() as wire:
             return await wire.ask(data)
+
+
+@asynccontextmanager
+async def plain_wire(handler: Handler) -> AsyncIterator[Wire]:
+    """A connection without TLS to a Listener around `handler`."""
+    listener = Listener(handler)
+    address = await listener.start(Address("127.0.0.1", 0))
+    try:
+        async with await Wire.open(address.port) as wire:
+            yield wire
+    finally:
+        await listener.stop(0)
 
 
 @asynccontextmanager

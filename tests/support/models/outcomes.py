@@ -1,21 +1,25 @@
-"""The result of an admission, as the API server and the scheduler see it. The property tests use it."""
+"""The result of an admission, as the API server and the scheduler see it, and what holds for every result."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import hypothesis
 import jsonpatch
-from support.fakes.views import cluster
+from hypothesis import settings
+from hypothesis.strategies import SearchStrategy
+from support.fakes.views import Patchy, cluster
+from support.models import oracle
 from support.models.cluster_model import ClusterModel
 from support.strategies.strategies import Scenario, review_of
 
 from webhook.core.admit import AGAIN, Answer, admit
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.view import ClusterView, NeedObjects, NoObject, Ref
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -98,3 +102,53 @@ def assert_terms_kept(old: dict[str, Any], new: dict[str, Any]) -> None:
         fields = term.get("matchFields") or []
         assert {**now, "matchFields": 0} == {**term, "matchFields": 0}
         assert (now.get("matchFields") or [])[: len(fields)] == fields
+
+
+def assert_admitted(found: Outcome) -> None:
+    """The response is allowed, and has patch and patchType together or neither."""
+    assert found.response["allowed"] is True
+    assert found.response.get("patchType") == ("JSONPatch" if found.patch else None)
+
+
+def assert_second_admission_changes_nothing(scenario: Scenario) -> None:
+    """A pod that was patched gets no operation, and the same decision."""
+    first = outcome(scenario.pod, scenario)
+    second = outcome(first.pod, scenario)
+    assert second.patch == []
+    assert second.response["auditAnnotations"] == first.response["auditAnnotations"]
+
+
+def assert_affinity_stays_valid(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """A valid node affinity stays valid, and the new preferences are valid."""
+    if not oracle.affinity_problems(old):
+        assert oracle.affinity_problems(new) == []
+    preferences = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
+    assert oracle.affinity_problems({PREFERRED: preferences}) == []
+
+
+def assert_read_piece_by_piece(
+    scenario: Scenario, unread: Iterable[Ref], lost: Mapping[Ref, NoObject] | None = None
+) -> int:
+    """Reading what NeedObjects names and asking again ends, names nothing twice, and decides as with all read at once.
+
+    Returns:
+        How often something was read.
+    """
+    lost, rounds = lost or {}, 0
+    whole, gaps = cluster(*scenario.objects), {**dict.fromkeys(unread, NoObject.NOT_CACHED), **lost}
+    while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), NeedObjects):
+        rounds += 1
+        assert answer.refs
+        assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
+        for ref in answer.refs:
+            del gaps[ref]  # a KeyError would be a reference that was read before
+    at_once = ask(scenario.pod, scenario, Patchy(whole, lost))
+    assert isinstance(at_once, Answer)
+    assert answer.body == at_once.body
+    return rounds
+
+
+def assert_reached(scenarios: SearchStrategy[Scenario], interesting: Callable[[Scenario], bool], examples: int) -> None:
+    """At least one of so many examples is interesting."""
+    search = settings(max_examples=examples, derandomize=True, phases=[hypothesis.Phase.generate])
+    assert interesting(hypothesis.find(scenarios, interesting, settings=search))

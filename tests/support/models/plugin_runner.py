@@ -14,7 +14,7 @@ from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.budget import Budget
 from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.framework import FilterPlugin
+from webhook.core.scheduler.framework import Filter
 from webhook.core.scheduler.plugins import inter_pod_affinity, pod_topology_spread
 from webhook.core.scheduler.state.cache import SchedulerCache
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
@@ -42,15 +42,15 @@ class PluginRunner:
 
     def inter_pod_affinity(self, budget: Budget | None = None) -> Status:
         """Return the status of InterPodAffinity, within the given budget or the usual one."""
-        return self._ask(inter_pod_affinity, budget)
+        return self._ask(inter_pod_affinity.filter_node, budget)
 
     def pod_topology_spread(self, budget: Budget | None = None) -> Status:
         """Return the status of PodTopologySpread, within the given budget or the usual one."""
-        return self._ask(pod_topology_spread, budget)
+        return self._ask(pod_topology_spread.filter_node, budget)
 
-    def _ask(self, plugin: FilterPlugin, budget: Budget | None) -> Status:
+    def _ask(self, filter_node: Filter, budget: Budget | None) -> Status:
         cycle = CycleState(self.incoming, snapshot(self.nodes, self.pod_index), budget)
-        return plugin.filter_node(cycle, NodeInfo(self.node))
+        return filter_node(cycle, NodeInfo(self.node))
 
 
 def snapshot(nodes: Mapping[str, Node], pod_index: PodIndex, node_labels: NodeLabels | None = None) -> OneNodeSnapshot:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import hypothesis
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert
 from support.fakes.views import Patchy, cluster
@@ -13,7 +12,12 @@ from support.models.cluster_model import ClusterModel
 from support.models.outcomes import (
     PREFERRED,
     REQUIRED,
+    assert_admitted,
+    assert_affinity_stays_valid,
     assert_appended,
+    assert_reached,
+    assert_read_piece_by_piece,
+    assert_second_admission_changes_nothing,
     assert_terms_kept,
     node_affinity,
     outcome,
@@ -22,16 +26,15 @@ from support.models.outcomes import (
     without_webhook_parts,
 )
 from support.strategies.affinity_shapes import LABELS, NODES, SELECTORS, WILD_EXPRESSIONS, WILD_FIELDS
-from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, review_of, scenarios
+from support.strategies.strategies import NAMESPACE, TAINTS, TOLERATIONS, Scenario, scenarios
 
-from webhook.core.admit import Answer, admit
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Taint
 from webhook.core.api.node_selector import MAX_TERMS, NodeSelector
 from webhook.core.api.pod import Toleration
 from webhook.core.scheduler.matching.node_selector import matches_node_selector
 from webhook.core.scheduler.matching.toleration import tolerates
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 
 _INDEXES = range(4)
 _MANAGERS = {ObjectRef(Kind.SHARE_MANAGER, NamespacedName("", f"h{i}")) for i in _INDEXES}
@@ -54,9 +57,8 @@ REFERENCES = st.just(set(_REFERENCES)) | st.sets(st.sampled_from(_REFERENCES))
 def test_a_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) -> None:
     """The response is allowed, has the request's uid, and has patch and patchType together or neither."""
     found = outcome(scenario.pod, scenario)
-    assert found.response["allowed"] is True
+    assert_admitted(found)
     assert found.response["uid"] == "uid-1"
-    assert found.response.get("patchType") == ("JSONPatch" if found.patch else None)
 
 
 @given(scenarios())
@@ -76,10 +78,7 @@ def test_only_node_affinity_and_the_annotations_of_the_webhook_change(scenario: 
 @given(scenarios())
 def test_a_second_admission_changes_nothing(scenario: Scenario) -> None:
     """A pod that was patched gets no operation, and the same decision."""
-    first = outcome(scenario.pod, scenario)
-    second = outcome(first.pod, scenario)
-    assert second.patch == []
-    assert second.response["auditAnnotations"] == first.response["auditAnnotations"]
+    assert_second_admission_changes_nothing(scenario)
 
 
 @given(scenarios())
@@ -106,10 +105,7 @@ def test_a_valid_affinity_stays_valid_to_the_api_server(scenario: Scenario) -> N
     """Weights are 1 to 100, every named node has a valid name, and the number of terms is bounded."""
     found = outcome(scenario.pod, scenario)
     old, new = node_affinity(scenario.pod), node_affinity(found.pod)
-    if not oracle.affinity_problems(old):
-        assert oracle.affinity_problems(new) == []
-    preferences = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
-    assert oracle.affinity_problems({PREFERRED: preferences}) == []
+    assert_affinity_stays_valid(old, new)
     assert all(map(oracle.is_subdomain, found.hard_pin))
     assert len(terms_of(new)) <= max(MAX_TERMS, len(terms_of(old)))
 
@@ -117,16 +113,7 @@ def test_a_valid_affinity_stays_valid_to_the_api_server(scenario: Scenario) -> N
 @given(scenarios(), REFERENCES)
 def test_a_view_that_is_read_piece_by_piece_gives_the_same_answer(scenario: Scenario, unread: set[Ref]) -> None:
     """Reading what NeedObjects names and asking again ends, names nothing twice, and decides the same."""
-    whole = cluster(*scenario.objects)
-    gaps, body = dict.fromkeys(unread, NoObject.NOT_CACHED), review_of(scenario.pod)
-    while isinstance(answer := admit(body, Patchy(whole, gaps), scenario.policy), NeedObjects):
-        assert answer.refs
-        assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
-        for ref in answer.refs:
-            del gaps[ref]  # a KeyError would be a reference that was read before
-    at_once = admit(body, whole, scenario.policy)
-    assert isinstance(at_once, Answer)
-    assert answer.body == at_once.body
+    assert_read_piece_by_piece(scenario, unread)
 
 
 @given(scenarios(), REFERENCES)
@@ -206,5 +193,4 @@ def _narrowed_with_a_foreign_pin(scenario: Scenario) -> bool:
 )
 def test_the_scenarios_reach_the_hard_cases(interesting: Any) -> None:
     """Without this test the properties above could hold because no example changes a pod."""
-    search = settings(max_examples=20_000, derandomize=True, phases=[hypothesis.Phase.generate])
-    assert interesting(hypothesis.find(scenarios(), interesting, settings=search))
+    assert_reached(scenarios(), interesting, examples=20_000)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 from support.drivers.scraping import OPENMETRICS, PROMETHEUS, Scraped, told
+from support.objects import records
 
 from webhook import __version__
 from webhook.core.view import Kind
@@ -20,17 +21,7 @@ from webhook.telemetry.exposition import PREFIX, Family
 from webhook.telemetry.metrics import Admissions, Metrics
 from webhook.telemetry.record import AdmissionRecord
 
-RECORD: Final = AdmissionRecord(
-    time=datetime(2026, 1, 1, tzinfo=UTC),
-    level="info",
-    message="admission",
-    entry="virt-launcher",
-    uid="u",
-    decision="required",
-    reason="ShareManagerPod",
-    because="",
-    duration_us=300,
-)
+RECORD: Final = replace(records.RECORD, duration_us=300)
 
 # Calls.
 

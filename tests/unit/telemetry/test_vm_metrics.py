@@ -13,6 +13,7 @@ from support.objects.fleets import launcher, the_row
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import Decided, State, VMStatus
 from webhook.kube.metrics import VMMetrics, vm_families
+from webhook.kube.vm_seconds import VMSeconds
 from webhook.kube.vm_status import Changes, VMStatuses
 from webhook.telemetry.exposition import Family
 
@@ -52,6 +53,7 @@ class Rows:
             version=0, at="", rows=(), counts={}, by_namespace={}, late=("nodes: not listed yet",)
         )
         self.whole = False
+        self.seconds = VMSeconds()
         self._before: tuple[VMStatus, ...] = ()
 
     def become(self, *names: str, late: tuple[str, ...] = (), decided: Decided = Decided.NOTHING) -> None:
@@ -109,3 +111,14 @@ def test_a_start_is_counted_by_the_decision_for_its_pod(rows: Rows) -> None:
     rows.become("a", decided=Decided.REQUIRED)
     found = told(vms.families)
     assert found.value(Family.VM_STARTS.title, decision="required") == found.value(Family.VM_STARTS.title) == 1
+
+
+def test_the_time_of_vms_is_exposed_as_of_the_scrape(rows: Rows) -> None:
+    """Every state has a sample. The time goes on while no row changes."""
+    vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
+    rows.become("a")
+    for at, seen in enumerate((0, 1, 2)):
+        rows.seconds.add({State.TOGETHER: 1}, late=False, at=at)
+        found = told(vms.families)
+        states = {state: found.value(Family.VM_SECONDS.title, state=state) for state in State}
+        assert states == {**dict.fromkeys(State, 0), State.TOGETHER: seen}

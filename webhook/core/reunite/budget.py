@@ -20,6 +20,9 @@ class MigrationBudget:
     Args:
         running: all migrations of the cluster that are not final.
         nodes_of: namespace and VMI -> node on which the VM runs: a migration without a source yet is counted there.
+        homes_of: namespace and VMI -> node of its share-managers: a migration of ours without a target yet leads there.
+
+    KubeVirt writes both nodes into a migration at its end.
     """
 
     def __init__(
@@ -28,16 +31,19 @@ class MigrationBudget:
         limits: ReuniteLimits,
         kubevirt: KubeVirtLimits,
         nodes_of: Mapping[tuple[str, str], str],
+        homes_of: Mapping[tuple[str, str], str],
     ) -> None:
         self._limits = limits
         self._outbound_limit = kubevirt.parallel_outbound_per_node
-        self._cluster_limit = max(1, kubevirt.parallel_per_cluster - 1)
+        # With a limit of 1 nothing can stay free, and with 0 KubeVirt starts no migration at all.
+        self._cluster_limit = min(kubevirt.parallel_per_cluster, max(1, kubevirt.parallel_per_cluster - 1))
         self._all = self._ours = 0
         self._ours_at: Counter[str] = Counter()
         self._outbound: Counter[str] = Counter()
         for each in running:
-            source = each.source_node or nodes_of.get((each.namespace, each.vmi))
-            self._count(source, each.target_node, ours=each.ours)
+            key = (each.namespace, each.vmi)
+            target = each.target_node or (homes_of.get(key) if each.ours else None)
+            self._count(each.source_node or nodes_of.get(key), target, ours=each.ours)
 
     def why_not(self, source: str, target: str) -> NotYet | None:
         """Return why no migration between these nodes may start; None if one may."""
@@ -62,6 +68,6 @@ class MigrationBudget:
         self._ours += ours
         if source:
             self._outbound[source] += 1
-        for node in (source, target):
+        for node in {source, target}:
             if ours and node:
                 self._ours_at[node] += 1

@@ -9,6 +9,7 @@ Invariant: a VM has at most one migration, and the budget counts every migration
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from math import inf
 from operator import attrgetter
 
 from msgspec import Struct
@@ -40,6 +41,11 @@ class VM(Struct, frozen=True, kw_only=True):
     reunite: str | None = None
     unmigratable: str = ""
     evacuates: str | None = None
+
+    @property
+    def must_leave(self) -> str | None:
+        """The node that the VM must leave; None if it is on another (evacuation.go, hasMigratedOnEviction)."""
+        return self.evacuates if self.evacuates == self.row.node else None
 
 
 class Situation(Struct, frozen=True, kw_only=True):
@@ -82,7 +88,8 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
     stopped = _stopped(situation)
     nodes_of = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
     running = [each for each in situation.migrations if not each.is_final]
-    budget = MigrationBudget(running, situation.limits, situation.kubevirt, nodes_of)
+    homes_of = {(vm.row.namespace, vm.row.name): vm.row.share_manager_nodes[0] for vm in _apart(situation.vms)}
+    budget = MigrationBudget(running, situation.limits, situation.kubevirt, nodes_of, homes_of)
     creates: list[CreateMigration] = []
     waiting: dict[tuple[str, str], NotYet] = {}
     for vm in sorted(_apart(situation.vms), key=lambda vm: (vm.row.since or "", vm.row.namespace, vm.row.name)):
@@ -133,8 +140,8 @@ def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> 
     """Return whose will the migration would be against."""
     if history.running or vm.row.migrating:
         return Rule.MIGRATING.says_no()
-    if vm.evacuates:
-        return Rule.EVACUATING.says_no(node=vm.evacuates)
+    if vm.must_leave:
+        return Rule.EVACUATING.says_no(node=vm.must_leave)
     if history.named:
         return Rule.TARGET_NAMED.says_no(migration=history.named.name)
     return Rule.MOVED_AWAY.says_no(times=history.moved_away) if history.moved_away >= limits.moved_away else None
@@ -143,9 +150,11 @@ def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> 
 def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | None:
     """Return what has to pass before the VM is moved."""
     limits, now = situation.limits, situation.now
-    since = vm.row.since or ""
-    if not since or now < unix_seconds(since) + limits.apart_seconds:
-        return Rule.TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.apart_seconds))
+    since = unix_seconds(vm.row.since or "")
+    if not since or now < since + limits.apart_seconds:
+        return Rule.TOO_SOON.says_no(since=vm.row.since or "an unknown time", seconds=int(limits.apart_seconds))
+    if history.known_since and now < unix_seconds(history.known_since) + limits.cooldown_seconds:
+        return Rule.MOVED_OFTEN.says_no(since=history.known_since, seconds=int(limits.cooldown_seconds))
     if history.came_home and now < unix_seconds(history.came_home.ended_or_created) + limits.cooldown_seconds:
         at = history.came_home.ended_or_created
         return Rule.COOLDOWN.says_no(at=at, seconds=int(limits.cooldown_seconds))
@@ -160,19 +169,26 @@ def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | Non
 
 
 class _Evacuations:
-    """The nodes that VMs had to leave, and when the last of these migrations ended."""
+    """The nodes that VMs had to leave, and when the last of these migrations ended.
+
+    A VM that can't be migrated keeps its mark until its next start, and the mark says nothing of the node any more.
+    """
 
     def __init__(self, situation: Situation) -> None:
-        self._until: dict[str, float] = {vm.evacuates: float("inf") for vm in situation.vms if vm.evacuates}
+        leaving = (vm.must_leave for vm in situation.vms if not vm.unmigratable)
+        self._until: dict[str, float] = {node: inf for node in leaving if node}
         self._now, self._calm = situation.now, situation.limits.apart_seconds
         for each in situation.migrations:
             if each.evacuates:
-                ended = unix_seconds(each.ended_or_created) if each.is_final else float("inf")
+                ended = unix_seconds(each.ended_or_created) if each.is_final else inf
                 self._until[each.evacuates] = max(ended, self._until.get(each.evacuates, 0.0))
 
     def why_not(self, node: str) -> NotYet | None:
-        """Return that VMs left this node not long enough ago; None if it is calm."""
-        if self._now >= self._until.get(node, 0.0) + self._calm:
+        """Return that VMs leave this node, or left it not long enough ago; None if it is calm."""
+        until = self._until.get(node, 0.0)
+        if until == inf:
+            return Rule.NODE_EVACUATED.says_no(node=node)
+        if self._now >= until + self._calm:
             return None
         return Rule.NODE_NOT_CALM.says_no(node=node, seconds=int(self._calm))
 
@@ -184,11 +200,12 @@ def _stopped(situation: Situation) -> NotYet | None:
     failed = [each for each in failed if unix_seconds(each.ended_or_created) > day]
     if len(failed) < situation.limits.failures:
         return None
-    last = max(failed, key=attrgetter("ended_or_created"))
+    last = max(failed, key=attrgetter("ended_or_created", "namespace", "name"))
     return Rule.STOPPED.says_no(failures=len(failed), migration=f"{last.namespace}/{last.name}")
 
 
 def _not_begun(running: Iterable[Migration], now: float) -> list[DeleteMigration]:
     late = now - migration.PLACING_SECONDS
     waiting = (each for each in running if each.ours and each.is_queued and not each.deleted)
-    return [DeleteMigration(migration=each) for each in waiting if unix_seconds(each.created) <= late]
+    begun_late = [each for each in waiting if unix_seconds(each.created) <= late]
+    return [DeleteMigration(migration=each) for each in sorted(begun_late, key=attrgetter("namespace", "name"))]

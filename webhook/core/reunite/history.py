@@ -1,28 +1,33 @@
 """What the migrations of one VM say about its past, since its last start.
 
-KubeVirt keeps the last five final migrations of a VM. So a count here is a lower bound, and a migration of ours carries
-the count of the time before it (migration.ANNOTATION_MOVED_AWAY).
+KubeVirt keeps the last five final migrations of a VM (migration.go, garbageCollectFinalizedMigrations). So a count here
+is a lower bound, and a migration of ours carries the count of the time before it (migration.ANNOTATION_MOVED_AWAY).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
 from msgspec import Struct
 
 from webhook.core.reunite.migration import Migration
+
+FINAL_MIGRATIONS: Final = 5  # final migrations of a VM, by KubeVirt
 
 
 class History(Struct, frozen=True, kw_only=True):
     """What happened to one VM since its start.
 
     Attributes:
-        running: a migration that is not final.
+        running: a migration that is not final. One from before the start counts, because KubeVirt counts it.
         named: a migration of somebody else that named its target, and did not fail.
         came_home: the last successful migration of ours.
         failures: failed migrations of ours in a row, without a success after them, oldest first.
         moved_away: how often others moved the VM away after it came home.
+        known_since: when the oldest migration that KubeVirt keeps was created, if KubeVirt can have deleted others of
+            this start; None if all of this start are here.
     """
 
     running: Migration | None
@@ -30,28 +35,33 @@ class History(Struct, frozen=True, kw_only=True):
     came_home: Migration | None
     failures: tuple[Migration, ...]
     moved_away: int
+    known_since: str | None
 
 
 def history_of(migrations: Iterable[Migration], started: str) -> History:
     """Return what these migrations of one VM say. `started`: when its VMI was created (RFC 3339)."""
-    since = sorted((each for each in migrations if each.created >= started), key=_age)
-    ours = [each for each in since if each.ours and each.is_final]
+    by_age = sorted(migrations, key=_age)
+    since = [each for each in by_age if each.created >= started]
+    final = [each for each in since if each.is_final]
+    ours = [each for each in final if each.ours]
     came_home = next((each for each in reversed(ours) if each.succeeded), None)
     return History(
-        running=next((each for each in since if not each.is_final), None),
+        running=next((each for each in by_age if not each.is_final), None),
         named=next((each for each in reversed(since) if _is_a_will(each)), None),
         came_home=came_home,
         failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
         moved_away=_moved_away(since),
+        known_since=final[0].created if len(final) >= FINAL_MIGRATIONS else None,
     )
 
 
 def unix_seconds(text: str) -> float:
     """Return an RFC 3339 time as seconds since 1970; 0 for a text that is not a time."""
     try:
-        return datetime.fromisoformat(text).timestamp()
+        time = datetime.fromisoformat(text)
     except ValueError:
         return 0.0
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _age(migration: Migration) -> tuple[str, str]:

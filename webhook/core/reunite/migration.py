@@ -131,4 +131,4 @@ def _short(vmi: str) -> str:
     if len(vmi) <= room:
         return vmi
     digest = hashlib.sha256(vmi.encode()).hexdigest()[:_DIGEST_CHARS]
-    return f"{vmi[: room - _DIGEST_CHARS - 1]}-{digest}"
+    return f"{vmi[: room - _DIGEST_CHARS - 1].rstrip('.-')}-{digest}"  # no part of a name begins with a hyphen

@@ -30,8 +30,8 @@ class Rule(Enum):
         return NotYet(self, self.template.format_map(names))
 
     # The VM: does it take part, and can it be moved at all?
-    KUBEVIRT_TOO_OLD = "KubeVirtTooOld", "KubeVirt {version} has no addedNodeSelector, and 1.5 is the first that has it"
     KUBEVIRT_UNKNOWN = "KubeVirtUnknown", "KubeVirt's version could not be read, and versions before 1.5 can't do it"
+    KUBEVIRT_TOO_OLD = "KubeVirtTooOld", "KubeVirt {version} has no addedNodeSelector, and 1.5 is the first that has it"
     NOT_ASKED = "NotAsked", "the VM's annotation kubevirt-scheduler/reunite is {value}"
     SEVERAL_NODES = (
         "SeveralNodes",
@@ -40,13 +40,24 @@ class Rule(Enum):
     NOT_RUNNING = "NotRunning", "the VM is not running: its phase is {phase}"
     NOT_MIGRATABLE = "NotMigratable", "KubeVirt can't migrate the VM: {because}"
     # A will that is not ours.
-    TARGET_NAMED = "TargetNamed", "migration {migration} named its target node; the VM stays until its next start"
-    MOVED_AWAY = "MovedAway", "others moved the VM away {times} times after it came home; it stays until its next start"
     MIGRATING = "Migrating", "a migration of the VM runs now"
     EVACUATING = "Evacuating", "KubeVirt moves the VM away from {node} now"
+    TARGET_NAMED = (
+        "TargetNamed",
+        "migration {migration} named its target node; the VM stays until its next start, while KubeVirt keeps that",
+    )
+    MOVED_AWAY = (
+        "MovedAway",
+        "others moved it away {times} times from home; it stays until its next start, while KubeVirt keeps those",
+    )
+    NODE_EVACUATED = "NodeEvacuated", "VMs have to leave node {node} now"
     NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"
     # Time.
     TOO_SOON = "TooSoon", "the VM is apart since {since}, less than {seconds} s"
+    MOVED_OFTEN = (
+        "MovedOften",
+        "KubeVirt keeps no migration of the VM before {since}, so it can have come home in these {seconds} s",
+    )
     COOLDOWN = "Cooldown", "the VM came home at {at}, less than {seconds} s ago"
     BACKOFF = (
         "Backoff",

@@ -11,7 +11,7 @@ from msgspec import Struct
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EXPECTED: Final = "expected DAYS HH:MM-HH:MM, such as `Sat 01:00-05:00`, `Mon-Fri 22:00-04:00` or `01:00-05:00`"
 _FORM: Final = re.compile(r"(?:([A-Za-z]{3})(?:-([A-Za-z]{3}))? +)?(\d\d?):(\d\d)-(\d\d?):(\d\d)")
-_HOURS: Final = 24
+_MIDNIGHT: Final = ("24", "00")  # the end of a day, as ISO 8601 has it; never a start
 
 
 class Window(Struct, frozen=True, kw_only=True):
@@ -45,7 +45,8 @@ def parse_window(text: str, zone: tzinfo) -> Window:
     if found is None:
         raise ValueError(EXPECTED)
     first, last, *clock = found.groups()
-    return Window(days=_days(first, last), start=_time(*clock[:2]), end=_time(*clock[2:]), zone=zone, text=text.strip())
+    end = time() if tuple(clock[2:]) == _MIDNIGHT else _time(*clock[2:])
+    return Window(days=_days(first, last), start=_time(*clock[:2]), end=end, zone=zone, text=text.strip())
 
 
 def _days(first: str | None, last: str | None) -> frozenset[int]:
@@ -63,8 +64,8 @@ def _day(name: str) -> int:
 
 
 def _time(hour: str, minute: str) -> time:
-    """Return the time of day. 24:00 is midnight, as ISO 8601 has it."""
+    """Return the time of day."""
     try:
-        return time(int(hour) % _HOURS if (hour, minute) == ("24", "00") else int(hour), int(minute))
+        return time(int(hour), int(minute))
     except ValueError:
         raise ValueError(f"{EXPECTED}; {hour}:{minute} is not a time") from None

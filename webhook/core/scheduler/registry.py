@@ -1,8 +1,8 @@
 """The plugins that the webhook answers for, by their upstream names, in the order in which it asks them.
 
 Upstream: pkg/scheduler/framework/plugins/registry.go. kube-scheduler rejects a node if one filter plugin does, so that
-the order decides only which reason is reported. webhook.core.placement.feasibility asks, and adds the rules that are
-not plugins.
+the order decides only which reason is reported. webhook.core.placement.feasibility walks over these tables from top to
+bottom, and adds the rules that are not plugins. A function that has no row here is not asked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from webhook.core.scheduler.framework import FilterPlugin, PreEnqueuePlugin, PreFilterPlugin, VolumeFilterPlugin
+from webhook.core.scheduler.framework import Filter, PreEnqueue, PreFilter, VolumeFilter
 from webhook.core.scheduler.plugins import (
     dynamic_resources,
     inter_pod_affinity,
@@ -26,23 +26,32 @@ from webhook.core.scheduler.plugins import (
     volume_zone,
 )
 
-PRE_ENQUEUE: Final[Mapping[str, PreEnqueuePlugin]] = {"SchedulingGates": scheduling_gates}
-PRE_FILTER: Final[Mapping[str, PreFilterPlugin]] = {
-    "InterPodAffinity": inter_pod_affinity,
-    "PodTopologySpread": pod_topology_spread,
-    "DynamicResources": dynamic_resources,
+PRE_ENQUEUE: Final[Mapping[str, PreEnqueue]] = {"SchedulingGates": scheduling_gates.pre_enqueue}
+PRE_FILTER: Final[Mapping[str, PreFilter]] = {
+    "InterPodAffinity": inter_pod_affinity.pre_filter,
+    "PodTopologySpread": pod_topology_spread.pre_filter,
+    "DynamicResources": dynamic_resources.pre_filter,
 }
-FILTER: Final[Mapping[str, FilterPlugin]] = {
-    "NodeUnschedulable": node_unschedulable,
-    "TaintToleration": taint_toleration,
-    "NodeAffinity": node_affinity,
-    "NodeResourcesFit": node_resources_fit,
-    "NodePorts": node_ports,
-    "InterPodAffinity": inter_pod_affinity,
-    "PodTopologySpread": pod_topology_spread,
+
+# What the Node object and the incoming pod decide.
+FILTER_NODE: Final[Mapping[str, Filter]] = {
+    "NodeUnschedulable": node_unschedulable.filter_node,
+    "TaintToleration": taint_toleration.filter_node,
+    "NodeAffinity": node_affinity.filter_by_labels,
 }
-VOLUME_FILTER: Final[Mapping[str, VolumeFilterPlugin]] = {
-    "VolumeBinding": volume_binding,
-    "VolumeZone": volume_zone,
-    "NodeVolumeLimits": node_volume_limits,
+FILTER_VOLUME: Final[Mapping[str, VolumeFilter]] = {
+    "VolumeBinding": volume_binding.filter_volume,
+    "VolumeZone": volume_zone.filter_volume,
+}
+FILTER_BY_AFFINITY: Final[Mapping[str, Filter]] = {"NodeAffinity": node_affinity.filter_node}
+
+# What the other pods of the node decide, and then those of other nodes.
+FILTER_BY_REQUESTS: Final[Mapping[str, Filter]] = {
+    "NodeResourcesFit": node_resources_fit.filter_node,
+    "NodePorts": node_ports.filter_node,
+}
+FILTER_VOLUME_LIMITS: Final[Mapping[str, VolumeFilter]] = {"NodeVolumeLimits": node_volume_limits.filter_volume}
+FILTER_BETWEEN_PODS: Final[Mapping[str, Filter]] = {
+    "InterPodAffinity": inter_pod_affinity.filter_node,
+    "PodTopologySpread": pod_topology_spread.filter_node,
 }

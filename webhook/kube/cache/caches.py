@@ -23,12 +23,15 @@ class Caches(dict[Kind, ListWatch]):
     def __init__(
         self, resources: Iterable[Resource], *, streams: bool, headroom: Mapping[str, int], in_pod: bool
     ) -> None:
+        resources = tuple(resources)
         super().__init__(
             (resource.kind, ListWatch(resource, random=random.random, streams=streams))
             for resource in resources
             if resource.watched
         )
-        self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
+        self.lookups: Mapping[Kind, LookupCounts] = {
+            kind: LookupCounts() for kind in (*(each.kind for each in resources), Kind.VIRT_LAUNCHERS_ON_NODE)
+        }
         self._snapshot = CachedSnapshot(self, headroom, in_pod=in_pod) if Kind.CSI_NODE in self else None
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf

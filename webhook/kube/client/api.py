@@ -107,6 +107,10 @@ class Api:
         """POST a new object, as `get`. After an ApiError the object may exist or not."""
         return await self._send("POST", path, (), new, seconds)
 
+    async def delete(self, path: str, options: Mapping[str, Any], *, seconds: float) -> Reply:
+        """DELETE an object with these DeleteOptions, as `get`. After an ApiError the object may exist or not."""
+        return await self._send("DELETE", path, (), options, seconds)
+
     async def _send(
         self, method: str, path: str, query: Sequence[tuple[str, str]], body: Mapping[str, Any] | None, seconds: float
     ) -> Reply:

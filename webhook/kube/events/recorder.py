@@ -13,9 +13,10 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -67,8 +68,10 @@ class Writer(Protocol):
 
 
 class _Queued(NamedTuple):
-    answer: Answer
-    entry: Entry
+    """Events to write. `uid`: of the AdmissionReview, empty for an Event that no admission caused."""
+
+    events: Callable[[], Sequence[Event]]
+    uid: str
     at: float
 
 
@@ -97,12 +100,18 @@ class EventRecorder:
 
     def record(self, answer: Answer, entry: Entry) -> None:
         """Queue the Events of an answered admission. This neither waits nor raises."""
-        if not events.may_have_events(answer):
-            return
+        if events.may_have_events(answer):
+            self._put(_Queued(partial(events.events_for, answer, entry), answer.request.uid, self._wall()))
+
+    def record_event(self, event: Event) -> None:
+        """Queue one Event that no admission caused. This neither waits nor raises."""
+        self._put(_Queued(lambda: [event], "", self._wall()))
+
+    def _put(self, queued: _Queued) -> None:
         if self._queue.full():
             self.counts[Outcome.OVERFLOWED] += 1
             return
-        self._queue.put_nowait(_Queued(answer, entry, self._wall()))
+        self._queue.put_nowait(queued)
         self._waiting += 1
 
     async def run(self) -> None:
@@ -112,7 +121,7 @@ class EventRecorder:
             try:
                 await self._write_all(queued)
             except Exception as error:  # noqa: BLE001 - the task supervisor: an answer without Events must not end the task
-                LOGGER.error("event not told", extra={"fields": {"uid": queued.answer.request.uid, **failure(error)}})
+                LOGGER.error("event not told", extra={"fields": {"uid": queued.uid, **failure(error)}})
             finally:
                 self._queue.task_done()
                 self._waiting -= 1
@@ -128,10 +137,10 @@ class EventRecorder:
             LOGGER.warning("events dropped", extra={"fields": {"because": "shutting down", "dropped": left}})
 
     async def _write_all(self, queued: _Queued) -> None:
-        for event in events.events_for(queued.answer, queued.entry):
+        for event in queued.events():
             outcome = await self._write(event, queued.at)
             self.counts[outcome] += 1
-            fields = {"uid": queued.answer.request.uid, "outcome": outcome.value, "reason": event.reason}
+            fields = {"uid": queued.uid, "outcome": outcome.value, "reason": event.reason}
             LOGGER.debug("event", extra={"fields": {**fields, "namespace": event.namespace, "vmi": event.name}})
 
     async def _write(self, event: Event, at: float) -> Outcome:

@@ -9,7 +9,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from support.models import oracle
 
+from webhook.core.api import quantity
 from webhook.core.api.quantity import UNREADABLE, amounts, milli_value, units
 
 INT64_MAX = 2**63 - 1
@@ -161,3 +163,30 @@ def test_no_text_raises_and_no_amount_is_negative(text: str) -> None:
 def test_rounding_up_twice_equals_rounding_up_once(millionths: int) -> None:
     """Therefore the units of rounded thousandths equal Go's Value."""
     assert units(-(-millionths // 1000)) == -(-millionths // 10**6)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        pytest.param("0", 0, id="zero"),
+        pytest.param("-0", 0, id="minus zero"),
+        pytest.param("+7", 7, id="plus"),
+        pytest.param("007", 7, id="leading zeros"),
+        pytest.param("9223372036854775807", 2**63 - 1, id="the greatest"),
+        pytest.param("-9223372036854775808", -(2**63), id="the least"),
+        pytest.param("9223372036854775808", None, id="one too great"),
+        pytest.param("-9223372036854775809", None, id="one too little"),
+        pytest.param("9" * 5000, None, id="more digits than int() takes"),
+        pytest.param("", None, id="empty"),
+        pytest.param("-", None, id="a sign alone"),
+        pytest.param("1_0", None, id="underscore"),
+        pytest.param(" 1", None, id="blank"),
+        pytest.param("1\n", None, id="line feed"),
+        pytest.param("0x3", None, id="hexadecimal"),
+        pytest.param("٣", None, id="a digit that is not ASCII"),
+    ],
+)
+def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> None:
+    """strconv.ParseInt in base 10 and 64 bits."""
+    assert quantity.parse_int64(text) == number
+    assert oracle.parse_int(text) == number

@@ -2,81 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 from msgspec import convert
 from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
+from support.models.one_node_pods import APART, HOSTNAME, PORTS, SPREAD, asking, coming, cycle, taking, there, verdict
 from support.objects import builders
 
 from webhook.core.api.affinity import PodAffinityTerm
 from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.decision import NodeFit
 from webhook.core.placement.feasibility import evaluate, why_undecidable
-from webhook.core.placement.replica_share import why_not_shared
 from webhook.core.reasons import Reason
-from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
 from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
-from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
-
-HOSTNAME = "kubernetes.io/hostname"
-DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
-
-
-def there(*pods: PodInfo, **more: Any) -> OneNodeSnapshot:
-    """These pods are on n1."""
-    made = OneNodeSnapshot(**more)
-    for pod in pods:
-        made.scheduler_cache.add(pod)
-    return made
-
-
-def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> PodInfo:
-    """A pod on n1."""
-    labels, terms = described.pop("labels", None), described.pop("anti_affinity", None)
-    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", presence=presence, **described))
-
-
-def asking(cpu: str = "500m", **spec: Any) -> Pod:
-    """The pod under admission."""
-    container = {"name": "compute", "resources": {"requests": {"cpu": cpu}}, "ports": spec.pop("ports", [])}
-    return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
-
-
-def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
-    """Return the state of the pod under admission."""
-    return CycleState(IncomingPod.of(pod, "vms", volumes), snapshot)
-
-
-def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:
-    """What is said of n1."""
-    view = ViewWithSnapshot(snapshot)
-    found = evaluate("n1", cycle(snapshot, pod or asking(), volumes), view)
-    assert isinstance(found, NodeFit)
-    return found
-
 
 VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
 OF_NFS = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", driver=None), PersistentVolume))
 BOUND = PodNode(node="n1", presence=Presence.BOUND)
 FULL = taking(501)
 WAITS = taking(501, Presence.EXPECTED)
-
-
-def coming(cpu: int, **described: Any) -> PodInfo:
-    """A pod that is drawn to n1, and that kube-scheduler has not looked at yet."""
-    return taking(cpu, Presence.EXPECTED, queued=True, **described)
-
-
-PORTS = [{"containerPort": 80, "hostPort": 80}]
 TAKEN = PodInfo("vms", IncomingPod.of(asking("1m", ports=PORTS), "vms").usage, None, None, BOUND)
-APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
 DATABASE = taking(1, labels={"app": "db"})
 REPELS = taking(
     1,
@@ -86,14 +34,6 @@ REPELS = taking(
         )
     ],
 )
-SPREAD = [
-    {
-        "maxSkew": 1,
-        "topologyKey": "zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}},
-    }
-]
 
 PINNED = builders.node_affinity(required=[builders.on_node("n1")])
 
@@ -173,6 +113,7 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         (Reason.NEIGHBOUR_EXPECTED, False),
     ),
     "a node that was not listed": (there(nodes={}), asking(), (Reason.PODS_UNKNOWN, True)),
+    "a node that was not listed has no resources yet": (there(nodes={}, has={}), asking(), (Reason.PODS_UNKNOWN, True)),
 }
 
 
@@ -243,56 +184,3 @@ def test_what_no_node_can_be_judged_by(snapshot: AnySnapshot, pod: Pod, reason: 
     """Rules between pods are undecidable only where the pods are not known."""
     why = why_undecidable(cycle(snapshot, pod))
     assert (why and why.reason) == reason
-
-
-SOFT_SPREAD = [{**SPREAD[0], "whenUnsatisfiable": "ScheduleAnyway"}]
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "pod", "told"),
-    [
-        pytest.param(there(replicas=2), asking(), None, id="nothing"),
-        pytest.param(there(replicas=2), asking(ports=PORTS), "host port", id="a host port"),
-        pytest.param(there(replicas=2), asking(affinity=APART), "required anti-affinity", id="anti-affinity"),
-        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SPREAD), "DoNotSchedule", id="spread"),
-        pytest.param(there(replicas=2), asking(topologySpreadConstraints=SOFT_SPREAD), None, id="soft spread"),
-        pytest.param(there(), asking(ports=PORTS), None, id="one replica sees all of it"),
-        pytest.param(NOT_COUNTED, asking(ports=PORTS), None, id="guard off"),
-        pytest.param(SnapshotUnavailable("not listed"), asking(ports=PORTS), None, id="pods are not known"),
-    ],
-)
-def test_what_no_replica_has_a_share_of(snapshot: AnySnapshot, pod: Pod, told: str | None) -> None:
-    """Two replicas could both pin such a pod to one node at the same moment, and one of the pods would be stranded."""
-    why = why_not_shared(cycle(snapshot, pod))
-    assert (why is None) if told is None else (why is not None and told in why.sentence)
-
-
-def after_several_vms(*, settled: bool) -> OneNodeSnapshot:
-    """Two VMs started together and were bound elsewhere; `settled`: they are still queued, and all replicas know."""
-    made = there()
-    vms = [made.scheduler_cache.add(coming(400, is_vm=True)) for _ in range(2)]
-    if settled:
-        made.scheduler_cache.confirm(made.scheduler_cache.add(coming(1, is_vm=True, assumed=True)))
-        return made
-    made.scheduler_cache.add(taking(1))
-    for vm in vms:
-        made.scheduler_cache.remove(vm)
-    return made
-
-
-@pytest.mark.parametrize(
-    ("snapshot", "expected"),
-    [
-        pytest.param(
-            after_several_vms(settled=False), (Reason.CROWD_BEFORE, True), id="its end may not be known to all"
-        ),
-        pytest.param(after_several_vms(settled=True), (Reason.NO_ROOM, True), id="all know of it"),
-    ],
-)
-def test_while_vms_start_together_a_vm_is_steered_and_not_pinned(
-    snapshot: OneNodeSnapshot, expected: tuple[Reason, bool]
-) -> None:
-    """kube-scheduler decides which of the VMs get the node, however many prefer it."""
-    found = verdict(snapshot)
-    assert (found.why.reason, found.preferable) == expected
-    assert found.fits is (expected[0] is Reason.CROWD_BEFORE)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import hypothesis
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.fakes.views import Patchy, cluster
 from support.models import oracle
@@ -15,8 +14,12 @@ from support.models.outcomes import (
     PREFERRED,
     REQUIRED,
     Outcome,
-    ask,
+    assert_admitted,
+    assert_affinity_stays_valid,
     assert_appended,
+    assert_reached,
+    assert_read_piece_by_piece,
+    assert_second_admission_changes_nothing,
     assert_terms_kept,
     node_affinity,
     outcome,
@@ -28,7 +31,7 @@ from support.strategies.steering_scenarios import MANY, VOLUME, scenarios
 from support.strategies.strategies import NAMESPACE, Scenario
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
 LEAST_OF_A_LIST = 16
 ROUNDS = 4  # the volume, its tickets, the pods there, the nodes: where no cache knows anything
@@ -60,8 +63,7 @@ def has_shortlist(scenario: Scenario, found: Outcome) -> bool:
 def test_a_share_manager_pod_is_always_admitted_with_a_patch_that_applies(scenario: Scenario) -> None:
     """The response is allowed, has patch and patchType together or neither, and requires no single node."""
     found = outcome(scenario.pod, scenario)
-    assert found.response["allowed"] is True
-    assert found.response.get("patchType") == ("JSONPatch" if found.patch else None)
+    assert_admitted(found)
     assert found.response["auditAnnotations"]["decision"] in ("preferred", "unchanged")
 
 
@@ -81,10 +83,7 @@ def test_only_preferences_the_short_list_and_annotations_change(scenario: Scenar
 @given(scenarios())
 def test_a_second_admission_of_a_share_manager_pod_changes_nothing(scenario: Scenario) -> None:
     """A pod that was patched gets no operation, and the same decision."""
-    first = outcome(scenario.pod, scenario)
-    second = outcome(first.pod, scenario)
-    assert second.patch == []
-    assert second.response["auditAnnotations"] == first.response["auditAnnotations"]
+    assert_second_admission_changes_nothing(scenario)
 
 
 @given(scenarios())
@@ -137,11 +136,7 @@ def test_the_node_of_the_only_vm_is_preferred_if_the_pod_can_run_there(scenario:
 def test_what_is_added_to_a_share_manager_pod_is_valid(scenario: Scenario) -> None:
     """A valid affinity stays valid, weights are 1 to 100, and every named node has a valid name."""
     found = outcome(scenario.pod, scenario)
-    old, new = node_affinity(scenario.pod), node_affinity(found.pod)
-    if not oracle.affinity_problems(old):
-        assert oracle.affinity_problems(new) == []
-    preferences = (new.get(PREFERRED) or [])[len(old.get(PREFERRED) or []) :]
-    assert oracle.affinity_problems({PREFERRED: preferences}) == []
+    assert_affinity_stays_valid(node_affinity(scenario.pod), node_affinity(found.pod))
 
 
 @given(scenarios(), REFERENCES, st.booleans())
@@ -151,20 +146,7 @@ def test_a_share_manager_pod_is_decided_alike_piece_by_piece(
     caches_know: bool,  # noqa: FBT001 - drawn
 ) -> None:
     """Reading what NeedObjects names and asking again ends, and names nothing twice."""
-    caches = {} if caches_know else _CACHES
-    whole = cluster(*scenario.objects)
-    gaps = {**dict.fromkeys(unread, NoObject.NOT_CACHED), **caches}
-    rounds = 0
-    while isinstance(answer := ask(scenario.pod, scenario, Patchy(whole, gaps)), NeedObjects):
-        rounds += 1
-        assert answer.refs
-        assert len(set(answer.refs)) == len(answer.refs), "asked for twice at once"
-        for ref in answer.refs:
-            del gaps[ref]  # a KeyError would be a reference that was read before
-    assert rounds <= ROUNDS
-    at_once = ask(scenario.pod, scenario, Patchy(whole, {**gaps, **caches}))
-    assert not isinstance(at_once, NeedObjects)
-    assert answer.body == at_once.body
+    assert assert_read_piece_by_piece(scenario, unread, {} if caches_know else _CACHES) <= ROUNDS
 
 
 @given(scenarios(), REFERENCES, st.booleans())
@@ -213,5 +195,4 @@ def _several(scenario: Scenario) -> bool:
 )
 def test_the_share_manager_scenarios_reach_the_hard_cases(interesting: Any) -> None:
     """Without this test the properties above could hold because no example changes a pod."""
-    search = settings(max_examples=5_000, derandomize=True, phases=[hypothesis.Phase.generate])
-    assert interesting(hypothesis.find(scenarios(), interesting, settings=search))
+    assert_reached(scenarios(), interesting, examples=5_000)

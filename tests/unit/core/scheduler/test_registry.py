@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from webhook.core.scheduler import plugins, registry
 
-TABLES = {
-    "pre_enqueue": registry.PRE_ENQUEUE,
-    "pre_filter": registry.PRE_FILTER,
-    "filter_node": registry.FILTER,
-    "filter_volume": registry.VOLUME_FILTER,
-}
-PLUGINS: dict[str, ModuleType] = {name: module for table in TABLES.values() for name, module in table.items()}  # type: ignore[misc]
+TABLES: list[Mapping[str, Callable[..., Any]]] = [table for name, table in vars(registry).items() if name.isupper()]
+FUNCTIONS = [(name, function) for table in TABLES for name, function in table.items()]
+PLUGINS: dict[str, ModuleType] = {}
+for _name, _function in FUNCTIONS:
+    _module = inspect.getmodule(_function)
+    assert _module
+    PLUGINS[_name] = _module
+EXTENSION_POINTS = ("pre_enqueue", "pre_filter", "filter_node", "filter_by_labels", "filter_volume")
 UPSTREAM = re.compile(r"kube-scheduler's (\w+) plugin \(pkg/scheduler/framework/plugins/(\w+)/\w+\.go(?:, \w+)?\)\.")
 
 
@@ -43,14 +46,15 @@ def test_a_plugin_names_its_upstream_file_and_its_invariant(name: str) -> None:
     assert "not" in doc.partition("Invariant: ")[2]
 
 
-@pytest.mark.parametrize(("point", "name"), [(point, name) for point, table in TABLES.items() for name in table])
-def test_a_plugin_offers_just_its_extension_points(point: str, name: str) -> None:
-    """A function of an extension point is registered if and only if the module has it, with the same parameters."""
-    expected = {"pre_enqueue": 1, "pre_filter": 1, "filter_node": 2, "filter_volume": 2}
+@pytest.mark.parametrize("name", PLUGINS)
+def test_each_function_of_an_extension_point_is_registered_once(name: str) -> None:
+    """The webhook asks every function that a plugin offers, and its parameters are those of the extension point."""
+    expected = {"pre_enqueue": 1, "pre_filter": 1, "filter_node": 2, "filter_by_labels": 2, "filter_volume": 2}
     module = PLUGINS[name]
-    assert len(inspect.signature(getattr(module, point)).parameters) == expected[point]
-    for other, table in TABLES.items():
-        assert (name in table) is hasattr(module, other)
+    registered = sorted(function.__name__ for plugin, function in FUNCTIONS if plugin == name)
+    assert registered == sorted(each for each in EXTENSION_POINTS if hasattr(module, each))
+    for each in registered:
+        assert len(inspect.signature(getattr(module, each)).parameters) == expected[each]
 
 
 def test_the_readme_names_plugins_by_their_upstream_names() -> None:
@@ -58,5 +62,5 @@ def test_the_readme_names_plugins_by_their_upstream_names() -> None:
     readme = (Path(__file__).parents[4] / "README.md").read_text()
     table = readme.partition("| What can refuse a node |")[2].partition("\n\n")[0]
     named = [line.rsplit("|", 2)[1].strip() for line in table.splitlines()[2:]]
-    assert named == ["NodeResourcesFit", "NodePorts", "NodeVolumeLimits", "InterPodAffinity", "PodTopologySpread"]
-    assert set(named) <= set(PLUGINS)
+    beside_pods = (registry.FILTER_BY_REQUESTS, registry.FILTER_VOLUME_LIMITS, registry.FILTER_BETWEEN_PODS)
+    assert named == [name for table in beside_pods for name in table]

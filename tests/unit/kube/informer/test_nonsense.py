@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.fakes.watch_rows import A_MOVED, BOTH, HTML, NO_STREAMS, WATCHING, A, Row, prove
+from support.fakes.watch_rows import A_MOVED, HTML, NO_STREAMS, WATCHING, A, Row, prove
 from support.fakes.watching import CUTS, Cut, Driver, Says, lists, manager, pages
 from support.models.model_api import event
 
@@ -21,61 +21,31 @@ ROWS = (
         cause=Cause.GARBAGE,
         problem="garbage: an event that can't be read: JSON is malformed",
     ),
-    Row(
-        name="HTML with status 200",
-        says=(Says(HTML),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read: JSON is malformed",
-    ),
-    Row(
-        name="JSON that is not an event",
-        says=(Says(b"[]\n"),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read: Expected `object`",
-    ),
-    Row(
-        name="an event of nothing",
-        says=(Says(b'{"type":"ADDED","object":null}\n'),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read",
-    ),
-    Row(
-        name="an ERROR event that is not a Status",
-        says=(Says(b'{"type":"ERROR","object":{"metadata":{},"code":"410"}}\n'),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read: Expected `int`, got `str`",
-    ),
-    Row(
-        name="a Status that is not UTF-8",
-        says=(Says(b'{"type":"ERROR","object":{"code":410,"message":"\xff"}}\n'),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read: 'utf-8' codec",
-    ),
-    Row(
-        name="a name that is not UTF-8",
-        says=(Says(b'{"type":"ADDED","object":{"metadata":{"name":"\xff","resourceVersion":"11"}}}\n'),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read: 'utf-8' codec",
-    ),
-    Row(
-        name="JSON deeper than can be read",
-        says=(Says(DEEP + b"\n"),),
-        then="watch 10",
-        shows=BOTH,
-        cause=Cause.GARBAGE,
-        problem="garbage: an event that can't be read: maximum recursion depth",
+    *(
+        Row(
+            name=name, says=(Says(body),), cause=Cause.GARBAGE, problem=f"garbage: an event that can't be read{problem}"
+        )
+        for name, body, problem in (
+            ("HTML with status 200", HTML, ": JSON is malformed"),
+            ("JSON that is not an event", b"[]\n", ": Expected `object`"),
+            ("an event of nothing", b'{"type":"ADDED","object":null}\n', ""),
+            (
+                "an ERROR event that is not a Status",
+                b'{"type":"ERROR","object":{"metadata":{},"code":"410"}}\n',
+                ": Expected `int`, got `str`",
+            ),
+            (
+                "a Status that is not UTF-8",
+                b'{"type":"ERROR","object":{"code":410,"message":"\xff"}}\n',
+                ": 'utf-8' codec",
+            ),
+            (
+                "a name that is not UTF-8",
+                b'{"type":"ADDED","object":{"metadata":{"name":"\xff","resourceVersion":"11"}}}\n',
+                ": 'utf-8' codec",
+            ),
+            ("JSON deeper than can be read", DEEP + b"\n", ": maximum recursion depth"),
+        )
     ),
     Row(
         name="an unreadable object in a page is left out",
@@ -102,7 +72,6 @@ ROWS = (
         before=(*WATCHING, Says(event("MODIFIED", ODD), seconds=300)),
         says=(Says(event("MODIFIED", manager("b", 13, "n2")), seconds=300),),
         then="watch 13",
-        shows=BOTH,
     ),
     Row(
         name="an unreadable object that is deleted",

@@ -15,8 +15,6 @@ ROWS = (
         Row(
             name=f"{code} keeps what is known, and where it was",
             says=(refuses(refusal(code, "Refused")),),
-            then="watch 10",
-            shows=BOTH,
             cause=cause,
             problem=f"{cause.value}: {code} Refused: for a test",
         )
@@ -32,8 +30,6 @@ ROWS = (
     Row(
         name="429 as ERROR event",
         says=(Says(error_event(429, "TooManyRequests")),),
-        then="watch 10",
-        shows=BOTH,
         cause=Cause.THROTTLED,
         problem="throttled: 429",
     ),
@@ -41,7 +37,6 @@ ROWS = (
         name="any other 4xx: the same would be refused again",
         says=(refuses(refusal(422, "Invalid")),),
         then="list",
-        shows=BOTH,
         cause=Cause.ERROR,
         problem="error: 422 Invalid",
     ),
@@ -80,32 +75,24 @@ ROWS = (
     Row(
         name="a code in the body of an HTTP error is not the API server's",
         says=(refuses(Answer(502, b'{"code": 404, "message": "no route"}')),),
-        then="watch 10",
-        shows=BOTH,
         cause=Cause.ERROR,
         problem="error: 502 : no route",
     ),
     Row(
         name="an HTTP error without a word",
         says=(Says(status=500),),
-        then="watch 10",
-        shows=BOTH,
         cause=Cause.ERROR,
         problem="error: 500:",
     ),
     Row(
         name="an HTTP error with a page of HTML that never ends",
         says=(Says(b"<html>" + b"x" * 70_000, 502),),
-        then="watch 10",
-        shows=BOTH,
         cause=Cause.ERROR,
         problem="error: 502: <html>xxx",
     ),
     Row(
         name="an HTTP error whose body breaks off",
         says=(Says(b'{"kind":"Status","code"', 500, error="reset"),),
-        then="watch 10",
-        shows=BOTH,
         cause=Cause.ERROR,
         problem='error: 500: {"kind":"Status","code"',
     ),

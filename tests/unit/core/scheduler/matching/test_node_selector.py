@@ -5,7 +5,7 @@ from msgspec import convert
 from support.models import oracle
 from support.objects.builders import on_node
 
-from webhook.core.api import names, node_selector, quantity
+from webhook.core.api import names, node_selector
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
 from webhook.core.scheduler.matching import node_selector as node_affinity
 
@@ -162,33 +162,6 @@ def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
     """What ValidateNodeName takes; anything else in matchFields has the pod rejected."""
     assert names.is_node_name(name) is good
     assert oracle.is_subdomain(name) is good
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        pytest.param("0", 0, id="zero"),
-        pytest.param("-0", 0, id="minus zero"),
-        pytest.param("+7", 7, id="plus"),
-        pytest.param("007", 7, id="leading zeros"),
-        pytest.param(INT64_MAX, 2**63 - 1, id="the greatest"),
-        pytest.param(INT64_MIN, -(2**63), id="the least"),
-        pytest.param(PAST_INT64, None, id="one too great"),
-        pytest.param("-9223372036854775809", None, id="one too little"),
-        pytest.param("9" * 5000, None, id="more digits than int() takes"),
-        pytest.param("", None, id="empty"),
-        pytest.param("-", None, id="a sign alone"),
-        pytest.param("1_0", None, id="underscore"),
-        pytest.param(" 1", None, id="blank"),
-        pytest.param("1\n", None, id="line feed"),
-        pytest.param("0x3", None, id="hexadecimal"),
-        pytest.param("٣", None, id="a digit that is not ASCII"),
-    ],
-)
-def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> None:
-    """strconv.ParseInt in base 10 and 64 bits."""
-    assert quantity.parse_int64(text) == number
-    assert oracle.parse_int(text) == number
 
 
 @pytest.mark.parametrize(

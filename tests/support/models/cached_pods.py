@@ -1,0 +1,115 @@
+"""Pods as the cache of all pods reads them, and what the cache then says of a node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from support.fakes.watching import RESOURCES
+from support.objects import builders
+from support.objects.builders import Object
+
+from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.node_counts import as_dict
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders
+from webhook.kube.records.pods import DecodedPod
+from webhook.kube.scheduler_cache.assumed_pods import Pods
+
+RESOURCE: Final = RESOURCES[Kind.VIRT_LAUNCHER_POD]
+NODES: Final = ("n0", "n1")
+
+
+def pod(name: str, *, cpu: str = "250m", labels: Mapping[str, str] | None = None, **described: Any) -> Object:
+    """Return a pod of no VM that requests some CPU."""
+    containers = [{"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu}}}]
+    found = builders.vm_pod(name, containers=containers, **described)
+    found["metadata"] |= {"labels": dict(labels or {}), "name": name}
+    return found
+
+
+def vm(name: str, **described: Any) -> Object:
+    """Return a VM's pod."""
+    found = pod(name, **described)
+    found["metadata"]["labels"] |= {"kubevirt.io": "virt-launcher"}
+    return found
+
+
+def seen(described: Object) -> DecodedPod:
+    """Return the pod as the cache reads it."""
+    wire: Any = Decoders(RESOURCE.wire).object(json.dumps(described).encode())
+    read: DecodedPod = RESOURCE.transform(wire)
+    return read
+
+
+def owner_of(described: Object) -> tuple[str, str]:
+    """Return the owner of the assumed pod that this pod confirms."""
+    meta = described["metadata"]
+    return meta["namespace"], meta["ownerReferences"][0]["uid"]
+
+
+def waiting(node: str, cpu: int = 1000) -> PodInfo:
+    """Return an assumed pod: no watch has shown it yet."""
+    on = PodNode(node=node, queued=True, is_vm=True, assumed=True)
+    return PodInfo("vms", Usage((("cpu", cpu),)), None, None, on)
+
+
+def plain(loads: Mapping[str, Any]) -> Any:
+    """Return the loads without amounts of zero, which a removed pod may leave behind."""
+    return {
+        node: (pods, {name: amount for name, amount in requested.items() if amount}, *rest)
+        for node, (pods, requested, *rest) in loads.items()
+    }
+
+
+def says(scheduler_cache: SchedulerCache) -> Any:
+    """Return all that the cache holds: the requests on each node, the short lists, and the pods by their labels."""
+    loads = {
+        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
+        for node, each in scheduler_cache._nodes.items()
+    }
+    shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]
+    labelled = {
+        (home, values): as_dict(held.node_counts)
+        for homes in scheduler_cache.pod_index._namespaces.values()
+        for home, group in homes.items()
+        for values, held in group.items()
+    }
+    existing_anti_affinity = {
+        key: as_dict(held.node_counts)
+        for key, held in scheduler_cache.pod_index.existing_anti_affinity._all.items()
+        if held.node_counts
+    }
+    return plain(loads), shortlisted, labelled, existing_anti_affinity
+
+
+def made_of(pods: Mapping[str, Object], assumed: Mapping[Any, PodInfo]) -> SchedulerCache:
+    """Return a cache that has only these pods and assumed pods."""
+    index = Pods()
+    for key, described in pods.items():
+        index.put(key, None, seen(described))
+    for owner, pod_info in assumed.items():
+        index.assume(owner, [pod_info])
+    return index.scheduler_cache
+
+
+HAS: Final = {"pods": 100, "cpu": 8000}
+
+
+def on(scheduler_cache: SchedulerCache, node: str) -> tuple[int, int, int, bool]:
+    """Return the node's pods, those that are queued, their milli-CPU, and whether a VM waits for this node alone."""
+    info = scheduler_cache.node_info(node, HAS, {})
+    return info.requested.pods, info.queued, info.requested.amounts.get("cpu", 0), info.waited_for
+
+
+PIN: Final = builders.node_affinity(required=[builders.on_node("n1")])
+APART: Final = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
+        ]
+    }
+}

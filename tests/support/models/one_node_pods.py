@@ -1,0 +1,72 @@
+"""Pods on n1, the pod under admission, and what feasibility says of n1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import convert
+from support.models.one_node import OneNodeSnapshot, ViewWithSnapshot
+from support.objects import builders
+
+from webhook.core.api.pod import Pod
+from webhook.core.decision import NodeFit
+from webhook.core.placement.feasibility import evaluate
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.pod_info import PodInfo, PodNode, Presence
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import AnySnapshot
+
+HOSTNAME = "kubernetes.io/hostname"
+DB = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": HOSTNAME}
+
+
+def there(*pods: PodInfo, **more: Any) -> OneNodeSnapshot:
+    """Return a snapshot of n1 with these pods."""
+    made = OneNodeSnapshot(**more)
+    for pod in pods:
+        made.scheduler_cache.add(pod)
+    return made
+
+
+def taking(cpu: int, presence: Presence = Presence.BOUND, **described: Any) -> PodInfo:
+    """Return a pod that requests so many milli-CPU of n1."""
+    labels, terms = described.pop("labels", None), described.pop("anti_affinity", None)
+    return PodInfo("vms", Usage((("cpu", cpu),)), labels, terms, PodNode(node="n1", presence=presence, **described))
+
+
+def asking(cpu: str = "500m", **spec: Any) -> Pod:
+    """Return the pod under admission."""
+    container = {"name": "compute", "resources": {"requests": {"cpu": cpu}}, "ports": spec.pop("ports", [])}
+    return convert(builders.virt_launcher_pod(containers=[container], **spec), Pod)
+
+
+def cycle(snapshot: AnySnapshot, pod: Pod, volumes: Sequence[ClaimVolume] = ()) -> CycleState:
+    """Return the state of the pod under admission."""
+    return CycleState(IncomingPod.of(pod, "vms", volumes), snapshot)
+
+
+def verdict(snapshot: AnySnapshot, pod: Pod | None = None, volumes: Sequence[ClaimVolume] = ()) -> NodeFit:
+    """Return the verdict on n1."""
+    view = ViewWithSnapshot(snapshot)
+    found = evaluate("n1", cycle(snapshot, pod or asking(), volumes), view)
+    assert isinstance(found, NodeFit)
+    return found
+
+
+def coming(cpu: int, **described: Any) -> PodInfo:
+    """Return a pod that prefers n1, and that kube-scheduler has not tried to schedule yet."""
+    return taking(cpu, Presence.EXPECTED, queued=True, **described)
+
+
+PORTS = [{"containerPort": 80, "hostPort": 80}]
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [DB]}}
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}},
+    }
+]

@@ -1,0 +1,72 @@
+"""The migration that `reunite` creates, its name, and what is read of one."""
+
+import re
+
+import pytest
+from support.objects.reunite_vms import move
+
+from webhook.core.reunite.migration import migration_object, moved_away_of, next_name
+
+
+@pytest.mark.parametrize(
+    ("names", "name"),
+    [
+        pytest.param([], "vm-reunite-1", id="the first"),
+        pytest.param(["vm-reunite-9", "vm-reunite-10"], "vm-reunite-11", id="numbers, not text"),
+        pytest.param(["vm-reunite-3"], "vm-reunite-4", id="KubeVirt deleted the first two"),
+        pytest.param(["vm-reunite-x", "vm-reunite-", "vm-together-7", "drain"], "vm-reunite-1", id="other names"),
+    ],
+)
+def test_the_next_name_has_one_more_than_the_highest_number(names: list[str], name: str) -> None:
+    """What another program called its migrations does not count."""
+    assert next_name("vm", [move(9, name=each) for each in names]) == name
+
+
+@pytest.mark.parametrize("cut", ["x", ".", "-"])
+def test_a_long_name_stays_a_valid_name_of_its_own(cut: str) -> None:
+    """Two VMs whose names begin alike have different migrations, and the name is a DNS subdomain of 253 characters."""
+    stem = "v" * 226 + cut * 2
+    one, two = (next_name(stem + "x" * 20 + end, []) for end in "ab")
+    assert one != two
+    for each in (one, two):
+        assert len(each) <= 253
+        assert all(re.fullmatch("[a-z0-9]([a-z0-9-]*[a-z0-9])?", part) for part in each.split("."))
+
+
+def test_a_vm_that_is_called_as_a_migration_has_other_names() -> None:
+    """The migrations of VM `a` and of VM `a-reunite-1` never have one name."""
+    assert next_name("a-reunite-1", []) == "a-reunite-1-reunite-1"
+    assert next_name("a", [move(9, name="a-reunite-1-reunite-1", vmi="a")]) == "a-reunite-1"
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        pytest.param({"kubevirt-scheduler/moved-away": "2"}, 2, id="a number"),
+        pytest.param({"kubevirt-scheduler/moved-away": "-2"}, 0, id="a negative number"),
+        pytest.param({"kubevirt-scheduler/moved-away": "٢"}, 0, id="a digit of another script"),
+        pytest.param({}, 0, id="no annotation"),
+        pytest.param(None, 0, id="no annotations"),
+    ],
+)
+def test_the_count_of_moves_away_is_read_from_the_annotation(value: dict[str, str] | None, count: int) -> None:
+    """What is not a number is no move."""
+    assert moved_away_of(value) == count
+
+
+def test_the_migration_names_the_node_the_time_limit_and_the_count() -> None:
+    """A count of 0 is not written, and without a name the API server chooses one."""
+    named = migration_object("ns", "vm", "host-b", name="vm-reunite-1", moved_away=1)
+    assert named["metadata"] == {
+        "name": "vm-reunite-1",
+        "namespace": "ns",
+        "labels": {"kubevirt-scheduler/reunite": "true"},
+        "annotations": {
+            "kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60",
+            "kubevirt-scheduler/moved-away": "1",
+        },
+    }
+    assert named["spec"] == {"vmiName": "vm", "addedNodeSelector": {"kubernetes.io/hostname": "host-b"}}
+    unnamed = migration_object("ns", "vm", "host-b")["metadata"]
+    assert unnamed["generateName"] == "vm-together-"
+    assert "kubevirt-scheduler/moved-away" not in unnamed["annotations"]

@@ -1,0 +1,109 @@
+"""Controller: a round every ten seconds, and what it says is carried out.
+
+A round begins only when the watch has shown what the round before created, or after a minute. That and the fixed name
+of each migration keep the budget, and keep a VM from a second migration. Nothing in memory matters after a restart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from webhook.core.reunite.decide import CreateMigration, DeleteMigration
+from webhook.plan.planner import Planner
+from webhook.reunite.facts import Facts, StaleFacts
+from webhook.reunite.reporter import Reporter
+from webhook.reunite.round import Round, plan_round
+from webhook.reunite.writer import MigrationWriter, Result
+from webhook.telemetry.log import failure
+from webhook.telemetry.record import LOGGER
+
+PlannerOf = Callable[[], Planner]
+Wall = Callable[[], float]
+ROUND_SECONDS: Final = 10.0
+_EXPECTED_SECONDS: Final = 60.0  # a watch that is later than this is not fresh any more
+
+
+class Controller:
+    """Carries out the rounds of one cluster. Without a `writer` it only reports what it would do.
+
+    `planner_of` makes the planner of a round, which keeps what it reads.
+    """
+
+    def __init__(
+        self,
+        planner_of: PlannerOf,
+        facts: Facts,
+        reporter: Reporter,
+        writer: MigrationWriter | None,
+        wall: Wall = time.time,
+    ) -> None:
+        self._planner_of, self._facts, self._reporter, self._writer = planner_of, facts, reporter, writer
+        self._wall = wall
+        self._expected: dict[tuple[str, str], float] = {}  # namespace and name of a created migration -> until when
+
+    async def run(self, every_seconds: float = ROUND_SECONDS) -> None:
+        """Repeat `round` until cancelled. A fault of the program is logged, and the next round begins again."""
+        while True:
+            try:
+                await self.round()
+            except Exception as error:  # noqa: BLE001 - the task supervisor
+                LOGGER.error("a round failed", extra={"fields": failure(error)})
+            await asyncio.sleep(every_seconds)
+
+    async def round(self) -> Round | None:
+        """Carry out one round. Return it; None if the facts are not up to date."""
+        situation = await self._facts.situation(self._wall())
+        if isinstance(situation, StaleFacts):
+            self._reporter.not_known(situation.problems)
+            return None
+        self._reporter.known()
+        self._reporter.ended(situation.migrations)
+        if self._is_expecting():
+            return None
+        found = await plan_round(situation, self._planner_of().step)
+        self._reporter.rules(found.plan.waiting)
+        await self._carry_out(found)
+        return found
+
+    async def _carry_out(self, found: Round) -> None:
+        for deleting in found.plan.deletes:
+            await self._delete(deleting)
+        for creating in found.plan.creates:
+            await self._create(creating, found)
+
+    async def _delete(self, action: DeleteMigration) -> None:
+        if self._writer is None:
+            return
+        written = await self._writer.delete(action)
+        if written.result is Result.DONE:
+            self._reporter.deleted(action.migration)
+        else:
+            self._reporter.refused((action.migration.namespace, action.migration.vmi), written.because)
+
+    async def _create(self, action: CreateMigration, found: Round) -> None:
+        row = action.vm.row
+        key = row.namespace, row.name
+        sentence = f"migration {action.name}: from node {row.node} to node {action.target}, that of its share-manager"
+        if self._writer is None:
+            self._reporter.would(key, sentence)
+            return
+        written = await self._writer.create(row.namespace, found.migration_of(action))
+        if written.result is not Result.REFUSED:
+            self._expected[row.namespace, action.name] = self._wall() + _EXPECTED_SECONDS
+        if written.result is Result.DONE:
+            self._reporter.created(key, sentence)
+        else:
+            self._reporter.refused(key, written.because)
+
+    def _is_expecting(self) -> bool:
+        """Whether the watch has not shown a migration that an earlier round created."""
+        now = self._wall()
+        self._expected = {
+            name: until
+            for name, until in self._expected.items()
+            if now < until and not self._facts.has_migration(*name)
+        }
+        return bool(self._expected)

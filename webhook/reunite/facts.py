@@ -1,0 +1,140 @@
+"""Facts: what `reunite` watches of a cluster, and the Situation that it makes of it.
+
+Invariant: there is a Situation only if every cache is fresh, so nothing is done because of old facts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.opt_in import Policy
+from webhook.core.reunite.decide import VM, Situation
+from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
+from webhook.core.view import Kind
+from webhook.kube import reader
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.readiness import CacheState, cache_state
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import Reflector
+from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
+from webhook.kube.vm_status import VMStatusTracker
+from webhook.plan.planner import Planner
+from webhook.reunite.kinds import kubevirt_resources
+from webhook.reunite.vmis import VMIRecord
+
+_KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
+_KUBEVIRT_SECONDS: Final = 60.0  # an administrator changes the configuration by hand
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+
+
+class StaleFacts(Struct, frozen=True):
+    """Why there is no Situation now: a sentence for each cache that is not up to date."""
+
+    problems: tuple[str, ...]
+
+
+class Facts:
+    """What is watched of one cluster. `cluster` has what an admission reads."""
+
+    def __init__(self, api: Api, longhorn_namespace: str, limits: ReuniteLimits) -> None:
+        own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
+        kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace)
+        self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
+        self.known = CachedView(self.cluster.caches)
+        self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace
+        self._caches = {each.kind: ListWatch(each, random=random.random, streams=True) for each in kubevirt_resources()}
+        self._tracker = VMStatusTracker(self.cluster.caches, Policy(longhorn_namespace=longhorn_namespace))
+        self._kubevirt = KubeVirtLimits(version=None)
+        self._kubevirt_at: float | None = None
+
+    def reflectors(self) -> Mapping[str, Coroutine[Any, Any, None]]:
+        """Return the work that keeps the caches up to date, by cache."""
+        own = {cache.resource.title: Reflector(self._api, cache).run() for cache in self._caches.values()}
+        return {**self.cluster.reflectors(), **own}
+
+    def states(self) -> Sequence[CacheState]:
+        """Return the state of each cache."""
+        now = asyncio.get_running_loop().time()
+        return [*self.cluster.states(), *(cache_state(cache, now) for cache in self._caches.values())]
+
+    async def situation(self, now: float) -> Situation | StaleFacts:
+        """Return the cluster at `now` (seconds since 1970), or which caches are not up to date."""
+        await self._tracker.refresh()
+        late = tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
+        if late:
+            return StaleFacts(late)
+        await self._read_kubevirt()
+        vmis = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
+        vms = [
+            _vm(row, vmi)
+            for row in self._tracker.snapshot.rows
+            if (vmi := vmis.get(f"{row.namespace}/{row.name}")) is not None
+        ]
+        migrations = list(self._caches[Kind.MIGRATION].objects.values())
+        return Situation(now=now, vms=vms, migrations=migrations, kubevirt=self._kubevirt, limits=self._limits)
+
+    def planner(self) -> Planner:
+        """Return a planner that evaluates nodes by what is watched."""
+        return Planner(self._api, self.known, self._longhorn_namespace, self.cluster)
+
+    def has_migration(self, namespace: str, name: str) -> bool:
+        """Whether the watch has shown a migration of this name."""
+        return f"{namespace}/{name}" in self._caches[Kind.MIGRATION].objects
+
+    def vmi_uid(self, namespace: str, name: str) -> str:
+        """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
+        record = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
+        return record.uid if record else ""
+
+    async def _read_kubevirt(self) -> None:
+        """Read KubeVirt's version and limits, once a minute. What can't be read is not known."""
+        now = asyncio.get_running_loop().time()
+        if self._kubevirt_at is not None and now < self._kubevirt_at + _KUBEVIRT_SECONDS:
+            return
+        self._kubevirt_at = now
+        try:
+            found = await reader.get(self._api, _KUBEVIRT_PATH)
+        except ApiError:
+            found = {}
+        self._kubevirt = kubevirt_limits(found)
+
+
+def kubevirt_limits(found: Mapping[str, Any]) -> KubeVirtLimits:
+    """Return the version and limits that a list of KubeVirt objects (kubevirt.io/v1 KubeVirt) shows."""
+    kubevirt: Mapping[str, Any] = next(iter(found.get("items") or []), {})
+    version = _VERSION.match(str((kubevirt.get("status") or {}).get("observedKubeVirtVersion") or ""))
+    configuration = (kubevirt.get("spec") or {}).get("configuration") or {}
+    chosen = configuration.get("migrations") or {}
+    usual = KubeVirtLimits(version=None)
+    return KubeVirtLimits(
+        version=(int(version[1]), int(version[2])) if version else None,
+        parallel_per_cluster=_number(chosen.get("parallelMigrationsPerCluster"), usual.parallel_per_cluster),
+        parallel_outbound_per_node=_number(
+            chosen.get("parallelOutboundMigrationsPerNode"), usual.parallel_outbound_per_node
+        ),
+    )
+
+
+def _number(value: object, usual: int) -> int:
+    return value if isinstance(value, int) and value >= 0 else usual
+
+
+def _vm(row: VMStatus, vmi: VMIRecord) -> VM:
+    return VM(
+        row=row,
+        started=vmi.started,
+        phase=vmi.phase,
+        reunite=vmi.reunite,
+        unmigratable=vmi.unmigratable,
+        evacuates=vmi.evacuates,
+    )

@@ -1,0 +1,104 @@
+"""Reporter: tells what `reunite` does and why not yet, as log lines, Events on the VirtualMachineInstances, and counts.
+
+What is remembered here only keeps the same line from being written twice. A restart tells each VM's rule once more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from webhook.core.observe.events import Event
+from webhook.core.reunite.migration import Migration
+from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.telemetry.record import LOGGER
+
+WAITING: Final = "ReuniteWaiting"
+STARTED: Final = "ReuniteStarted"
+SUCCEEDED: Final = "ReuniteSucceeded"
+FAILED: Final = "ReuniteFailed"
+_Key = tuple[str, str]
+
+
+class Reporter:
+    """What one process has reported.
+
+    Attributes:
+        migrations: how many migrations were created, refused, deleted, and ended in success or failure.
+        waiting: how many VMs wait, by the rule that says no.
+    """
+
+    def __init__(self, on_event: Callable[[Event], None], vmi_uid: Callable[[str, str], str]) -> None:
+        self.migrations: Counter[str] = Counter(
+            dict.fromkeys(("created", "refused", "deleted", "succeeded", "failed"), 0)
+        )
+        self.waiting: Counter[Rule] = Counter()
+        self._on_event = on_event
+        self._vmi_uid = vmi_uid
+        self._rules: dict[_Key, Rule] = {}
+        self._running: dict[str, Migration] = {}
+        self._problems: tuple[str, ...] = ()
+
+    def not_known(self, problems: tuple[str, ...]) -> None:
+        """Log once that caches are not up to date, so that nothing is done."""
+        if problems != self._problems:
+            self._problems = problems
+            LOGGER.warning("waiting for caches", extra={"fields": {"because": list(problems)}})
+
+    def known(self) -> None:
+        """Note that every cache is up to date."""
+        if self._problems:
+            self._problems = ()
+            LOGGER.info("caches are up to date")
+
+    def rules(self, waiting: Mapping[_Key, NotYet]) -> None:
+        """Tell each VM whose first rule is another one than before."""
+        self.waiting = Counter(each.rule for each in waiting.values())
+        for key, why in waiting.items():
+            if self._rules.get(key) is not why.rule:
+                self._tell(key, WAITING, str(why), "not yet")
+        self._rules = {key: why.rule for key, why in waiting.items()}
+
+    def would(self, key: _Key, sentence: str) -> None:
+        """Log what a dry run does not do."""
+        LOGGER.info("dry run", extra={"fields": {"namespace": key[0], "vmi": key[1], "would": sentence}})
+
+    def created(self, key: _Key, sentence: str) -> None:
+        """Tell that a migration was created."""
+        self.migrations["created"] += 1
+        self._tell(key, STARTED, sentence, "migration created")
+
+    def refused(self, key: _Key, because: str) -> None:
+        """Log that the API server or KubeVirt refused a request, or that there was no answer."""
+        self.migrations["refused"] += 1
+        LOGGER.warning("refused", extra={"fields": {"namespace": key[0], "vmi": key[1], "because": because}})
+
+    def deleted(self, migration: Migration) -> None:
+        """Log that a migration that did not begin was deleted."""
+        self.migrations["deleted"] += 1
+        fields = {"namespace": migration.namespace, "vmi": migration.vmi, "migration": migration.name}
+        LOGGER.info("migration deleted: virt-controller has not begun it", extra={"fields": fields})
+
+    def ended(self, migrations: Iterable[Migration]) -> None:
+        """Tell which migrations of ours ended since the last call."""
+        ours = {each.uid: each for each in migrations if each.ours}
+        for uid in self._running:
+            after = ours.get(uid)
+            if after is None or not after.is_final:
+                continue
+            self.migrations["succeeded" if after.succeeded else "failed"] += 1
+            where = f"migration {after.name} to node {after.target_node or 'unknown'}"
+            reason, sentence = (SUCCEEDED, f"{where} succeeded") if after.succeeded else (FAILED, f"{where} failed")
+            self._tell((after.namespace, after.vmi), reason, sentence, "migration ended", warning=after.failed)
+        self._running = {uid: each for uid, each in ours.items() if not each.is_final}
+
+    def _tell(self, key: _Key, reason: str, sentence: str, line: str, *, warning: bool = False) -> None:
+        namespace, name = key
+        fields = {"namespace": namespace, "vmi": name, "because": sentence}
+        LOGGER.log(30 if warning else 20, line, extra={"fields": fields})
+        uid = self._vmi_uid(namespace, name)
+        if uid:
+            self._on_event(
+                Event(namespace=namespace, name=name, uid=uid, reason=reason, message=sentence, warning=warning)
+            )

@@ -1,0 +1,157 @@
+"""What `reunite` runs with: its options, and their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, option
+from webhook.component_base.address import Address
+from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff, Parsed
+
+if TYPE_CHECKING:
+    from webhook.core.reunite.limits import ReuniteLimits
+
+REUNITE: Final = (
+    option(
+        "--dry-run",
+        default="on",
+        type=OnOrOff(),
+        help="Whether the program only says what it would do: on or off. With off it creates and deletes migrations.",
+    ),
+    option(
+        "--once",
+        is_flag=True,
+        help="Print what the program would do with each VM that is apart, and why not yet, and exit. Writes nothing.",
+    ),
+    option(
+        "--default",
+        default="on",
+        type=OnOrOff(),
+        help="Whether a VM without the annotation kubevirt-scheduler/reunite takes part: on or off. The annotation "
+        "true lets a VM in, false keeps one out.",
+    ),
+    option("--apart-seconds", default="1800", type=SECONDS, help="How long a VM is apart before it is migrated."),
+    option("--at-once", default="2", type=COUNT, help="Most migrations of this program at one time."),
+    option(
+        "--at-once-per-node",
+        default="1",
+        type=COUNT,
+        help="Most migrations of this program at one time from or to one node.",
+    ),
+    option(
+        "--cooldown-seconds",
+        default="86400",
+        type=SECONDS,
+        help="How long a VM stays after this program has migrated it, even if it is apart again.",
+    ),
+    option(
+        "--backoff-seconds",
+        default="600",
+        type=SECONDS,
+        help="How long a VM stays after its migration failed; twice as long after each further failure, a day at most.",
+    ),
+    option(
+        "--failures",
+        default="5",
+        type=COUNT,
+        help="Failed migrations of this program within a day after which it starts no other.",
+    ),
+    option(
+        "--moved-away",
+        default="2",
+        type=COUNT,
+        help="How often others may move a VM away again before this program leaves it alone until its next start.",
+    ),
+    option(
+        "--windows",
+        default="",
+        type=Parsed("WINDOWS", str),
+        help="Times of the week at which migrations may start, separated by commas, such as "
+        "Sat 01:00-05:00,Mon-Fri 22:00-04:00. Without this option they may always start.",
+    ),
+    option("--time-zone", default="UTC", type=NAME, help="Time zone of --windows, such as Europe/Berlin."),
+    option(
+        "--health-listen",
+        default=":8080",
+        type=ADDRESS,
+        help="Address of /healthz, /readyz and /metrics (plain HTTP).",
+    ),
+    option("--log-format", default="json", type=OneOf("json", "text"), help="Format of a log line: json or text."),
+    option(
+        "--log-level",
+        default="info",
+        type=OneOf("debug", "info", "warning", "error"),
+        help="Lowest level that the program logs: debug, info, warning or error.",
+    ),
+    LONGHORN_NAMESPACE,
+    KUBECONFIG,
+    CONTEXT,
+)
+
+
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class ReuniteSettings:
+    """What `reunite` runs with.
+
+    Raises:
+        BadSettings: a window or a time zone that is none.
+    """
+
+    dry_run: bool
+    once: bool
+    default: bool
+    apart_seconds: float
+    at_once: int
+    at_once_per_node: int
+    cooldown_seconds: float
+    backoff_seconds: float
+    failures: int
+    moved_away: int
+    windows: str
+    time_zone: str
+    health_listen: Address
+    log_format: Literal["json", "text"]
+    log_level: Literal["debug", "info", "warning", "error"]
+    longhorn_namespace: str
+    kubeconfig: Path | None
+    context: str | None
+
+    def __post_init__(self) -> None:
+        """Say what is wrong with the windows before anything starts."""
+        self.limits()
+
+    def limits(self) -> ReuniteLimits:
+        """Return the limits of webhook.core.reunite.
+
+        Raises:
+            BadSettings: a window or a time zone that is none.
+        """
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415 - help and completion do without
+
+        from webhook.core.reunite.limits import ReuniteLimits  # noqa: PLC0415 - as above
+        from webhook.core.reunite.window import parse_window  # noqa: PLC0415 - as above
+
+        try:
+            zone = ZoneInfo(self.time_zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise BadSettings(
+                f"got --time-zone {self.time_zone}: expected a time zone of the IANA database, such as Europe/Berlin"
+            ) from None
+        try:
+            windows = tuple(parse_window(each, zone) for each in self.windows.split(",") if each.strip())
+        except ValueError as problem:
+            raise BadSettings(f"got --windows {self.windows}: {problem}") from None
+        return ReuniteLimits(
+            default_on=self.default,
+            apart_seconds=self.apart_seconds,
+            at_once=self.at_once,
+            at_once_per_node=self.at_once_per_node,
+            cooldown_seconds=self.cooldown_seconds,
+            backoff_seconds=self.backoff_seconds,
+            failures=self.failures,
+            moved_away=self.moved_away,
+            windows=windows,
+        )

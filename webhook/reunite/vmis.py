@@ -1,0 +1,78 @@
+"""KubeVirt's VirtualMachineInstances: the record of one. Only `reunite` watches them."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from webhook.core.reunite.migration import LABEL_REUNITE
+from webhook.kube.client.metadata import Annotations
+from webhook.kube.records.shared import share
+
+_LIVE_MIGRATABLE = "LiveMigratable"
+
+
+class _VMIAnnotations(Annotations, gc=False):
+    reunite: str | None = field(name=LABEL_REUNITE, default=None)
+
+
+class _VMIMeta(Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: str = ""
+    annotations: _VMIAnnotations | None = None
+
+
+class _Condition(Struct, gc=False):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _VMIStatus(Struct, rename="camel", gc=False):
+    phase: str = ""
+    evacuation_node_name: str = ""
+    conditions: list[_Condition] | None = None
+
+
+class WireVMI(Struct, gc=False):
+    """A VirtualMachineInstance, as far as it is decoded."""
+
+    metadata: _VMIMeta
+    status: _VMIStatus | None = None
+
+
+class VMIRecord(Struct, frozen=True, gc=False):
+    """What `reunite` knows of a VMI: its uid, and the fields of webhook.core.reunite.decide.VM with the same names."""
+
+    uid: str
+    started: str
+    phase: str
+    reunite: str | None
+    unmigratable: str
+    evacuates: str | None
+
+
+def transform(wire: WireVMI) -> VMIRecord:
+    """Return the record of a VMI. One without the condition LiveMigratable can't be migrated yet."""
+    meta, status = wire.metadata, wire.status or _VMIStatus()
+    migratable = next((each for each in status.conditions or () if each.type == _LIVE_MIGRATABLE), None)
+    if migratable is None:
+        unmigratable = "it has no condition LiveMigratable yet"
+    else:
+        unmigratable = "" if migratable.status == "True" else f"{migratable.reason}: {migratable.message}"
+    return VMIRecord(
+        uid=meta.uid,
+        started=meta.creation_timestamp,
+        phase=share(status.phase),
+        reunite=meta.annotations.reunite if meta.annotations else None,
+        unmigratable=share(unmigratable),
+        evacuates=status.evacuation_node_name or None,
+    )
+
+
+def to_object(_: str, record: VMIRecord) -> VMIRecord:
+    """Return the record, which is all that is known."""
+    return record

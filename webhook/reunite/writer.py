@@ -1,0 +1,81 @@
+"""MigrationWriter: creates and deletes VirtualMachineInstanceMigrations, and says what came of it.
+
+Invariant: a name that exists is never created again, and a migration that changed since it was read is never deleted.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.core.reunite.decide import DeleteMigration
+from webhook.kube import reader
+from webhook.kube.client.api import Api, Reply
+from webhook.kube.client.errors import ApiError
+
+_WRITE_SECONDS: Final = 10.0
+_CREATED: Final = 201
+_DELETED: Final = (200, 202)
+_GONE: Final = 404
+_SERVER_ERRORS: Final = 500
+
+
+class Result(Enum):
+    """What came of one request."""
+
+    DONE = "done"
+    REFUSED = "refused"  # by the API server or KubeVirt: such a migration exists, or it changed meanwhile
+    UNKNOWN = "unknown"  # no answer, or a server error: it may have been carried out
+
+
+class Written(Struct, frozen=True, kw_only=True):
+    """The result of one request. `uid`: of the migration that was created. `because`: why it was not done."""
+
+    result: Result
+    uid: str = ""
+    because: str = ""
+
+
+class MigrationWriter:
+    """Writes at one API server."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def create(self, namespace: str, migration: dict[str, Any]) -> Written:
+        """POST this migration. KubeVirt refuses it while another migration of the VM is not final."""
+        try:
+            reply = await self._api.post(_path(namespace), migration, seconds=_WRITE_SECONDS)
+        except ApiError as problem:
+            return Written(result=Result.UNKNOWN, because=str(problem))
+        if reply.status == _CREATED:
+            return Written(result=Result.DONE, uid=_uid(reply))
+        return _not_done(reply)
+
+    async def delete(self, action: DeleteMigration) -> Written:
+        """DELETE this migration, if it is as it was read."""
+        migration = action.migration
+        preconditions = {"uid": migration.uid, "resourceVersion": migration.resource_version}
+        path = f"{_path(migration.namespace)}/{reader.name(migration.name)}"
+        try:
+            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
+        except ApiError as problem:
+            return Written(result=Result.UNKNOWN, because=str(problem))
+        return Written(result=Result.DONE) if reply.status in (*_DELETED, _GONE) else _not_done(reply)
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/kubevirt.io/v1/{reader.within(namespace)}/virtualmachineinstancemigrations"
+
+
+def _uid(reply: Reply) -> str:
+    found: dict[str, Any] = msgspec.json.decode(reply.body, type=dict[str, Any])
+    return str((found.get("metadata") or {}).get("uid") or "")
+
+
+def _not_done(reply: Reply) -> Written:
+    result = Result.UNKNOWN if reply.status >= _SERVER_ERRORS else Result.REFUSED
+    return Written(result=result, because=reader.refusal_sentence(reply))
