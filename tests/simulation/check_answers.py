@@ -60,6 +60,8 @@ class AnswerChecks:
     def was_home(self, volume: str, node: str) -> bool:
         """Whether the node was true evidence of the volume within STALE_SECONDS."""
         homes = list(self._homes[volume])
+        if not homes:
+            return False
         ends = [at for at, _ in homes[1:]] + [self.world.engine.now]
         oldest = self.world.engine.now - STALE_SECONDS
         return any(each == node and end >= oldest for (_, each), end in zip(homes, ends, strict=True))

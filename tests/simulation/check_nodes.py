@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 STRANDED_SECONDS: Final = 60.0  # issue 15, section 3: so long until a stuck VM is freed
+_LOOK_SECONDS: Final = 2.0
 _LIVE: Final = ("Pending", "Running")
 
 
@@ -32,15 +33,23 @@ class NodeChecks:
         self._asked = asked
         self._node_changed: dict[str, float] = {}
         self._judged: set[str] = set()
+        self._fits_since: dict[str, float] = {}
+        self._looked_at = 0.0
         world.api.listeners.append(self._changed)
 
     def step(self) -> None:
-        """Judge every pod that has waited long enough, once."""
+        """Look at every pod that waits, each few seconds; judge one that could have been elsewhere for long enough."""
         now = self.world.engine.now
-        for key, since in self.world.scheduler.waiting.items():
-            if now - since > STRANDED_SECONDS and key not in self._judged:
+        if not self.world.scheduler.waiting or now < self._looked_at + _LOOK_SECONDS:
+            return
+        self._looked_at = now
+        for key in list(self.world.scheduler.waiting):
+            others = self._others(key)
+            if not others:
+                self._fits_since.pop(key, None)
+            elif now - self._fits_since.setdefault(key, now) > STRANDED_SECONDS and key not in self._judged:
                 self._judged.add(key)
-                self._judge(key, since)
+                self._judge(key, others)
 
     def _changed(self, kind: Kind, key: str, value: Object | None) -> None:
         if kind is Kind.NODE:
@@ -48,22 +57,28 @@ class NodeChecks:
         elif kind is POD and value is not None and value["spec"].get("nodeName") and is_virt_launcher(value):
             self._room(value)
 
-    def _judge(self, key: str, since: float) -> None:
+    def _others(self, key: str) -> list[str]:
+        """Return the nodes that would take a waiting pod without our requirement; none if it has no such requirement."""
         pod = self.world.api.pod(key)
         if pod is None or entry_title(pod) != "virt-launcher":
-            return
-        asked_at, before = self._asked.get(self.world.virt.vm_of(pod).uid, (0.0, pod))
-        if pod["spec"].get("affinity") == before["spec"].get("affinity"):
-            return
-        others = self.world.scheduler.feasible({**before, "metadata": pod["metadata"]})
-        if not others:
-            return
-        nodes = required_nodes(pod)
+            return []
+        _, before = self._asked.get(self.world.virt.vm_of(pod).uid, (0.0, pod))
+        if required_nodes(pod) == required_nodes(before):
+            return []
+        return self.world.scheduler.feasible({**before, "metadata": pod["metadata"]})
+
+    def _judge(self, key: str, others: list[str]) -> None:
+        pod = self.world.api.pod(key)
+        assert pod is not None
+        vm, nodes = self.world.virt.vm_of(pod), required_nodes(pod)
+        asked_at, _ = self._asked[vm.uid]
         if any(self._node_changed.get(node, 0.0) >= asked_at - STALE_SECONDS for node in nodes):
             self.world.freed_by_nobody += 1
             return
-        waits = f"waits since {since:.0f} for {sorted(nodes)}, and would fit on {others}"
-        raise self.broken("stranded", f"{self.world.virt.vm_of(pod).name} {waits}")
+        since = self._fits_since[key]
+        raise self.broken(
+            "stranded", f"{vm.name} waits for {sorted(nodes)}; since {since:.0f} it would fit on {others}"
+        )
 
     def _room(self, pod: Object) -> None:
         node = pod["spec"]["nodeName"]

@@ -37,7 +37,7 @@ class KubeScheduler:
         extender: a Filter plugin more, as a peer of the webhook has one; None for none.
         waiting: the pods that fit nowhere, with the time since when.
         waited_seconds: how long pods have waited that wait no more.
-        ignores_anti_affinity: a planted fault.
+        ignores_anti_affinity, ignores_requests: planted faults.
     """
 
     def __init__(self, engine: Engine, api: ApiServer) -> None:
@@ -47,6 +47,7 @@ class KubeScheduler:
         self.waiting: dict[str, float] = {}
         self.waited_seconds = 0.0
         self.ignores_anti_affinity = False
+        self.ignores_requests = False
         self._states: dict[str, NodeState] = {}
         self._attempts: dict[str, int] = {}
         self._rng = engine.rng("kube-scheduler")
@@ -161,7 +162,7 @@ class KubeScheduler:
     def fits(self, pod: Object, node: Object) -> bool:
         """Whether every filter lets the pod on the node."""
         name = node["metadata"]["name"]
-        if not self._states[name].fits(requests(pod)) or not oracle.admits(pod, node):
+        if not (self.ignores_requests or self._states[name].fits(requests(pod))) or not oracle.admits(pod, node):
             return False
         if not self.ignores_anti_affinity and self._related(pod):
             situation = Situation(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from simulation.engine import DAY, HOUR, MINUTE
@@ -90,6 +90,8 @@ ROUGH: Final = Workload(
     power_cut_day=1.0,
 )
 """Two days in which as much happens as in months, on nodes with little to spare: for the invariants."""
+SHORT: Final = replace(ROUGH, days=0.35, drain_every_days=0.1, node_losses_days=(0.12,), power_cut_day=0.25)
+"""Eight hours of it."""
 
 
 def vms(rng: random.Random, workload: Workload) -> list[VM]:

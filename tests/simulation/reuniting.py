@@ -7,6 +7,7 @@ for the home node. Played here is what surrounds them: the watch of migrations, 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from operator import is_
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +50,7 @@ class Reuniting:
     Attributes:
         limits: what the user allows.
         migrations: the migrations that its watch has shown, by name.
+        edit_seen: changes what the watch of migrations shows: a planted fault.
         down_until: the process does not run before this time.
         waiting: of the last turn, why VMs are not moved yet.
     """
@@ -59,6 +61,7 @@ class Reuniting:
         self.migrations: dict[str, SeenMigration] = {}
         self.down_until = 0.0
         self.waiting: dict[tuple[str, str], NotYet] = {}
+        self.edit_seen: Callable[[SeenMigration], SeenMigration] = lambda seen: seen
         self._rng = world.engine.rng(name)
         self.watcher = Watcher(name, world.engine, world.api, lambda _: self._rng.uniform(*_LAG_SECONDS))
         self._queue: deque[tuple[float, str, SeenMigration | None]] = deque()
@@ -144,7 +147,7 @@ class Reuniting:
 
     def _seen(self, migration: Migration) -> SeenMigration:
         pod = self.world.api.pod(migration.target)
-        return SeenMigration(
+        seen = SeenMigration(
             namespace=VMS,
             name=migration.name,
             uid=migration.uid,
@@ -159,6 +162,7 @@ class Reuniting:
             target_node=(pod["spec"].get("nodeName") if pod else None) or None,
             moved_away=migration.moved_away,
         )
+        return self.edit_seen(seen)
 
     def _vm(self, vm: VM) -> decide.VM | None:
         row = self._row(vm)

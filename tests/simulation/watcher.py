@@ -40,6 +40,7 @@ class Watcher:
     Attributes:
         lag: returns the delay of an event of a kind, in seconds.
         lost: says of an event whether this process never gets it: a planted fault.
+        view_type: the view of a call; another one is a planted fault.
         caches: the real caches.
     """
 
@@ -49,6 +50,7 @@ class Watcher:
         self.api = api
         self.lag = lag
         self.lost: Drop = lambda _kind, _event: False
+        self.view_type = CallView
         self._rng = engine.rng(f"watcher {name}")
         self.caches = self._empty()
         self._queues: dict[Kind, deque[tuple[float, bytes]]] = {each.kind: deque() for each in _WATCHED}
@@ -92,7 +94,7 @@ class Watcher:
     def view(self) -> CallView:
         """Return the view of one call."""
         self.sync()
-        return CallView(self.caches, self.engine.now, {})
+        return self.view_type(self.caches, self.engine.now, {})
 
     def cached_view(self) -> CachedView:
         """Return the view of `status` and of reunite: the caches as they are."""
@@ -102,7 +104,7 @@ class Watcher:
     def read(self, view: CallView, refs: Sequence[Ref]) -> CallView:
         """Read these objects at the API server, as webhook.kube.cache.live_reads does."""
         reads = {ref: self._read(ref) for ref in refs}
-        return CallView(self.caches, self.engine.now, {**view.reads, **reads})
+        return self.view_type(self.caches, self.engine.now, {**view.reads, **reads})
 
     def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod before its watch shows it; the cache takes it back by a timer of this clock."""

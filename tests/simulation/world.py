@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from typing import Final
 
 from simulation import faults, month
@@ -31,6 +33,7 @@ class World:
 
     Attributes:
         watchers: every process that follows the API server.
+        planted: plants a fault before the first event.
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
 
@@ -44,6 +47,7 @@ class World:
         self.webhook: Replicas | None = None
         self.watchers: list[Watcher] = []
         self.reuniting: list[Reuniting] = []
+        self.planted: Callable[[World], object] = lambda _: None
         self.freed_by_nobody = 0
         names = [f"node-{index:02}" for index in range(workload.nodes)]
         self.scheduler = KubeScheduler(engine, api)
@@ -76,6 +80,7 @@ class World:
         month.plan(self)
         if self.faults:
             faults.plan(self, self.workload.days * DAY)
+        self.planted(self)
         self.run(self.workload.days * DAY)
 
     def run(self, until: float) -> None:
