@@ -77,7 +77,9 @@ class VMMetrics:
             self._version = snapshot.version
             starts = Family.VM_STARTS.metric({(decision.value,): count for decision, count in self._starts.items()})
             self._families = [*vm_families(snapshot.rows), starts]
-        seconds = {(state.value,): value for state, value in self._tracker.seconds.by_state.items()}
+        seconds: dict[Labels, float] = {
+            (state.value,): value for state, value in self._tracker.seconds.by_state.items()
+        }
         return [*self._families, Family.VM_SECONDS.metric(seconds)]
 
     def _count_starts(self, changes: Changes) -> None:

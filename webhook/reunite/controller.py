@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from webhook.core.reunite.decide import CreateMigration, DeleteMigration
 from webhook.plan.planner import Planner
 from webhook.reunite.facts import Facts, StaleFacts
@@ -42,6 +44,7 @@ class Controller:
     ) -> None:
         self._planner_of, self._facts, self._reporter, self._writer = planner_of, facts, reporter, writer
         self._wall = wall
+        self._not_begun: dict[tuple[str, str], float] = {}
         self._expected: dict[tuple[str, str], float] = {}  # namespace and name of a created migration -> until when
 
     async def run(self, every_seconds: float = ROUND_SECONDS) -> None:
@@ -63,6 +66,7 @@ class Controller:
         self._reporter.ended(situation.migrations)
         if self._is_expecting():
             return None
+        situation = replace(situation, not_begun=self._not_begun)
         found = await plan_round(situation, self._planner_of().step)
         self._reporter.rules(found.plan.waiting)
         await self._carry_out(found)
@@ -79,6 +83,7 @@ class Controller:
             return
         written = await self._writer.delete(action)
         if written.result is Result.DONE:
+            self._not_begun[action.migration.namespace, action.migration.vmi] = self._wall()
             self._reporter.deleted(action.migration)
         else:
             self._reporter.refused((action.migration.namespace, action.migration.vmi), written.because)

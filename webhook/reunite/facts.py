@@ -74,14 +74,21 @@ class Facts:
         if late:
             return StaleFacts(late)
         await self._read_kubevirt()
-        vmis = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
+        vmis: Mapping[str, VMIRecord] = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
         vms = [
             _vm(row, vmi)
             for row in self._tracker.snapshot.rows
             if (vmi := vmis.get(f"{row.namespace}/{row.name}")) is not None
         ]
         migrations = list(self._caches[Kind.MIGRATION].objects.values())
-        return Situation(now=now, vms=vms, migrations=migrations, kubevirt=self._kubevirt, limits=self._limits)
+        return Situation(
+            now=now,
+            vms=vms,
+            migrations=migrations,
+            kubevirt=self._kubevirt,
+            limits=self._limits,
+            nodes_of={_names(key): record.node for key, record in vmis.items() if record.node},
+        )
 
     def planner(self) -> Planner:
         """Return a planner that evaluates nodes by what is watched."""
@@ -123,6 +130,11 @@ def kubevirt_limits(found: Mapping[str, Any]) -> KubeVirtLimits:
             chosen.get("parallelOutboundMigrationsPerNode"), usual.parallel_outbound_per_node
         ),
     )
+
+
+def _names(key: str) -> tuple[str, str]:
+    namespace, _, name = key.partition("/")
+    return namespace, name
 
 
 def _number(value: object, usual: int) -> int:

@@ -37,6 +37,7 @@ class _MigrationMeta(Struct, rename="camel", gc=False):
 
 class _Spec(Struct, rename="camel", gc=False):
     vmi_name: str = ""
+    priority: str | None = None
     added_node_selector: dict[str, str] | None = None
 
 
@@ -86,6 +87,7 @@ def transform(wire: WireMigration) -> Migration:
         evacuates=annotations.evacuates,
         source_node=intern(state.source_node) if state.source_node else None,
         target_node=intern(state.target_node) if state.target_node else None,
+        priority=intern(wire.spec.priority or ""),
         moved_away=moved_away_of({ANNOTATION_MOVED_AWAY: annotations.moved_away or ""}),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from msgspec import Struct, field
 
 from webhook.core.reunite.migration import LABEL_REUNITE
@@ -33,6 +35,7 @@ class _Condition(Struct, gc=False):
 
 class _VMIStatus(Struct, rename="camel", gc=False):
     phase: str = ""
+    node_name: str = ""
     evacuation_node_name: str = ""
     conditions: list[_Condition] | None = None
 
@@ -45,9 +48,10 @@ class WireVMI(Struct, gc=False):
 
 
 class VMIRecord(Struct, frozen=True, gc=False):
-    """What `reunite` knows of a VMI: its uid, and the fields of webhook.core.reunite.decide.VM with the same names."""
+    """What `reunite` knows of a VMI: its uid, its node, and the fields of core's VM with the same names."""
 
     uid: str
+    node: str
     started: str
     phase: str
     reunite: str | None
@@ -65,6 +69,7 @@ def transform(wire: WireVMI) -> VMIRecord:
         unmigratable = "" if migratable.status == "True" else f"{migratable.reason}: {migratable.message}"
     return VMIRecord(
         uid=meta.uid,
+        node=intern(status.node_name),
         started=meta.creation_timestamp,
         phase=share(status.phase),
         reunite=meta.annotations.reunite if meta.annotations else None,

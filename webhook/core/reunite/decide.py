@@ -49,13 +49,24 @@ class VM(Struct, frozen=True, kw_only=True):
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """A cluster at one moment. `now`: seconds since 1970. `migrations`: all of the cluster."""
+    """A cluster at one moment.
+
+    Attributes:
+        now: seconds since 1970.
+        vms: the VMs that ask for co-scheduling.
+        migrations: all of the cluster.
+        nodes_of: namespace and name of a VMI -> its node, for all VMIs of the cluster.
+        not_begun: namespace and name of a VMI -> when a migration was deleted that KubeVirt had not begun. A deleted
+            migration leaves no other trace. After a restart of the program this is empty: one try too many.
+    """
 
     now: float
     vms: Sequence[VM]
     migrations: Sequence[Migration]
     kubevirt: KubeVirtLimits
     limits: ReuniteLimits
+    nodes_of: Mapping[tuple[str, str], str] = {}
+    not_begun: Mapping[tuple[str, str], float] = {}
 
 
 class CreateMigration(Struct, frozen=True, kw_only=True):
@@ -86,7 +97,8 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
     by_vm = _by_vm(situation.migrations)
     calm = _Evacuations(situation)
     stopped = _stopped(situation)
-    nodes_of = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
+    rows = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
+    nodes_of = {**situation.nodes_of, **rows}
     running = [each for each in situation.migrations if not each.is_final]
     homes_of = {(vm.row.namespace, vm.row.name): vm.row.share_manager_nodes[0] for vm in _apart(situation.vms)}
     budget = MigrationBudget(running, situation.limits, situation.kubevirt, nodes_of, homes_of)
@@ -104,7 +116,7 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
             waiting[key] = why
             continue
         budget.take(vm.row.node or "", home)
-        name = migration.next_name(vm.row.name, by_vm.get(key, ()))
+        name = migration.next_name(vm.row.name, (each for each in situation.migrations if each.namespace == key[0]))
         creates.append(CreateMigration(vm=vm, target=home, name=name, moved_away=history.moved_away))
     return Plan(creates=creates, deletes=_not_begun(running, situation.now), waiting=waiting)
 
@@ -163,6 +175,9 @@ def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | Non
         wait = min(limits.backoff_seconds * 2 ** (len(history.failures) - 1), DAY_SECONDS)
         if now < unix_seconds(last) + wait:
             return Rule.BACKOFF.says_no(failures=len(history.failures), at=last, seconds=int(wait))
+    given_up = situation.not_begun.get((vm.row.namespace, vm.row.name))
+    if given_up is not None and now < given_up + limits.backoff_seconds:
+        return Rule.NOT_BEGUN.says_no(seconds=int(limits.backoff_seconds))
     if limits.windows and not any(window.contains(now) for window in limits.windows):
         return Rule.OUTSIDE_WINDOW.says_no(windows=", ".join(window.text for window in limits.windows))
     return None

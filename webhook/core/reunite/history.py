@@ -25,7 +25,7 @@ class History(Struct, frozen=True, kw_only=True):
         named: a migration of somebody else that named its target, and did not fail.
         came_home: the last successful migration of ours.
         failures: failed migrations of ours in a row, without a success after them, oldest first.
-        moved_away: how often others moved the VM away after it came home.
+        moved_away: how often others moved the VM away after it came home, for another cause than a drain or an upgrade.
         known_since: when the oldest migration that KubeVirt keeps was created, if KubeVirt can have deleted others of
             this start; None if all of this start are here.
     """
@@ -73,13 +73,16 @@ def _is_a_will(migration: Migration) -> bool:
 
 
 def _moved_away(since: Iterable[Migration]) -> int:
-    """Count the moves away after a homecoming: the first successful migration of others after one of ours."""
+    """Count the moves away after a homecoming: the first successful migration of others after one of ours.
+
+    A drain or an upgrade does not count, because the VM may come home after it.
+    """
     count, is_home = 0, False
     for each in since:
         if each.ours:
             count = max(count, each.moved_away)
         if not each.succeeded:
             continue
-        count += is_home and not each.ours
+        count += is_home and not each.ours and not each.is_for_upkeep
         is_home = each.ours
     return count

@@ -21,6 +21,7 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 PLACING_SECONDS: Final = 60  # KubeVirt waits 300 s by itself; the node was found free, so a minute is enough
 _SUCCEEDED: Final = "Succeeded"
 _FAILED: Final = "Failed"
+_SYSTEM_CRITICAL: Final = "system-critical"
 _QUEUED: Final = ("", "Pending")
 _NAME_CHARS: Final = 253
 _DIGEST_CHARS: Final = 8
@@ -38,6 +39,7 @@ class Migration(Struct, frozen=True, kw_only=True):
         names_target: whether it has an addedNodeSelector, so that somebody chose the node.
         evacuates: the node that KubeVirt moves the VM away from, for a drain or an eviction; None for other causes.
         moved_away: how often others had moved the VM away before this migration; only on ours.
+        priority: KubeVirt's: system-critical for a drain or an upgrade, system-maintenance for the descheduler.
     """
 
     namespace: str
@@ -55,6 +57,7 @@ class Migration(Struct, frozen=True, kw_only=True):
     source_node: str | None = None
     target_node: str | None = None
     moved_away: int = 0
+    priority: str = ""
 
     @property
     def is_final(self) -> bool:
@@ -72,8 +75,13 @@ class Migration(Struct, frozen=True, kw_only=True):
         return self.phase == _FAILED
 
     @property
+    def is_for_upkeep(self) -> bool:
+        """Whether the VM had to leave for a drain or an upgrade, so that nobody wants the VM elsewhere for good."""
+        return self.priority == _SYSTEM_CRITICAL
+
+    @property
     def is_queued(self) -> bool:
-        """Whether virt-controller has not created the target pod: it is busy with others, or it does not run."""
+        """Whether there is no target pod yet: KubeVirt is busy, or a quota, a backup or a hotplug delays the pod."""
         return self.phase in _QUEUED
 
     @property

@@ -63,6 +63,10 @@ class Rule(Enum):
         "Backoff",
         "{failures} migrations in a row failed, the last at {at}; the next try is {seconds} s later",
     )
+    NOT_BEGUN = (
+        "NotBegun",
+        "KubeVirt did not begin the last migration within a minute; the next try is {seconds} s later",
+    )
     OUTSIDE_WINDOW = "OutsideWindow", "migrations start only in the time windows {windows}"
     # How many.
     STOPPED = "Stopped", "{failures} migrations failed within a day, so none starts now; the last one is {migration}"

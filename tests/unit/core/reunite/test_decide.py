@@ -4,6 +4,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.objects.reunite_vms import NOW, ago, move, plan_of, situation, vm
 
 from webhook.core.observe.vm_status import State
@@ -69,6 +70,21 @@ _ONCE_AWAY = (_ours(200_000), move(150_000), _ours(100_000, moved_away=1))
         pytest.param(
             situation(vm(), _ONCE_AWAY[-1], move(90_000)), Rule.MOVED_AWAY, id="KubeVirt deleted the first time"
         ),
+        pytest.param(
+            situation(vm(), *_ONCE_AWAY, move(95_000, priority="system-maintenance")),
+            Rule.MOVED_AWAY,
+            id="the descheduler moved it away again",
+        ),
+        pytest.param(
+            situation(vm(), *_ONCE_AWAY, move(95_000, priority="system-critical")),
+            None,
+            id="a drain moved it away again",
+        ),
+        pytest.param(
+            replace(situation(vm()), not_begun={KEY: NOW - 599.0}), Rule.NOT_BEGUN, id="the last one was not begun"
+        ),
+        pytest.param(replace(situation(vm()), not_begun={KEY: NOW - 600.0}), None, id="that was long enough ago"),
+        pytest.param(replace(situation(vm()), not_begun={("ns", "other"): NOW}), None, id="that was another VM"),
         pytest.param(
             situation(vm(), _ours(100_000, "Failed", moved_away=2)), Rule.MOVED_AWAY, id="only the count is left"
         ),
@@ -217,3 +233,16 @@ def test_each_rule_has_its_own_code() -> None:
     """Codes are metric labels."""
     assert len({each.code for each in Rule}) == len(Rule)
     assert isinstance(Rule.MIGRATING.says_no(), NotYet)
+
+
+def test_the_node_of_a_vm_without_the_annotation_is_counted() -> None:
+    """Two migrations leave node a; KubeVirt allows no third one. One of these VMs does not ask for co-scheduling."""
+    running = (move(5, "Running", vmi="other"), move(6, "Running", vmi="third"))
+    at = replace(situation(vm(), *running), nodes_of={("ns", "other"): "a", ("ns", "third"): "a"})
+    assert plan_of(at)[0].waiting[KEY].rule is Rule.NODE_BUSY
+
+
+def test_a_name_that_another_vms_migration_has_is_left_out() -> None:
+    """Somebody named the migration of another VM as this program would name its own."""
+    at = situation(vm(), move(9_000, vmi="other", name="vm-reunite-1"))
+    assert [each.name for each in plan_of(at)[0].creates] == ["vm-reunite-2"]

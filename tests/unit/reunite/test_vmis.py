@@ -1,0 +1,62 @@
+"""What is kept of a VirtualMachineInstance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from webhook.reunite import vmis
+from webhook.reunite.vmis import VMIRecord
+
+
+def record(status: dict[str, Any] | None, annotations: dict[str, str] | None = None) -> VMIRecord:
+    """The record of a VMI with this status."""
+    metadata = {"name": "db", "namespace": "vms", "uid": "u1", "creationTimestamp": "2026-01-02T03:04:05Z"}
+    wire = {"metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
+    if status is not None:
+        wire["status"] = status
+    return vmis.transform(msgspec.convert(wire, vmis.WireVMI))
+
+
+def condition(status: str, **parts: str) -> dict[str, Any]:
+    """A status with the condition LiveMigratable."""
+    return {"conditions": [{"type": "Ready", "status": "True"}, {"type": "LiveMigratable", "status": status, **parts}]}
+
+
+def test_a_vmi_that_runs() -> None:
+    """With everything that is read of one."""
+    found = record(
+        {"phase": "Running", "nodeName": "node-a", "evacuationNodeName": "node-b", **condition("True")},
+        {"kubevirt-scheduler/reunite": "false", "other": "1"},
+    )
+    assert found == VMIRecord(
+        uid="u1",
+        node="node-a",
+        started="2026-01-02T03:04:05Z",
+        phase="Running",
+        reunite="false",
+        unmigratable="",
+        evacuates="node-b",
+    )
+    assert vmis.to_object("vms/db", found) is found
+
+
+@pytest.mark.parametrize(
+    ("status", "unmigratable"),
+    [
+        pytest.param(None, "it has no condition LiveMigratable yet", id="no status"),
+        pytest.param({"phase": "Running"}, "it has no condition LiveMigratable yet", id="no conditions"),
+        pytest.param(condition("True"), "", id="migratable"),
+        pytest.param(
+            condition("False", reason="HostDevice", message="a GPU"), "HostDevice: a GPU", id="with KubeVirt's reason"
+        ),
+        pytest.param(condition("Unknown", reason="R", message="M"), "R: M", id="unknown"),
+    ],
+)
+def test_only_a_vm_that_kubevirt_calls_migratable_is_migratable(
+    status: dict[str, Any] | None, unmigratable: str
+) -> None:
+    """Everything else says why not."""
+    assert record(status).unmigratable == unmigratable
