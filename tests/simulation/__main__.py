@@ -41,10 +41,9 @@ def _play_one(args: argparse.Namespace) -> int:
     checks = Invariants(world)
     world.play_month()
     hours = {what: round(each) for what, each in sorted(world.account.hours.items())}
-    print(
-        f"{args.policy}, seed {args.seed}: {hours}, {checks.answers.checked} answers and {checks.moves.made} moves checked"
-    )  # noqa: T201
-    print(f"{world.engine.steps} steps, digest {world.engine.digest}")  # noqa: T201
+    counted = f"{checks.answers.checked} answers and {checks.moves.made} moves checked"
+    print(f"{args.policy}, seed {args.seed}: {hours}, {counted}")  # noqa: T201 - the output of this program
+    print(f"{world.engine.steps} steps, digest {world.engine.digest}")  # noqa: T201 - as above
     return 0
 
 

@@ -53,7 +53,7 @@ class Account:
         self._changed_vms.add(name)
 
     def apart_since(self, vm: VM) -> float:
-        """Return since when the VM's guest runs on another node than its share-managers; the time now if it does not."""
+        """Return since when the VM runs on another node than its share-managers; the time now if it does not."""
         return self._apart_since.get(vm.name, self.world.engine.now)
 
     def _is_apart(self, vm: VM) -> bool:

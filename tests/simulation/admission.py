@@ -96,7 +96,7 @@ class Replicas:
         self._calls += 1
         creation = core.read(_review(pod, f"call-{self._calls}"), entry)
         assert isinstance(creation, PodCreation), creation
-        counts = entry is Entry.VIRT_LAUNCHER
+        counts = entry is not Entry.SHARE_MANAGER
         view = watcher.view()
         if counts:
             watcher.caches.forget(creation.pod, creation.namespace)

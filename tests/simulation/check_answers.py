@@ -48,7 +48,7 @@ class AnswerChecks:
             self._note_home(key.removeprefix(_POD_PREFIX))
 
     def _note_home(self, volume: str) -> None:
-        """Note which node is true evidence from now on: that of the pod, or the ownerID of an assigned share-manager."""
+        """Note which node is true evidence from now on: the pod's, or the ownerID of an assigned share-manager."""
         if volume not in self.world.longhorn.volumes:
             return
         pod, known = self.world.longhorn.pod(volume), self.world.longhorn.volumes[volume]

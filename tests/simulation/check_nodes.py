@@ -58,7 +58,7 @@ class NodeChecks:
             self._room(value)
 
     def _others(self, key: str) -> list[str]:
-        """Return the nodes that would take a waiting pod without our requirement; none if it has no such requirement."""
+        """Return the nodes that would take a waiting pod without our requirement; none if it has none of ours."""
         pod = self.world.api.pod(key)
         if pod is None or entry_title(pod) != "virt-launcher":
             return []

@@ -55,7 +55,8 @@ def kill(world: World, replica: Replica, seconds: float) -> None:
     """A replica dies, and is back with empty caches."""
     world.engine.trace(f"{replica.watcher.name} is down for {seconds:.3f} s")
     replica.down_until = world.engine.now + seconds
-    world.engine.after(seconds, replica.watcher.restart)
+    replica.watcher.die()
+    world.engine.after(seconds, lambda: replica.watcher.restart())  # noqa: PLW0108 - a fault may replace it
 
 
 def _plan_slow_watches(world: World, replica: Replica, rng: random.Random, until: float) -> None:

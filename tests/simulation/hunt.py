@@ -13,7 +13,11 @@ from simulation.table import share
 from simulation.world import World
 
 SEEDS: Final = 6
-LEAST_LOCAL: Final = {OURS.title: 60.0, REUNITE.title: 70.0}  # in %, of the rough days
+LEAST_LOCAL: Final = {
+    OURS.title: 65.0,
+    REUNITE.title: 78.0,
+}  # in % of the rough days; 72 and 84 is the least of 8 seeds
+MOST_SINCE_START: Final = 6.0  # in %: the table has 0, and here 1 % of the answers is lost, and replicas die
 
 
 class Found(NamedTuple):
@@ -34,8 +38,10 @@ def play(policy_of: Mutation | None, title: str, seed: int) -> str:
         world.play_month()
     except Broken as broken:
         return broken.invariant if policy_of else str(broken)
-    local = share(world.account.hours, LOCAL)
-    return "" if local >= LEAST_LOCAL[policy.title] else f"local {local:.0f} %"
+    local, since_start = share(world.account.hours, LOCAL), share(world.account.hours, "start")
+    if local < LEAST_LOCAL[policy.title]:
+        return f"local {local:.0f} %"
+    return f"apart since a start {since_start:.0f} %" if since_start > MOST_SINCE_START else ""
 
 
 def hunt(name: str, seeds: int = SEEDS) -> Found:

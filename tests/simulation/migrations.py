@@ -31,7 +31,6 @@ _REQUEUE_SECONDS: Final = 1.0  # migration.go: another look at the limits
 _HANDOVER_SECONDS: Final = (3.0, 6.0)  # phases before and after the copy of the memory
 _COPY_MIB_A_SECOND: Final = 500  # a 10 Gbit/s network that two migrations share
 HOSTNAME: Final = "kubernetes.io/hostname"
-FINAL: Final = ("Succeeded", "Failed")
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Migration:
     @property
     def unfinished(self) -> bool:
         """Whether it has not succeeded or failed yet."""
-        return self.phase not in FINAL
+        return self.phase not in ("Succeeded", "Failed")
 
 
 _CAUSES: Final = {"user": "live migration", "evacuation": "drain", "reunite": "coming home", "plan": "coming home"}
@@ -77,7 +76,7 @@ class Migrations:
     Attributes:
         listeners: called with each migration after each of its changes.
         refuses_second: virt-api's check; False is a planted fault.
-        keeps_limits: virt-controller's check of how many may run; False is a planted fault.
+        keeps_limits: as `refuses_second`, for how many migrations may run.
         failing_share: the share of migrations that fail while they copy memory.
     """
 

@@ -1,15 +1,15 @@
 """What users, guests and operators do in the simulated time, drawn from the seed: a Workload, and the month's.
 
 The issue names the events of the month: stops, starts, guest restarts, one user migration a VM, a rolling drain of all
-nodes, two node losses and a power cut. It does not name their rates. Three rates follow from three figures of its table:
+nodes, two node losses and a power cut. It does not name their rates. Three rates follow from figures of its table:
 
 - VMs ran for 25,510 of 28,800 VM-hours in 15 days (apart / share), so that a VM was off for 2.7 hours a day.
 - With ours, VMs were apart for 1,494 hours since a live migration in 15 days, and for about 4,600 in 30. A restart of
   each VM every second day explains the first. That one VM of ten is never restarted after the power cut, which is then
   in the first week, explains the second.
 
-The sizes of the VMs are not named either, and matter without a webhook only: the more alike the VMs are, the less often
-kube-scheduler puts a VM and its share-manager on one node by chance. All other figures of the table are results.
+The issue does not name the sizes of the VMs either. They matter without a webhook only. The more alike VMs are, the less
+often kube-scheduler puts a VM and its share-manager on one node by chance. All other figures of the table are results.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class Workload:
         failing_share: of all migrations that fail while they copy memory.
         drain_every_days: one node after the other.
         maintenance_hours: until a drained node is uncordoned.
+        balance_every_days: a balancer evicts one VM from the node that has the most.
+        cordon_every_days: one node after the other is cordoned for the time of a maintenance, and not drained.
         node_losses_days: when a node is lost.
         node_off_hours: how long a lost node is off.
         power_cut_day: when all nodes are off for half an hour; None for never.
@@ -65,6 +67,8 @@ class Workload:
     failing_share: float = 0.0
     drain_every_days: float = 3.0
     maintenance_hours: float = 1.0
+    cordon_every_days: float | None = None
+    balance_every_days: float | None = None
     node_losses_days: tuple[float, ...] = (7.2, 22.6)
     node_off_hours: float = 4.0
     power_cut_day: float | None = 5.3
@@ -85,6 +89,8 @@ ROUGH: Final = Workload(
     failing_share=0.1,
     drain_every_days=0.3,
     maintenance_hours=0.5,
+    cordon_every_days=0.15,
+    balance_every_days=0.02,
     node_losses_days=(0.6, 1.4),
     node_off_hours=1.0,
     power_cut_day=1.0,
@@ -117,6 +123,13 @@ def plan(world: World) -> None:
     nodes = list(world.nodes.states)
     for at, name in zip(_drains(workload, rng), nodes * round(workload.days), strict=False):
         world.engine.at(at, lambda name=name: drain(world, name))
+    if workload.cordon_every_days is not None:
+        times = _drains(replace(workload, drain_every_days=workload.cordon_every_days), rng)
+        for at, name in zip(times, nodes * 10, strict=False):
+            world.engine.at(at, lambda name=name: _cordon(world, name))
+    if workload.balance_every_days is not None:
+        for at in _drains(replace(workload, drain_every_days=workload.balance_every_days), rng):
+            world.engine.at(at, lambda: _balance(world))
     for day in workload.node_losses_days:
         at, name = day * DAY + rng.uniform(-6, 6) * HOUR * min(1.0, workload.drain_every_days), rng.choice(nodes)
         world.engine.at(at, lambda name=name: world.nodes.die(name))
@@ -159,7 +172,7 @@ def _migrate(world: World, vm: VM, node: str) -> None:
 
 def drain(world: World, node: str) -> None:
     """Cordon a node, evict its pods, wait until VMs have left, and uncordon the node after its maintenance."""
-    if not world.nodes.states[node].alive or world.api.away:
+    if not world.nodes.states[node].alive or world.nodes.states[node].cordoned or world.api.away:
         world.engine.after(HOUR, lambda: drain(world, node))
         return
     world.nodes.cordon(node, cordoned=True)
@@ -168,6 +181,26 @@ def drain(world: World, node: str) -> None:
         if pod and pod["spec"].get("nodeName") == node:
             world.longhorn.evict(volume)
     _evict_vms(world, node, world.engine.now + 2 * HOUR)
+
+
+def _balance(world: World) -> None:
+    """Evict one VM from the node with the most VMs, as a descheduler does: KubeVirt migrates it."""
+    by_node: dict[str, list[VM]] = {}
+    for vm in world.virt.vms.values():
+        if vm.running and not vm.migration:
+            by_node.setdefault(world.virt.node_of(vm), []).append(vm)
+    if by_node:
+        node = max(sorted(by_node), key=lambda name: len(by_node[name]))
+        by_node[node][0].evacuates = node
+        world.migrations.create(by_node[node][0], "evacuation")
+
+
+def _cordon(world: World, node: str) -> None:
+    """Cordon a node for the time of a maintenance; its pods stay."""
+    if not world.nodes.states[node].cordoned and not world.api.away:
+        world.nodes.cordon(node, cordoned=True)
+        pause = world.workload.maintenance_hours * HOUR
+        world.api.act(pause, lambda: world.nodes.cordon(node, cordoned=False))
 
 
 def _evict_vms(world: World, node: str, give_up: float) -> None:

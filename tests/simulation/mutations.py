@@ -1,7 +1,7 @@
 """Planted faults: each makes one part of the program or of the cluster wrong. The invariants must find it.
 
-A fault is planted at a seam that the simulation has anyway: what a watch delivers, what a view answers, what an answer
-says, what the program `reunite` sees and may do, and what the models of the cluster keep to.
+A fault is planted at a seam that the simulation has anyway. Seams are what a watch delivers, a view answers and an
+answer says, what the program `reunite` sees and may do, and what the models of the cluster keep to.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
+from simulation import wrong_views
 from simulation.admission import entry_title
-
 from simulation.policies import OURS, REUNITE, Policy
 
 from webhook.core.admit import Answer, PodCreation
-from webhook.core.api.longhorn import ShareManager
-from webhook.core.api.node import Node
-from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot
-from webhook.core.view import Kind, NoObject
+from webhook.core.view import Kind
 from webhook.kube.cache.view import CallView
 
 if TYPE_CHECKING:
@@ -81,36 +77,6 @@ def _views(type_: type[CallView]) -> Plant:
             replica.watcher.view_type = type_
 
     return plant
-
-
-class _OwnerBelieved(CallView):
-    def share_manager_pod(self, _: str) -> Pod | NoObject:
-        return NoObject.NOT_FOUND
-
-
-class _StateIgnored(CallView):
-    def share_manager(self, volume: str) -> ShareManager | NoObject:
-        found = super().share_manager(volume)
-        if isinstance(found, NoObject) or found.status is None:
-            return found
-        return replace(found, status=replace(found.status, state="running"))
-
-
-class _CordonIgnored(CallView):
-    def node(self, name: str) -> Node | NoObject:
-        found = super().node(name)
-        return found if isinstance(found, NoObject) else replace(found, spec=None)
-
-
-class _PodsUncounted(CallView):
-    def snapshot(self) -> AnySnapshot:
-        return NOT_COUNTED
-
-
-class _PodsOfAnotherVolume(CallView):
-    def share_manager_pod(self, volume: str) -> Pod | NoObject:
-        head, _, number = volume.rpartition("-")
-        return super().share_manager_pod(f"{head}-{(int(number) + 1) % 10:02}")
 
 
 # What answers say.
@@ -217,7 +183,7 @@ def _without_entry(title: str) -> Plant:
 
 
 def _is_deleted(event: dict[str, Any]) -> bool:
-    return event["type"] == "DELETED"
+    return event["type"] == "DELETED" or "deletionTimestamp" in event["object"]["metadata"]
 
 
 def _has_ended(event: dict[str, Any]) -> bool:
@@ -231,11 +197,11 @@ MUTATIONS: Final = {
     "the watch of share-manager pods is a minute late": Mutation(OURS, _is_late(Kind.SHARE_MANAGER_POD)),
     "the watch of nodes is a minute late": Mutation(OURS, _is_late(Kind.NODE)),
     "a restarted replica keeps its old caches": Mutation(OURS, _restarts_as_it_was),
-    "a stale ownerID is believed": Mutation(OURS, _views(_OwnerBelieved)),
-    "the share-manager's state is ignored": Mutation(OURS, _views(_StateIgnored)),
-    "a cordon is ignored": Mutation(OURS, _views(_CordonIgnored)),
-    "other pods are not counted": Mutation(OURS, _views(_PodsUncounted)),
-    "the pod of another volume is evidence": Mutation(OURS, _views(_PodsOfAnotherVolume)),
+    "a stale ownerID is believed": Mutation(OURS, _views(wrong_views.OwnerBelieved)),
+    "the share-manager's state is ignored": Mutation(OURS, _views(wrong_views.StateIgnored)),
+    "a cordon is ignored": Mutation(OURS, _views(wrong_views.CordonIgnored)),
+    "other pods are not counted": Mutation(OURS, _views(wrong_views.PodsUncounted)),
+    "the pod of another volume is evidence": Mutation(OURS, _views(wrong_views.PodsOfAnotherVolume)),
     "the annotation names another node": Mutation(OURS, _answers("virt-launcher", _in_annotation("node-0", "node-1"))),
     "the annotation calls a pin a preference": Mutation(
         OURS, _answers("virt-launcher", _in_annotation('"required on', '"preferred on'), required=True)

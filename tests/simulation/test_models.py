@@ -1,4 +1,4 @@
-"""Each model against the facts that it follows: the times and limits of the upstream programs, as they were measured."""
+"""Each model against the facts that it follows: times and limits of the upstream programs, as they were measured."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_cold_start_is_local_with_the_webhook() -> None:
 def _pod(name: str, node: str) -> Object:
     resources = {"requests": {"cpu": "100m", "memory": "4096Mi"}}
     pod = builders.virt_launcher_pod(namespace="vms", containers=[{"name": "compute", "resources": resources}])
-    pod["metadata"] |= {"name": name, "labels": {**pod["metadata"]["labels"], "kubevirt.io/created-by": name}}
+    pod["metadata"] |= {"name": name, "labels": {"app": name}}
     pod["spec"] |= {"nodeName": node} if node else {}
     return {**pod, "status": {"phase": "Pending"}}
 

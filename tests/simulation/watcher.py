@@ -65,6 +65,11 @@ class Watcher:
             self._queues[kind].clear()
             self._list(kind, cache)
 
+    def die(self) -> None:
+        """Lose what was under way to this process."""
+        for queue in self._queues.values():
+            queue.clear()
+
     def changed(self, kind: Kind, event: bytes) -> None:
         """Take in one event, to be fed after its delay."""
         if kind not in self._queues or self.lost(kind, event):
