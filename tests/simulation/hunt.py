@@ -13,10 +13,8 @@ from simulation.table import share
 from simulation.world import World
 
 SEEDS: Final = 6
-LEAST_LOCAL: Final = {
-    OURS.title: 65.0,
-    REUNITE.title: 78.0,
-}  # in % of the rough days; 72 and 84 is the least of 8 seeds
+# In % of the rough days; the least of 8 seeds without a planted fault was 65 and 74.
+LEAST_LOCAL: Final = {OURS.title: 58.0, REUNITE.title: 70.0}
 MOST_SINCE_START: Final = 6.0  # in %: the table has 0, and here 1 % of the answers is lost, and replicas die
 
 

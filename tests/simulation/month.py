@@ -8,8 +8,8 @@ nodes, two node losses and a power cut. It does not name their rates. Three rate
   each VM every second day explains the first. That one VM of ten is never restarted after the power cut, which is then
   in the first week, explains the second.
 
-The issue does not name the sizes of the VMs either. They matter without a webhook only. The more alike VMs are, the less
-often kube-scheduler puts a VM and its share-manager on one node by chance. All other figures of the table are results.
+The issue does not name the sizes of the VMs either. They matter without a webhook only. The more alike VMs are, the
+less often kube-scheduler puts a VM and its share-manager on one node by chance. All other figures are results.
 """
 
 from __future__ import annotations

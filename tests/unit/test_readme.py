@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from webhook.app.settings import SERVE
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.options import Option
 from webhook.core.reasons import Reason
+from webhook.reunite.settings import REUNITE
 from webhook.telemetry.exposition import Family
 
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
@@ -23,11 +25,20 @@ def reasons() -> str:
 
 def options_table() -> str:
     """The table of serve's options."""
-    rows = "\n".join(f"| `{option.opts[0]}` | {_default(option)} | {option.help} |" for option in SERVE)
     return (
-        f"| Flag | Default | What it is |\n|---|---|---|\n{rows}\n\nEach flag is also an environment variable: "
+        f"{_rows(SERVE)}\n\nEach flag is also an environment variable: "
         f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
     )
+
+
+def reunite_table() -> str:
+    """The table of reunite's options, without those that every command has."""
+    return _rows([option for option in REUNITE if option not in SERVE])
+
+
+def _rows(options: Sequence[Option]) -> str:
+    rows = "\n".join(f"| `{option.opts[0]}` | {_default(option)} | {option.help} |" for option in options)
+    return f"| Flag | Default | What it is |\n|---|---|---|\n{rows}"
 
 
 def metrics() -> str:
@@ -48,7 +59,8 @@ def _default(option: Option) -> str:
 
 def render(text: str) -> str:
     """Return the README with current generated parts."""
-    for name, table in (("reasons", reasons()), ("options", options_table()), ("metrics", metrics())):
+    tables = {"reasons": reasons(), "options": options_table(), "reunite": reunite_table(), "metrics": metrics()}
+    for name, table in tables.items():
         head, _, rest = text.partition(f"<!-- {name}: ")
         opening, _, rest = rest.partition("\n")
         _, closing, tail = rest.partition(f"<!-- /{name} -->")

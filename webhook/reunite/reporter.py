@@ -37,6 +37,7 @@ class Reporter:
         self._on_event = on_event
         self._vmi_uid = vmi_uid
         self._rules: dict[_Key, Rule] = {}
+        self._said: dict[_Key, str] = {}
         self._running: dict[str, Migration] = {}
         self._problems: tuple[str, ...] = ()
 
@@ -59,10 +60,12 @@ class Reporter:
             if self._rules.get(key) is not why.rule:
                 self._tell(key, WAITING, str(why), "not yet")
         self._rules = {key: why.rule for key, why in waiting.items()}
+        self._said = {key: sentence for key, sentence in self._said.items() if key not in waiting}
 
     def would(self, key: _Key, sentence: str) -> None:
-        """Log what a dry run does not do."""
-        LOGGER.info("dry run", extra={"fields": {"namespace": key[0], "vmi": key[1], "would": sentence}})
+        """Log what a dry run does not do, once until a rule says no."""
+        if self._is_new(key, sentence):
+            LOGGER.info("dry run", extra={"fields": {"namespace": key[0], "vmi": key[1], "would": sentence}})
 
     def created(self, key: _Key, sentence: str) -> None:
         """Tell that a migration was created."""
@@ -70,9 +73,10 @@ class Reporter:
         self._tell(key, STARTED, sentence, "migration created")
 
     def refused(self, key: _Key, because: str) -> None:
-        """Log that the API server or KubeVirt refused a request, or that there was no answer."""
+        """Log that the API server or KubeVirt refused a request, or that there was no answer; the same answer once."""
         self.migrations["refused"] += 1
-        LOGGER.warning("refused", extra={"fields": {"namespace": key[0], "vmi": key[1], "because": because}})
+        if self._is_new(key, because):
+            LOGGER.warning("refused", extra={"fields": {"namespace": key[0], "vmi": key[1], "because": because}})
 
     def deleted(self, migration: Migration) -> None:
         """Log that a migration that did not begin was deleted."""
@@ -92,6 +96,11 @@ class Reporter:
             reason, sentence = (SUCCEEDED, f"{where} succeeded") if after.succeeded else (FAILED, f"{where} failed")
             self._tell((after.namespace, after.vmi), reason, sentence, "migration ended", warning=after.failed)
         self._running = {uid: each for uid, each in ours.items() if not each.is_final}
+
+    def _is_new(self, key: _Key, sentence: str) -> bool:
+        """Whether this is not what was logged for the VM last; a round would repeat it every ten seconds."""
+        before, self._said[key] = self._said.get(key), sentence
+        return before != sentence
 
     def _tell(self, key: _Key, reason: str, sentence: str, line: str, *, warning: bool = False) -> None:
         namespace, name = key

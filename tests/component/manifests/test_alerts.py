@@ -50,6 +50,7 @@ EXPIRY: Final = ours("certificate_expiry_timestamp_seconds", POD)
 PROBLEM: Final = ours("certificate_problem", POD)
 APART: Final = ours("vms_oldest_timestamp_seconds", 'state="apart"')
 STUCK: Final = ours("vms", 'state="stuck",instance="a"')
+WAITING: Final = ours("reunite_waiting_vms", 'rule="Stopped"')
 ONE_POD: Final = {"pod": "kubevirt-coschedule-7d9-x"}
 
 CASES: Final = {
@@ -96,6 +97,12 @@ CASES: Final = {
     "two VMs that fit nowhere": Case("VMStuck", {STUCK: "0x5 2x20"}, "17m", {}, "2"),
     "a VM that waited for a moment": Case("VMStuck", {STUCK: "0x5 1x3 0x20"}, "17m"),
     "no VM stuck": Case("VMStuck", {STUCK: "0x20"}, "17m"),
+    # reunite.
+    "two VMs that wait for a stopped program": Case("ReuniteStopped", {WAITING: "0x5 2x20"}, "17m", {}, "2"),
+    "a program that stopped for a moment": Case("ReuniteStopped", {WAITING: "0x5 2x3 0x20"}, "17m"),
+    "VMs that wait for another rule": Case(
+        "ReuniteStopped", {ours("reunite_waiting_vms", 'rule="Cooldown"'): "2x20"}, "17m"
+    ),
 }
 
 
@@ -171,4 +178,4 @@ def test_an_alert_says_what_it_is_and_where_its_runbook_is(name: str) -> None:
 def test_the_alerts_stand_in_the_file_that_is_applied() -> None:
     """With the names that the tests above use."""
     assert ALERTS.is_file()
-    assert len(NAMES) == len(set(NAMES)) == 8
+    assert len(NAMES) == len(set(NAMES)) == 9

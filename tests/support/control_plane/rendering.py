@@ -25,6 +25,7 @@ INSTALLS: Final = (DEFAULT, CERT_MANAGER)
 CLIENT_VERIFICATION: Final = "components/client-verification"
 EVENTS: Final = "components/events"
 MONITORING: Final = "components/monitoring"
+REUNITE: Final = "components/reunite"
 
 
 @cache

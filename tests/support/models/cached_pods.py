@@ -68,7 +68,7 @@ def plain(loads: Mapping[str, Any]) -> Any:
 def says(scheduler_cache: SchedulerCache) -> Any:
     """Return all that the cache holds: the requests on each node, the short lists, and the pods by their labels."""
     loads = {
-        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned, each.assumed.pods)
+        node: (each.bound.pods, each.bound.amounts, each.expected, each.queued, each.pinned)
         for node, each in scheduler_cache._nodes.items()
     }
     shortlisted = [scheduler_cache.shortlisted(assumed=assumed) for assumed in (False, True)]

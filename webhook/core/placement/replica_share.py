@@ -13,9 +13,10 @@ less than that, or not even for the VM   the VM may prefer the node       the VM
                                                                           start together there
 =======================================  ===============================  =================================
 
-A replica's share is this pod and the pods that this replica has assumed on the node. There must be enough for as many
-shares as there are replicas, beside all pods that are bound to the node, nominated for it or expected there. If each
-replica keeps to its share, all together give away no more than there is.
+A replica's share is this pod and the pods that are queued for the node. There must be enough for as many shares as
+there are replicas, beside all pods that are bound to the node, nominated for it or expected there. If each replica
+keeps to its share, all together give away no more than there is. A queued pod counts in the share although a watch has
+shown the pod here: another replica may have used its own share before its watch showed that pod.
 
 While several VMs start together on a node (`SchedulerCache`), no VM is pinned there: kube-scheduler gives the node to
 as many VMs as fit. Before all replicas know of them, a preference beyond the share could take the resources of a
@@ -86,8 +87,8 @@ def why_not_shared(cycle: CycleState) -> Why | None:
 
 def _margin(usage: Usage, node: NodeInfo, snapshot: Snapshot) -> Mapping[str, int]:
     """Return how much of each resource must be left beside the pod: the other replicas' shares, and the headroom."""
-    others, assumed, headroom = snapshot.replicas - 1, node.assumed, snapshot.headroom
-    margin = {**headroom, PODS: headroom.get(PODS, 0) + others * (1 + assumed.pods)}
+    others, queued, headroom = snapshot.replicas - 1, node.requested_by_queued, snapshot.headroom
+    margin = {**headroom, PODS: headroom.get(PODS, 0) + others * (1 + queued.pods)}
     for resource, amount in usage.requests:
-        margin[resource] = margin.get(resource, 0) + others * (amount + assumed.amounts.get(resource, 0))
+        margin[resource] = margin.get(resource, 0) + others * (amount + queued.amounts.get(resource, 0))
     return margin

@@ -76,6 +76,11 @@ VERDICTS: dict[str, tuple[OneNodeSnapshot, Pod, tuple[Reason, bool]]] = {
         asking("301m"),
         (Reason.NODE_CONTESTED, False),
     ),
+    "its own share is taken by one that a watch has shown, and other replicas may not have seen": (
+        there(coming(200), replicas=2, has={"pods": 9, "cpu": 1000}),
+        asking("301m"),
+        (Reason.NODE_CONTESTED, False),
+    ),
     "its own share holds both": (
         there(coming(200, assumed=True), replicas=2, has={"pods": 9, "cpu": 1000}),
         asking("300m"),

@@ -58,14 +58,13 @@ class PodHandle(Struct, frozen=True, gc=False):
 class _NodePods:
     """The pods of one node: those that are bound, and those that are expected."""
 
-    __slots__ = ("assumed", "bound", "expected", "pinned", "queued", "shown", "since", "starting_together")
+    __slots__ = ("bound", "expected", "pinned", "queued", "shown", "since", "starting_together")
 
     def __init__(self) -> None:
         self.bound = NodeRequests()
         self.expected: dict[Usage, int] = {}
         self.queued: dict[Usage, int] = {}  # a part of `expected`
         self.pinned: dict[Usage, int] = {}  # a part of `expected`
-        self.assumed = NodeRequests()  # a part of `expected`
         self.shown = 0  # queued VMs that a watch has shown
         self.starting_together = False
         self.since = 0  # the last answer before a watch showed that VMs start together, or that none is queued any more
@@ -88,18 +87,26 @@ class _NodePods:
         self, node: Node, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], last_shown: int
     ) -> NodeInfo:
         """Leave out a pod that is larger than the whole node: it is never bound there, so that it takes nothing."""
-        requested, queued, waited_for = self.bound, 0, False
+        requested, queued, waited_for = self.bound, NO_REQUESTS, False
         if self.expected:
-            requested = requested.copy()
+            requested, queued = requested.copy(), NodeRequests()
             for usage, count in self.expected.items():
                 if fits_empty_node(usage, allocatable):
                     requested.add(usage, count)
-                    queued += self.queued.get(usage, 0)
+                    queued.add(usage, self.queued.get(usage, 0))
                     waited_for |= usage in self.pinned
         known = last_shown > self.since
         together = self.starting_together and (self.shown > 0 or not known)
         return NodeInfo(
-            node, allocatable, requested, volume_limits, queued, waited_for, together, together and known, self.assumed
+            node,
+            allocatable,
+            requested,
+            volume_limits,
+            queued.pods,
+            waited_for,
+            together,
+            together and known,
+            queued,
         )
 
 
@@ -111,8 +118,12 @@ class SchedulerCache:
     knows that all replicas have seen it once a watch shows a pod for which this replica answered later. A watch has
     then also shown every pod that any replica answered for without that knowledge.
 
-    This holds under one condition: every watch shows a pod before the pod is bound. And an answer becomes a pod before
-    any pod is bound that the answer did not know of, and before an answer that was given with more knowledge.
+    This holds under these conditions (tests/modelcheck visits every state of a small cluster with them):
+
+    - Every watch shows a pod before the pod is bound.
+    - An answer becomes a pod, or is void, before any pod is bound that the answer did not know of, and before an answer
+      that was given with more knowledge. It does so before it expires, and before a replica that ended is ready again.
+    - No pod is bound to the node that neither requires nor prefers the node. Each such pod can cost one VM its place.
 
     Invariant: what the cache answers is the sum of the pods that were added and not removed. It keeps nothing of a node
     that has none of them.
@@ -160,7 +171,6 @@ class SchedulerCache:
             _more(self._shortlisted[on.assumed], usage)
         answer, shown = 0, on.is_vm and on.queued and not on.assumed
         if on.assumed:
-            pods.assumed.add(usage)
             answer = self._answers = self._answers + 1
         if shown:
             pods.show(1, self._answers, self._last_shown)
@@ -184,8 +194,6 @@ class SchedulerCache:
                 _less(pods.pinned, usage)
             if handle.shortlisted:
                 _less(self._shortlisted[handle.answer > 0], usage)
-            if handle.answer:
-                pods.assumed.remove(usage)
             if handle.shown:
                 pods.show(-1, self._answers, self._last_shown)
         if pods.is_empty():

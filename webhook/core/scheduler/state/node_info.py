@@ -87,7 +87,7 @@ class NodeInfo(Struct, frozen=True):
         starting_together: whether several VMs started together on this node, and kube-scheduler has not bound all of
             them, or another replica may not know of that yet (see `SchedulerCache`).
         known_to_all: whether VMs start together on this node, and every replica knows of it.
-        assumed: what the pods request that this replica has steered to the node, and that no watch has shown yet.
+        requested_by_queued: what the pods of `queued` request; a part of `requested`.
     """
 
     node: Node
@@ -98,7 +98,7 @@ class NodeInfo(Struct, frozen=True):
     waited_for: bool = False
     starting_together: bool = False
     known_to_all: bool = False
-    assumed: NodeRequests = NO_REQUESTS
+    requested_by_queued: NodeRequests = NO_REQUESTS
 
     @property
     def name(self) -> str:

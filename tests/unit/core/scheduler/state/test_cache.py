@@ -63,7 +63,7 @@ def test_a_bound_pod_is_not_queued(presence: Presence) -> None:
     scheduler_cache = SchedulerCache()
     scheduler_cache.add(pod_info(presence=presence, queued=True, pinned=True, shortlisted=True, assumed=True))
     found = n1(scheduler_cache)
-    assert (found.requested.pods, found.queued, found.waited_for, found.assumed.pods) == (1, 0, False, 0)
+    assert (found.requested.pods, found.queued, found.waited_for, found.requested_by_queued.pods) == (1, 0, False, 0)
     assert not scheduler_cache.shortlisted(assumed=True)
 
 
@@ -76,7 +76,7 @@ def test_an_expected_pod_counts_on_its_node() -> None:
     )
     found = n1(scheduler_cache)
     assert (found.requested.pods, found.requested.amounts["cpu"]) == (2, 200)
-    assert (found.queued, found.waited_for, found.assumed.amounts) == (1, True, dict(SMALL.requests))
+    assert (found.queued, found.waited_for, found.requested_by_queued.amounts) == (1, True, dict(SMALL.requests))
     assert (scheduler_cache.shortlisted(assumed=True), scheduler_cache.shortlisted(assumed=False)) == ({SMALL: 1}, {})
     scheduler_cache.remove(bound)
     assert n1(scheduler_cache).requested.pods == 1

@@ -1,0 +1,93 @@
+"""Faults to plant into a replica: the search must find each of them.
+
+Each is the real part with one thing wrong. None has another purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Final
+
+from modelcheck.replica import Parts
+from msgspec.structs import replace
+
+from webhook.core.api.node import Node
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
+from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
+from webhook.core.scheduler.state.pod_info import PodInfo
+from webhook.kube.records.pods import DecodedPod, PodRecord
+from webhook.kube.scheduler_cache.assumed_pods import Pods
+from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
+
+
+class _WholeNode(CachedSnapshot):
+    @property
+    def replicas(self) -> int:
+        return 1
+
+
+class _NothingAssumed(Pods):
+    def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
+        super().assume(owner, pods)
+        self.forget(owner)
+        return ()
+
+
+class _NeverConfirmed(Pods):
+    def put(self, key: str, old: PodRecord | None, new: DecodedPod) -> PodRecord:
+        kept, self._assumed = self._assumed, {}
+        record = super().put(key, old, new)
+        self._assumed = kept
+        return record
+
+    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
+        if only is None:
+            super().forget(owner)
+
+
+class _NeverExpired(Pods):
+    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:
+        if only is None:
+            super().forget(owner)
+
+
+class _ExpiresTheNext(Pods):
+    def forget(self, owner: Hashable, only: tuple[PodHandle, ...] | None = None) -> None:  # noqa: ARG002 - the fault
+        super().forget(owner)
+
+
+class _NeverDropped(Pods):
+    def drop(self, key: str, old: PodRecord) -> None:
+        if old.virt_launcher is None:
+            super().drop(key, old)
+
+
+def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[[str], Pods]:
+    """Return Pods whose cache gives a wrong value for these fields of each NodeInfo."""
+
+    class Cache(SchedulerCache):
+        def node_info(
+            self, name: str, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], node: Node = UNLISTED
+        ) -> NodeInfo:
+            found = super().node_info(name, allocatable, volume_limits, node)
+            return replace(found, **{field: value(found) for field, value in wrong.items()})
+
+    class PodsOfCache(Pods):
+        def __init__(self, namespace: str = "") -> None:
+            super().__init__(namespace)
+            self.scheduler_cache = Cache()
+
+    return PodsOfCache
+
+
+FAULTS: Final[Mapping[str, Parts]] = {
+    "a share is not divided by the replicas": Parts(snapshot=_WholeNode),
+    "an answer is not assumed": Parts(pods=_NothingAssumed),
+    "a pod that a watch shows stays assumed": Parts(pods=_NeverConfirmed),
+    "an answer never expires": Parts(pods=_NeverExpired),
+    "the time of one answer ends the next answer": Parts(pods=_ExpiresTheNext),
+    "a pod that is gone stays counted": Parts(pods=_NeverDropped),
+    "pods on their way to the node are not counted as such": Parts(pods=_cache_with(queued=lambda _: 0)),
+    "a preference is given before all replicas know": Parts(pods=_cache_with(known_to_all=lambda _: True)),
+    "a pod that waits for one node is not noticed": Parts(pods=_cache_with(waited_for=lambda _: False)),
+}
