@@ -96,8 +96,8 @@ ROUGH: Final = Workload(
     power_cut_day=1.0,
 )
 """Two days in which as much happens as in months, on nodes with little to spare: for the invariants."""
-SHORT: Final = replace(ROUGH, days=0.35, drain_every_days=0.1, node_losses_days=(0.12,), power_cut_day=0.25)
-"""Eight hours of it."""
+SHORT: Final = replace(ROUGH, days=0.2, drain_every_days=0.05, node_losses_days=(0.08,), power_cut_day=0.14)
+"""Five hours of it."""
 
 
 def vms(rng: random.Random, workload: Workload) -> list[VM]:

@@ -24,7 +24,7 @@ print(world.engine.digest)
 
 
 def digest(seed: int) -> str:
-    """Play eight rough hours, and return the digest of the trace."""
+    """Play five rough hours, and return the digest of the trace."""
     world = World(BOTH, seed, SHORT, with_faults=True)
     world.play_month()
     return world.engine.digest
