@@ -174,7 +174,7 @@ moving away. Without --dry-run off it only says what it would do.""",
 {PROGRAM} reunite --dry-run off
 
 # Only at night and on weekends
-{PROGRAM} reunite --dry-run off --windows 'Mon-Fri 22:00-04:00,Sat-Sun 00:00-24:00' --time-zone Europe/Berlin""",
+{PROGRAM} reunite --dry-run off --windows 'Mon-Fri 22:00-04:00,Sat 01:00-05:00' --time-zone Europe/Berlin""",
         exit_codes="0 after SIGTERM, SIGINT or --once, 1 when a part of the program ended early, 2 for bad input and "
         "for a cluster that can't be reached.",
         params=[*REUNITE],

@@ -35,6 +35,7 @@ NEEDS_A_LIVE_CLUSTER = {
     "NodeLookupFailed",
     "PodsUnknown",
     "ShareManagerPodUnread",
+    "SourcePodUnread",
     "Unconfirmed",
     "VolumeLookupFailed",
 }
@@ -52,6 +53,7 @@ BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked
     "NotVirtLauncher",
     "MigrationTarget",
     "MigrationReceiver",
+    "NotMigrationTarget",
     "EphemeralProvisioning",
     "NodeAlreadySet",
     "NotOptedIn",

@@ -19,15 +19,16 @@ from webhook.component_base.command_line import Command
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import Option
 from webhook.explain.settings import EXPLAIN
+from webhook.reunite.settings import REUNITE
 
 _EMPTY: Final = '""'
-_NAMES: Final = ["serve", "explain", "status", "demo", "version", "help", "completion"]
+_NAMES: Final = ["serve", "explain", "status", "reunite", "demo", "version", "help", "completion"]
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, (*SERVE_OPTIONS, *EXPLAIN))
+    remove_settings(monkeypatch, (*SERVE_OPTIONS, *EXPLAIN, *REUNITE))
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"], ["help", "unheard-of"]], ids=" ".join)
@@ -85,8 +86,8 @@ TYPED: Final = {
         "serv",
         [
             (
-                "unknown command 'serv': expected one of serve, explain, status, demo, version, help, completion; "
-                "did you mean serve?"
+                "unknown command 'serv': expected one of serve, explain, status, reunite, demo, version, help, "
+                "completion; did you mean serve?"
             )
         ],
     ),

@@ -74,7 +74,7 @@ def admit_function(
     It raises BadReview for a body that is not an AdmissionReview. After any other failure it admits the pod unchanged:
     the answer has the reason InternalError, and the log has the error.
     """
-    decide = _Deciding(facts, policy, counts_pods=entry is Entry.VIRT_LAUNCHER).decide
+    decide = _Deciding(facts, policy, counts_pods=entry is not Entry.SHARE_MANAGER).decide
 
     async def admit(body: bytes, deadline: float) -> bytes:
         started, spent = perf_counter_ns(), _Spent()

@@ -50,13 +50,28 @@ def co_schedule_mode(pod: Pod, policy: Policy) -> Mode | Why:
         return Reason.NOT_VIRT_LAUNCHER.why()
     if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
         return Reason.MIGRATION_TARGET.why()
+    return _why_not_scheduled(pod) or requested_mode(pod, policy)
+
+
+def migration_target_mode(pod: Pod, policy: Policy) -> Mode | Why:
+    """Rules 2 to 4 for the target of a live migration: return the VM's mode, or why the webhook leaves the pod."""
+    if pod.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
+        return Reason.NOT_VIRT_LAUNCHER.why()
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
+        return Reason.NOT_MIGRATION_TARGET.why()
+    return _why_not_scheduled(pod) or requested_mode(pod, policy)
+
+
+def _why_not_scheduled(pod: Pod) -> Why | None:
+    """Rule 3: return why kube-scheduler does not choose a node for the VM by this pod."""
+    meta = pod.metadata
     if meta.annotation(_ANNOTATION_RECEIVER) == "true":
         return Reason.MIGRATION_RECEIVER.why()
     if meta.annotation(_ANNOTATION_PROVISIONING) == "true":
         return Reason.EPHEMERAL_PROVISIONING.why()
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)
-    return requested_mode(pod, policy)
+    return None
 
 
 def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:

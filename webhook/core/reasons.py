@@ -62,6 +62,10 @@ class Reason(Enum):
         "the pod only provisions a disk (annotation kubevirt.io/ephemeral-provisioning)",
     )
     NODE_ALREADY_SET = "NodeAlreadySet", "spec.nodeName is already {node}, so kube-scheduler does not choose a node"
+    NOT_MIGRATION_TARGET = (
+        "NotMigrationTarget",
+        "the pod is not a live-migration target (no label kubevirt.io/migrationJobUID)",
+    )
     NOT_OPTED_IN = "NotOptedIn", f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}"
     OPTED_OUT = "OptedOut", f"the annotation {ANNOTATION_CO_SCHEDULE} is false"
     MODE_OFF = "ModeOff", f"the cluster's mode is off, and {ANNOTATION_CO_SCHEDULE} is true"
@@ -162,6 +166,39 @@ class Reason(Enum):
         "claim {claim}: VM {vm} uses it, and its terminating pod {pod} is on node {node}",
     )
     CONSUMER_ON_NODE = "ConsumerOnNode", "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
+
+    # A live-migration target: whose will a preference would be against. Only with manifests/components/homecoming.
+    TARGET_NAMED = (
+        "TargetNamed",
+        "the migration names the node of its target: the pod has {label} in its nodeSelector",
+    )
+    SOURCE_UNKNOWN = (
+        "SourceUnknown",
+        "the node that the VM leaves is not known: the pod has no label kubevirt.io/nodeName",
+    )
+    SHARE_MANAGER_AT_SOURCE = (
+        "ShareManagerAtSource",
+        "claim {claim}: the share-manager is on node {node}, which the VM leaves",
+    )
+    SOURCE_POD_UNREAD = (
+        "SourcePodUnread",
+        "whether somebody chose node {node}, which the VM leaves, is not known: its pod could not be read ({problem})",
+    )
+    SOURCE_POD_NOT_FOUND = (
+        "SourcePodNotFound",
+        "whether somebody chose node {node}, which the VM leaves, is not known: no pod of VM {vm} is there",
+    )
+    NODE_CHOSEN = (
+        "NodeChosen",
+        (
+            "somebody chose node {node}, which the VM leaves: its pod {pod} has {label} in its nodeSelector, "
+            "and the new pod does not"
+        ),
+    )
+    MIGRATION_PREFERS = (
+        "MigrationPrefers",
+        "the pod is a live-migration target, which may run on any other node too",
+    )
 
     # Rule 7: can this pod run on that node?
     NODE_LOOKUP_FAILED = "NodeLookupFailed", "node {node}: its {kind} could not be read ({problem})"

@@ -14,6 +14,7 @@ import msgspec
 from webhook.core import admit
 from webhook.core.admit import Answer, Entry
 from webhook.core.api.admission_review import BadReview
+from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
@@ -21,6 +22,7 @@ from webhook.core.opt_in import Policy
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
 from webhook.core.view import ClusterView, NeedObjects
+from webhook.explain.api import names
 from webhook.explain.api.fields import field_at
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
@@ -44,10 +46,20 @@ _YOUR_PERMISSIONS: Final = (
     "you may not read every object that explain needs; the webhook reads as its service account, and can decide "
     "otherwise"
 )
+_LABELS: Final = ("request", "object", "metadata", "labels")
+_CONFIGURATION: Final = "kubevirt-coschedule"  # manifests/base/webhook.yaml
+_NOT_SENT: Final = (
+    "the API server does not call the webhook for live-migration targets: MutatingWebhookConfiguration "
+    f"{_CONFIGURATION} has no entry for them (manifests/components/homecoming adds it)"
+)
+_NOT_KNOWN_TO_BE_SENT: Final = (
+    "explained as if the API server did not call the webhook for live-migration targets: whether "
+    f"MutatingWebhookConfiguration {_CONFIGURATION} has an entry for them is not known"
+)
+_NEXT_START: Final = "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
 _RUNNING_HINTS: Final = {
-    Entry.VIRT_LAUNCHER: (
-        "this pod has its node already; explain its VirtualMachine to see the decision for the next start"
-    ),
+    Entry.VIRT_LAUNCHER: _NEXT_START,
+    Entry.MIGRATION_TARGET: _NEXT_START,
     Entry.SHARE_MANAGER: (
         "this pod has its node already; explain volume/NAME of its volume to see the decision for the next start"
     ),
@@ -67,6 +79,9 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
     """
     subject, entry = request.subject, entry_of(request.review)
     unknown = _prepared(request.review, cluster) if entry is Entry.SHARE_MANAGER else []
+    if _is_migration_target(request.review):
+        unknown = _why_not_sent(cluster)
+        entry = entry if unknown else Entry.MIGRATION_TARGET
     try:
         body = json.dumps(request.review, default=str).encode()
         answer = _answer(body, entry, subject.namespace, cluster, policy)
@@ -120,9 +135,27 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, p
 
 
 def entry_of(review: Any) -> Entry:
-    """Return the entry of the webhook configuration whose objectSelector selects the pod of this review."""
-    component = field_at(review, "request", "object", "metadata", "labels", LABEL_LONGHORN_COMPONENT)
+    """Return the entry whose objectSelector selects the pod of this review, among those of manifests/base."""
+    component = field_at(review, *_LABELS, LABEL_LONGHORN_COMPONENT)
     return Entry.SHARE_MANAGER if component == SHARE_MANAGER else Entry.VIRT_LAUNCHER
+
+
+def _is_migration_target(review: Any) -> bool:
+    labels = field_at(review, *_LABELS)
+    return field_at(labels, LABEL_APP) == VIRT_LAUNCHER and field_at(labels, LABEL_MIGRATION_JOB_UID) is not None
+
+
+def _why_not_sent(cluster: ClusterReader) -> list[str]:
+    """Return why the API server does not call the webhook for migration targets, or why that is not known.
+
+    The result is empty if it does: manifests/components/homecoming has added the entry.
+    """
+    listed = cluster.lookup(names.WEBHOOK_CONFIGURATION, _CONFIGURATION)
+    if listed.problem:
+        return [f"{_NOT_KNOWN_TO_BE_SENT} ({listed.problem})"]
+    webhooks = [webhook for found in listed.items for webhook in found.value.get("webhooks") or ()]
+    paths = [field_at(webhook, "clientConfig", "service", "path") for webhook in webhooks]
+    return [] if Entry.MIGRATION_TARGET.path in paths else [_NOT_SENT]
 
 
 def _prepared(review: Any, cluster: ClusterReader) -> list[str]:

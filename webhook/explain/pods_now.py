@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from webhook.core.api import kubevirt
-from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.observe import restart
 from webhook.core.patch.applied_patch import from_annotation
@@ -24,11 +24,12 @@ def gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
 
 
 def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
-    """Pods of one VM follow one another, and pods of one name. The webhook leaves live migrations unchanged."""
+    """Pods of one VM follow one another, and pods of one name. In a live migration the VM's other pod stays."""
     if (pod.metadata.namespace or "default") != namespace:
         return False
-    if incoming.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
-        return pod.metadata.name == incoming.metadata.name
+    meta = incoming.metadata
+    if meta.label(LABEL_APP) != VIRT_LAUNCHER or meta.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return pod.metadata.name == meta.name
     vm = kubevirt.vm_name(incoming)
     return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.vm_name(pod) == vm
 

@@ -11,13 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core.api.container import Quantities
-from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.reunite.limits import FIRST_VERSION
-from webhook.core.reunite.migration import HOSTNAME
 from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
@@ -19,7 +20,7 @@ from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
 from webhook.core.reasons import Why
-from webhook.core.reunite.migration import HOSTNAME, migration_object
+from webhook.core.reunite.migration import migration_object
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests

@@ -7,9 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import HOSTNAME
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.reunite.decide import VM, CreateMigration, Plan, Situation, decide
-from webhook.core.reunite.migration import HOSTNAME, migration_object
+from webhook.core.reunite.migration import migration_object
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.plan.step import Step
 

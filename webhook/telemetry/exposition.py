@@ -190,7 +190,7 @@ class Family(Enum):
         "vm_decisions",
         "gauge",
         ("decision",),
-        "The same VMs, by the decision for their pod. migrated: a live migration moved the VM. nothing: no answer.",
+        "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: no answer.",
     )
     VM_STARTS = (
         "vm_starts_total",

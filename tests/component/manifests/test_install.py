@@ -29,8 +29,8 @@ PODS: Final = Path(__file__).parents[2] / "cases" / "pods"
 POD: Final = "spec.template.spec"
 CONTAINER: Final = f"{POD}.containers.0"
 ANTI_AFFINITY: Final = f"{POD}.affinity.podAntiAffinity"
-WEBHOOKS: Final = dict(zip(Entry, ("webhooks.0", "webhooks.1"), strict=True))
-LAUNCHERS, SHARE_MANAGERS = WEBHOOKS.values()
+LAUNCHERS, SHARE_MANAGERS = "webhooks.0", "webhooks.1"
+WEBHOOKS: Final = {Entry.VIRT_LAUNCHER: LAUNCHERS, Entry.SHARE_MANAGER: SHARE_MANAGERS}
 
 
 def serve_settings() -> ServeSettings:

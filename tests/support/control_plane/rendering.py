@@ -24,6 +24,7 @@ INSTALLS: Final = (DEFAULT, CERT_MANAGER)
 
 CLIENT_VERIFICATION: Final = "components/client-verification"
 EVENTS: Final = "components/events"
+HOMECOMING: Final = "components/homecoming"
 MONITORING: Final = "components/monitoring"
 REUNITE: Final = "components/reunite"
 

@@ -22,7 +22,12 @@ from support.models.model_api import status
 
 Object = Mapping[str, Any]
 
-_CLUSTER_WIDE: Final = {("v1", "Node"), ("v1", "PersistentVolume"), ("storage.k8s.io/v1", "StorageClass")}
+_CLUSTER_WIDE: Final = {
+    ("v1", "Node"),
+    ("v1", "PersistentVolume"),
+    ("storage.k8s.io/v1", "StorageClass"),
+    ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"),
+}
 
 
 class _Answer(NamedTuple):

@@ -37,7 +37,8 @@ OPT_IN: Final = "kubevirt-scheduler/co-schedule"
 DECISION: Final = "kubevirt-scheduler/decision"
 WRITTEN: Final = "kubevirt-scheduler/written"
 
-_OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
+OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
+"""Of the VirtualMachineInstance db01 that owns a pod of `virt_launcher_pod` or `migration_target_pod`."""
 _REVIEW_UID: Final = "705ab4f5-6393-11e8-b7cc-42010a800002"
 
 
@@ -56,14 +57,14 @@ def virt_launcher_pod(
     co_schedule = {} if opt_in is None else {OPT_IN: opt_in}
     metadata = {
         "generateName": "virt-launcher-db01-",
-        "labels": {"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": _OWNER_UID, **(labels or {})},
+        "labels": {"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": OWNER_UID, **(labels or {})},
         "annotations": {"kubevirt.io/domain": "db01", **co_schedule, **(annotations or {})},
         "ownerReferences": [
             {
                 "apiVersion": "kubevirt.io/v1",
                 "kind": "VirtualMachineInstance",
                 "name": "db01",
-                "uid": _OWNER_UID,
+                "uid": OWNER_UID,
                 "controller": True,
                 "blockOwnerDeletion": True,
             }
@@ -98,6 +99,7 @@ def vm_pod(
     deleting: bool = False,
     created: str | None = None,
     migration_target: bool = False,
+    uid: str | None = None,
     **parts: Any,
 ) -> Object:
     """A VM's pod as it is in a cluster: named, and on a node or not; `parts` are those of `virt_launcher_pod`.
@@ -112,8 +114,9 @@ def vm_pod(
         deleting: whether it is being deleted.
         created: its creation time; an API server sets its own.
         migration_target: whether a live migration made it.
+        uid: of the VirtualMachineInstance; where it is not told, one that follows from its name.
     """
-    uid = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{namespace}/{vm or name}"))
+    uid = uid or str(uuid.uuid5(uuid.NAMESPACE_URL, f"{namespace}/{vm or name}"))
     migration = {"kubevirt.io/migrationJobUID": _REVIEW_UID} if migration_target else {}
     pod = virt_launcher_pod(namespace=namespace, **parts)
     meta, spec = pod["metadata"], pod["spec"]
@@ -126,6 +129,16 @@ def vm_pod(
     spec |= {"nodeName": node} if node else {}
     spec |= {"affinity": node_affinity(required=map(on_node, pinned_to))} if pinned_to else {}
     return {**pod, "status": {"phase": phase or ("Running" if node else "Pending")}}
+
+
+def migration_target_pod(*, source: str | None, labels: Mapping[str, str] | None = None, **parts: Any) -> Object:
+    """The target pod of a live migration of VM db01 as it arrives at admission; `source` is the node that db01 leaves.
+
+    `parts` are those of `virt_launcher_pod`. KubeVirt's anti-affinity to db01's other pods is not there.
+    """
+    migration = {"kubevirt.io/migrationJobUID": _REVIEW_UID}
+    from_node = {} if source is None else {"kubevirt.io/nodeName": source}
+    return virt_launcher_pod(labels={**migration, **from_node, **(labels or {})}, **parts)
 
 
 def claim_volume(name: str, claim: str) -> Object:

@@ -31,7 +31,12 @@ _DECISIONS: Final = ("required", "preferred", UNCHANGED)
 _MODES: Final = ("required", "preferred", "off")
 VIRT_LAUNCHER: Final = "virt-launcher"
 SHARE_MANAGER: Final = "share-manager"
-_NAMESPACES: Final = {VIRT_LAUNCHER: builders.NAMESPACE, SHARE_MANAGER: builders.LONGHORN_NAMESPACE}
+MIGRATION_TARGET: Final = "migration-target"
+_NAMESPACES: Final = {
+    VIRT_LAUNCHER: builders.NAMESPACE,
+    SHARE_MANAGER: builders.LONGHORN_NAMESPACE,
+    MIGRATION_TARGET: builders.NAMESPACE,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,8 +159,7 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
     if not isinstance(replay, bool) or replay is (why is not None):
         raise BadRow("replay: false and why: a sentence, go together")
     asked = only(row.get("request", {}), _REQUEST_KEYS, "request")
-    built = row["pod"]
-    full_pod = share_manager_pod(built) if entry == SHARE_MANAGER else pod(built, lambda name: _fixture(path, name))
+    full_pod = _pod(row["pod"], entry, path)
     case = Case(
         name=name,
         source=path.name,
@@ -170,6 +174,12 @@ def _case(row: Mapping[str, Any], path: Path) -> Case:
     )
     _check_scheduling(case)
     return case
+
+
+def _pod(row: Mapping[str, Any], entry: str, path: Path) -> Object:
+    if entry == SHARE_MANAGER:
+        return share_manager_pod(row)
+    return pod(row, lambda name: _fixture(path, name), migration_target=entry == MIGRATION_TARGET)
 
 
 def _expect(expect: Mapping[str, Any]) -> Expect:

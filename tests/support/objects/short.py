@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from support.objects import builders, builders_pods
@@ -59,6 +60,8 @@ _VM_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders.vm_p
     "created": "created",
     "migrationTarget": "migration_target",
     "labels": "labels",
+    "nodeSelector": "nodeSelector",
+    "uid": "uid",
 }
 _OTHER_POD_KEYS: Final[Mapping[str, str]] = {  # each with its keyword of builders_pods.pod
     "node": "node",
@@ -78,9 +81,10 @@ _LONGHORN_READY: Final[Mapping[str, str | None]] = {"ready": "True", "not-ready"
 _ABSENT: Final = "absent"
 
 
-def pod(row: Mapping[str, Any], fixture: Callable[[str], Object]) -> Object:
+def pod(row: Mapping[str, Any], fixture: Callable[[str], Object], *, migration_target: bool = False) -> Object:
     """The pod of a row: a fixture or a built one, then `override` merged in, then `without` taken away."""
     keys = spelled(row)
+    build = builders.virt_launcher_pod
     override, without = keys.pop("override", {}), keys.pop("without", [])
     asked = {key: keys.pop(key) for key in _ASKED_KEYS & keys.keys()}
     full: Object
@@ -88,10 +92,12 @@ def pod(row: Mapping[str, Any], fixture: Callable[[str], Object]) -> Object:
         only(keys, frozenset({"fixture"}), "pod with a fixture")
         full = fixture(keys["fixture"])
     else:
+        if migration_target:
+            build = partial(builders.migration_target_pod, source=keys.pop("source", None))
         only(keys, _POD_KEYS | _POD_SPEC_KEYS, "pod")
         if not isinstance(keys.get("optIn", ""), str):
             raise BadRow(f"pod.optIn: got {keys['optIn']!r}, expected a quoted string")
-        full = builders.virt_launcher_pod(
+        full = build(
             opt_in=keys.pop("optIn", None),
             claims=names(keys.pop("claims", []), "pod.claims"),
             ephemeral=names(keys.pop("ephemeral", []), "pod.ephemeral"),

@@ -67,7 +67,11 @@ class Admission(NamedTuple):
 
 def admitted(api: Api, *claims: str, **described: Any) -> Admission:
     """A VM start pod with these claims, created and not kept."""
-    pod = virt_launcher_pod(claims=claims, namespace=NAMESPACE, **described)
+    return created(api, virt_launcher_pod(claims=claims, namespace=NAMESPACE, **described))
+
+
+def created(api: Api, pod: Object) -> Admission:
+    """This pod, created and not kept."""
     asked_at = time.monotonic()
     answer = api.create_warned(pod, dryRun="All")
     return Admission(answer.body, asked_at, time.monotonic(), answer.warnings)

@@ -26,7 +26,7 @@ from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
-from support.objects.corpus import SHARE_MANAGER, UNCHANGED, Case
+from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
 from support.strategies import shortlists
 from support.waits import MAX_WAIT_SECONDS
 
@@ -46,7 +46,7 @@ _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 def rows() -> list[Case]:
     """The rows that an API server can store, in an order that needs few restarts of the server."""
     replayed = [case for case in corpus.load() if case.replay and case.creates_pod]
-    return sorted(replayed, key=lambda case: (case.mode, _has_longhorn_nodes(case)))
+    return sorted(replayed, key=_server_for)
 
 
 class Replay:
@@ -55,7 +55,7 @@ class Replay:
     def __init__(self, installed: Installed) -> None:
         self._installed, self._api = installed, installed.plane.api
         self._server = ExitStack()  # the server of the current mode
-        self._serves: tuple[str, bool] | None = None
+        self._serves: tuple[bool, str, bool] | None = None
         self.tries = 0
         self._gave_up = False
 
@@ -63,7 +63,6 @@ class Replay:
         with ExitStack() as stack:
             self._cluster = stack.enter_context(ClusterState(self._api))
             stack.enter_context(self._server)
-            self._installed.enable()
             stack.callback(self._installed.disable)
             self._stack = stack.pop_all()
         return self
@@ -89,12 +88,12 @@ class Replay:
     def _become(self, case: Case) -> None:
         """Have the row's cluster, and a server in the row's mode.
 
-        A server that has seen a Longhorn node reads Longhorn's nodes from then on. Therefore a row without
-        Longhorn nodes gets a server that has never seen one.
+        A server that has seen a Longhorn node reads these nodes from then on. A row without them gets a new server.
         """
-        asked = case.mode, _has_longhorn_nodes(case)
+        asked = _server_for(case)
         if asked != self._serves:
             self._server.close()
+            self._installed.enable(homecoming=asked[0])
             self._describe(case)
             self._server.enter_context(self._installed.serving("--mode", case.mode))
             self._installed.until_called()
@@ -172,9 +171,10 @@ class Evaluated(NamedTuple):
         return cls(after["metadata"].get("annotations", {}).get(DECISION), response.get("warnings", []))
 
 
-def _has_longhorn_nodes(case: Case) -> bool:
-    """Whether the row's cluster shows any nodes.longhorn.io."""
-    return any((each["apiVersion"], each["kind"]) == (LONGHORN_API_VERSION, "Node") for each in case.objects)
+def _server_for(case: Case) -> tuple[bool, str, bool]:
+    """What a row needs: the entry of migration targets, the cluster's mode, and whether nodes.longhorn.io exist."""
+    kinds = {(each["apiVersion"], each["kind"]) for each in case.objects}
+    return case.entry == MIGRATION_TARGET, case.mode, (LONGHORN_API_VERSION, "Node") in kinds
 
 
 def _stored(affinity: Any) -> Any:

@@ -13,6 +13,7 @@ from support.fakes.live import PATHS, RESOURCES, ROOM_UNTOLD, path_of
 from support.fakes.views import cluster
 from support.models.model_api import bookmark, event, page
 from support.strategies.consumer_shapes import cold_starts
+from support.strategies.migration_shapes import migrations
 from support.strategies.strategies import Scenario, review_of, scenarios
 
 from webhook.core.admit import Answer, admit
@@ -116,6 +117,18 @@ def test_the_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
 @given(scenario=cold_starts())
 def test_a_share_manager_pod_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
     """This needs caches: without them the webhook finds neither a restored volume nor a VM without a ticket."""
+    expected = asked(scenario, cluster(*scenario.objects))
+    assert isinstance(expected, Answer)
+    event_of(expected.decision.why.reason.code)
+    found = answer(scenario, how)
+    assert found.body == expected.body
+    assert found.decision.why == expected.decision.why
+
+
+@pytest.mark.parametrize("how", ["watch", "pages", "nothing"])
+@given(scenario=migrations())
+def test_a_migration_target_s_answer_is_that_of_files(how: str, scenario: Scenario) -> None:
+    """Whether the source pod is in a cache, or is read by its node."""
     expected = asked(scenario, cluster(*scenario.objects))
     assert isinstance(expected, Answer)
     event_of(expected.decision.why.reason.code)

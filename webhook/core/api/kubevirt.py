@@ -1,7 +1,10 @@
-"""The VirtualMachineInstance of a virt-launcher pod, and which of its pods runs the VM."""
+"""The VirtualMachineInstance of a virt-launcher pod, which of its pods runs the VM, and its node selector."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from webhook.core.api.meta import OwnerReference
@@ -9,9 +12,19 @@ from webhook.core.api.pod import Pod
 
 LABEL_APP: Final = "kubevirt.io"
 LABEL_MIGRATION_JOB_UID: Final = "kubevirt.io/migrationJobUID"  # on the target pod of a live migration
+LABEL_NODE_NAME: Final = "kubevirt.io/nodeName"
+"""The node on which the VM runs. KubeVirt copies the VirtualMachineInstance's labels to its pods, so that the target of
+a live migration has the name of the source node (pkg/virt-controller/watch/vmi/lifecycle.go)."""
+ANNOTATION_MIGRATION: Final = "kubevirt.io/migrationJobName"  # on the same pod: the name of the migration
+HOSTNAME: Final = "kubernetes.io/hostname"
 VIRT_LAUNCHER: Final = "virt-launcher"
 VMI_KIND: Final = "VirtualMachineInstance"
 _FINISHED: Final = ("Succeeded", "Failed")
+# The names of webhook.core.reunite.migration: next_name, and generateName of migration_object.
+_TOGETHER: Final = re.compile(r"-(reunite-\d+|together-[a-z0-9]+)$")
+# pkg/virt-controller/services/nodeselectorrenderer.go: what a VM needs of a node's hardware and KubeVirt version.
+_ARCHITECTURE: Final = "kubernetes.io/arch"
+_KUBEVIRT_DOMAIN: Final = "kubevirt.io"
 
 
 class VirtualMachineInstanceRef(NamedTuple):
@@ -50,3 +63,21 @@ def running_order(pod: Pod) -> tuple[bool, bool, str, str]:
         meta.creation_timestamp or "",
         meta.name or "",
     )
+
+
+def placing_node_selector(node_selector: Mapping[str, str] | None, migration: str | None = None) -> dict[str, str]:
+    """Return the part of a pod's node selector that a user chose. KubeVirt asks for the other labels by itself.
+
+    The VM's own node selector is in it, and spec.addedNodeSelector of the migration that created the pod. `migration`
+    is the name of that migration. If it is one of `reunite` or of `status --plan`, the hostname is left out. They name
+    a node because of the share-managers, not because a user wants the VM there.
+    """
+    together = _TOGETHER.search(migration or "") is not None
+    labels = (node_selector or {}).items()
+    return {key: wanted for key, wanted in labels if not _is_kubevirts(key) and not (together and key == HOSTNAME)}
+
+
+@lru_cache(maxsize=4096)  # a VM of a host model has a hundred labels, and all VMs have the same ones
+def _is_kubevirts(label: str) -> bool:
+    domain, slash, _ = label.partition("/")
+    return label == _ARCHITECTURE or (bool(slash) and f".{domain}".endswith(f".{_KUBEVIRT_DOMAIN}"))

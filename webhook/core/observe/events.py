@@ -1,7 +1,8 @@
 """The content of the Events that the webhook writes on a VirtualMachineInstance after an admission.
 
-The start pod of a VM gives one Event on its VM. A share-manager pod gives one Event on each VM that it is steered to,
-or could not be steered to. No Event: a dry run, a VM without the annotation, and other pods.
+The start pod of a VM gives one Event on its VM. The target of a live migration also gives one, if the API server calls
+the webhook for it. A share-manager pod gives one Event on each VM that it is steered to, or could not be steered to. No
+Event: a dry run, a VM without the annotation, and other pods.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _CUT: Final = b"..."
 _VMS_MAX: Final = 8  # of one volume
 
 _PROBLEM_WITHOUT_OPT_IN: Final = frozenset({Reason.BAD_CO_SCHEDULE, Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN})
-_NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet: no warning
+_NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet; or the VM leaves it on purpose: no warning
     {
         Reason.NO_CLAIMS,
         Reason.EPHEMERAL_CLAIM,
@@ -42,6 +43,9 @@ _NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet: no warni
         Reason.VOLUME_STRICT_LOCAL,
         Reason.SHARE_MANAGER_NOT_FOUND,
         Reason.SHARE_MANAGER_NO_NODE,
+        Reason.SHARE_MANAGER_AT_SOURCE,
+        Reason.TARGET_NAMED,
+        Reason.NODE_CHOSEN,
     }
 )
 

@@ -39,16 +39,17 @@ class State(StrEnum):
 
 
 class Decided(StrEnum):
-    """What the webhook did when the pod was created, by its annotation. A live migration's target has none."""
+    """What the webhook did when the pod was created, by its annotation."""
 
     REQUIRED = "required"
     PREFERRED = "preferred"
     UNCHANGED = "unchanged"
-    MIGRATED = "migrated"  # the pod is the target of a live migration, whose node the webhook never chooses
+    MIGRATED = "migrated"  # the pod is the target of a live migration, and the API server did not call the webhook
     NOTHING = "nothing"  # the API server did not call the webhook, or got no answer
 
 
 _ANNOTATED: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
+_WRITTEN_ON_TARGETS: Final = frozenset((Decided.PREFERRED, Decided.UNCHANGED))
 
 
 class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
@@ -143,9 +144,9 @@ def _is_on_a_node(pod: Pod) -> bool:
 
 
 def _decided(pod: Pod) -> Decided:
-    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
-        return Decided.MIGRATED
     first_word = (pod.metadata.annotation(ANNOTATION_DECISION) or "").partition(" ")[0].rstrip(":")
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
+        return Decided(first_word) if first_word in _WRITTEN_ON_TARGETS else Decided.MIGRATED
     return Decided(first_word) if first_word in _ANNOTATED else Decided.NOTHING
 
 

@@ -35,10 +35,9 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
     findings = share_managers.find_share_managers(pod, namespace, view)
     if isinstance(findings, NeedObjects):
         return findings
-    ranked = _rank(findings)
+    ranked = rank_share_managers(findings)
     if not ranked:
-        furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
-        return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
+        return no_share_manager(findings)
     incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
     cycle = CycleState(incoming, view.snapshot())
     node_fits = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in ranked)
@@ -79,7 +78,13 @@ def _shortlist(
     return shortlist.pick(cycle, fitting, view, seed=(owner.uid if owner else None) or fitting[0], least_taints=taints)
 
 
-def _rank(findings: Sequence[Finding]) -> dict[str, int]:
+def no_share_manager(findings: Sequence[Finding]) -> Leave:
+    """Return the decision for a pod none of whose share-managers is on a node: the reason of the furthest claim."""
+    furthest = max(findings, key=lambda finding: CHAIN_ORDER[finding.why.reason], default=None)
+    return Leave(why=furthest.why if furthest else Reason.NO_CLAIMS.why(), opted_in=True, findings=findings)
+
+
+def rank_share_managers(findings: Sequence[Finding]) -> dict[str, int]:
     """Return node -> number of volumes whose share-manager is there; the most first, equal ones by name.
 
     The claim with the VM's state (TPM, EFI) counts only if no disk's share-manager is on a node: it is a few KB.

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import HOSTNAME
+
 LABEL_REUNITE: Final = "kubevirt-scheduler/reunite"
 """On each migration that brings a VM to the node of its share-managers. The VM's annotation has the same key."""
 ANNOTATION_MOVED_AWAY: Final = "kubevirt-scheduler/moved-away"
 ANNOTATION_EVACUATION: Final = "kubevirt.io/evacuationMigration"  # its value is the node that the VM must leave
 ANNOTATION_UNSCHEDULABLE_SECONDS: Final = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
-HOSTNAME: Final = "kubernetes.io/hostname"
 PLACING_SECONDS: Final = 60  # KubeVirt waits 300 s by itself; the node was found free, so a minute is enough
 _SUCCEEDED: Final = "Succeeded"
 _FAILED: Final = "Failed"

@@ -60,6 +60,11 @@ VOLUME: Final = Type(
 SETTING: Final = Type(kind="Setting", plural="settings", api_version=LONGHORN_API_VERSION, product="Longhorn")
 PERSISTENT_VOLUME: Final = Type(kind="PersistentVolume", plural="persistentvolumes", api_version="v1")
 STORAGE_CLASS: Final = Type(kind="StorageClass", plural="storageclasses", api_version="storage.k8s.io/v1")
+WEBHOOK_CONFIGURATION: Final = Type(
+    kind="MutatingWebhookConfiguration",
+    plural="mutatingwebhookconfigurations",
+    api_version="admissionregistration.k8s.io/v1",
+)
 _KUBEVIRT: Final = ("", ".kubevirt.io", ".v1.kubevirt.io")  # resource, resource.group, resource.version.group
 _LONGHORN: Final = ("", ".longhorn.io", ".v1beta2.longhorn.io")
 _GROUPS: Final = (

@@ -27,14 +27,12 @@ from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.volume_chain import VolumeChain
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 
-_CANDIDATES_ONLY: Final = {
-    Entry.VIRT_LAUNCHER: (
-        "only the nodes of the claims' share-managers are shown, because the nodes could not be listed"
-    ),
-    Entry.SHARE_MANAGER: (
-        "only the nodes of the VMs are shown, and no short list of nodes, because the nodes could not be listed"
-    ),
-}
+_SHARE_MANAGERS_ONLY: Final = (
+    "only the nodes of the claims' share-managers are shown, because the nodes could not be listed"
+)
+_VMS_ONLY: Final = (
+    "only the nodes of the VMs are shown, and no short list of nodes, because the nodes could not be listed"
+)
 
 
 class NodeEvidence(Struct, rename="camel", frozen=True, kw_only=True):
@@ -78,7 +76,7 @@ def collect_evidence(answer: Answer, entry: Entry, namespace: str, cluster: Clus
     return Evidence(
         claims=[claim_chain.build_claim_chain(finding, namespace, cluster.view) for finding in findings],
         nodes=nodes,
-        problem=[f"{_CANDIDATES_ONLY[entry]}: {problem}"] if problem else [],
+        problem=[f"{_SHARE_MANAGERS_ONLY}: {problem}"] if problem else [],
     )
 
 
@@ -90,7 +88,7 @@ def _volume_evidence(pod: Pod, namespace: str, cluster: ClusterReader, policy: P
     candidates = {finding.node for finding in findings if finding.node}
     cycle = CycleState(IncomingPod.of(pod, namespace), cluster.view.snapshot())
     nodes, problem = _nodes(lambda name, view: share_manager.share_manager_fit(name, cycle, view), candidates, cluster)
-    notes = [f"{_CANDIDATES_ONLY[Entry.SHARE_MANAGER]}: {problem}"] if problem else []
+    notes = [f"{_VMS_ONLY}: {problem}"] if problem else []
     view, tickets = cluster.view, ObjectRef(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
     if view.volume_attachment(volume) is NoObject.UNAVAILABLE:
         notes.append(f"the volume's attachment tickets could not be read: {view.read_error(tickets)}")

@@ -77,7 +77,7 @@ def _counted(title: str, items: Sequence[object]) -> str:
 
 def _is_virt_launcher(explained: Explanation) -> bool:
     """Whether the pod is a VM's. A share-manager pod has no opt-in of its own, because its VMs opt in."""
-    return explained.entry == Entry.VIRT_LAUNCHER.title
+    return explained.entry != Entry.SHARE_MANAGER.title
 
 
 def _has_evidence(explained: Explanation) -> bool:

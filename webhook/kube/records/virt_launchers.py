@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID, VMI_KIND
+from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, LABEL_MIGRATION_JOB_UID, VMI_KIND, placing_node_selector
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
@@ -25,10 +25,11 @@ _WORD_CHARS: Final = 16  # of the annotation's first word: required, preferred o
 
 
 class _Annotations(Struct, gc=False):
-    """The annotations of the webhook, and the one that marks the end of a streaming list."""
+    """The annotations of the webhook, of KubeVirt's migrations, and the one that marks the end of a streaming list."""
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
+    migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
     initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
@@ -58,6 +59,7 @@ class _WireVolume(Struct, rename="camel", gc=False):
 
 class _WireSpec(Struct, rename="camel", gc=False):
     node_name: str | None = None
+    node_selector: dict[str, str] | None = None
     affinity: WireAffinity | None = None
     volumes: list[_WireVolume] | None = None
 
@@ -77,6 +79,7 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
         decided: the first word of the annotation with the webhook's decision.
         named: the names of the nodes that a pod without a node may run on; empty if it has a node or names none.
         migrated: whether the pod is the target of a live migration.
+        placing: the part of the node selector that a user chose (`placing_node_selector`); nearly always empty.
     """
 
     co_schedule: str | None
@@ -85,6 +88,7 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
     named: tuple[str, ...]
     phase: str | None
     migrated: bool
+    placing: tuple[tuple[str, str], ...]
 
 
 class VirtLauncher(Struct, frozen=True, gc=False):
@@ -116,6 +120,9 @@ def transform(wire: Any) -> VirtLauncher:
     decided = decision.partition(" ")[0][:_WORD_CHARS] if decision else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
+    migration = meta.annotations.migration if meta.annotations else None
+    placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
+    common = _VirtLauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated, placing)
     return VirtLauncher(
         tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
         owner.name,
@@ -124,7 +131,7 @@ def transform(wire: Any) -> VirtLauncher:
         meta.deletion_timestamp,
         scheduled_at(wire.status),
         refusal(wire.status),
-        share(_VirtLauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated)),
+        share(common),
     )
 
 
@@ -144,6 +151,7 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
         ),
         spec=PodSpec(
             node_name=common.node,
+            node_selector=dict(common.placing) or None,
             affinity=_required(common.named) if common.named else None,
             volumes=[_volume(claim) for claim in record.claims],
         ),

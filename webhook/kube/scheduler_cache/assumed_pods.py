@@ -50,7 +50,9 @@ class Pods:
         if new.virt_launcher is not None:
             self.by_claim.put(key, None, new.virt_launcher)
             self.virt_launchers[key] = new.virt_launcher
-            for assumed in self._assumed.pop((new.namespace, new.virt_launcher.uid), ()):
+            # The other pod of a live migration belongs to the same VM. A watch has shown it before.
+            confirmed = self._assumed.pop((new.namespace, new.virt_launcher.uid), ()) if old is None else ()
+            for assumed in confirmed:
                 self.scheduler_cache.confirm(assumed)
         if new.replica and new.namespace == self._namespace:
             self.replicas.add(key)

@@ -117,9 +117,20 @@ def test_the_decision_is_read_from_the_annotation(annotation: str | None, decide
     assert (found.decided, found.pinned) == (decided, decided is Decided.REQUIRED)
 
 
-@pytest.mark.parametrize("annotation", [None, "required on node-b: ShareManagerPod: x"])
-def test_a_live_migrations_target_was_migrated(annotation: str | None) -> None:
-    """KubeVirt chose its node, so the pod is not pinned, also if it carries a copied annotation."""
+@pytest.mark.parametrize(
+    ("annotation", "decided"),
+    [
+        pytest.param(None, Decided.MIGRATED, id="the webhook was not called"),
+        pytest.param("required on node-b: ShareManagerPod: x", Decided.MIGRATED, id="copied from a start pod"),
+        pytest.param("preferred on node-b: ShareManagerPod: x", Decided.PREFERRED, id="preferred"),
+        pytest.param("unchanged: TargetNamed: x", Decided.UNCHANGED, id="left alone"),
+        pytest.param("unchanged:", Decided.UNCHANGED, id="as a cache keeps it"),
+    ],
+)
+def test_a_live_migrations_target_has_the_decision_that_the_webhook_writes_on_targets(
+    annotation: str | None, decided: Decided
+) -> None:
+    """The webhook requires no node for a target, so the pod is never pinned, also if it carries a copied annotation."""
     annotations = {} if annotation is None else {builders.DECISION: annotation}
     target = launcher(labels={"kubevirt.io/migrationJobUID": "x"}, annotations=annotations, nodeName="node-a")
-    assert (the_row(target).decided, the_row(target).pinned) == (Decided.MIGRATED, False)
+    assert (the_row(target).decided, the_row(target).pinned) == (decided, False)

@@ -43,6 +43,7 @@ def reads(pod: Pod) -> tuple[Any, ...]:
         meta.creation_timestamp,
         meta.deletion_timestamp,
         spec.node_name or None,
+        kubevirt.placing_node_selector(spec.node_selector, meta.annotation(kubevirt.ANNOTATION_MIGRATION)),
         None if spec.node_name else only_node(spec.required_node_affinity),
         [claim for claim in CLAIMS if claim and uses(pod, claim)],
         status and status.phase,
@@ -80,6 +81,15 @@ def test_what_core_reads_of_a_record_is_what_it_reads_of_the_pod(
     if expected is not None:
         assert found is not None
         assert reads(found) == reads(expected)
+
+
+def test_the_record_has_the_node_selector_that_a_user_chose() -> None:
+    """The labels that KubeVirt asks for by itself are not stored: a VM of a host model has a hundred of them."""
+    own = {"kubevirt.io/schedulable": "true", "cpu-feature.node.kubevirt.io/avx": "true", "kubernetes.io/arch": "amd64"}
+    chosen = {"kubernetes.io/hostname": "node-a", "example.com/rack": "4"}
+    pod = kept(builders.vm_pod("1", node="node-a", nodeSelector={**own, **chosen}))
+    assert pod is not None
+    assert pod.spec.node_selector == chosen
 
 
 def test_the_record_shows_which_pod_runs_its_vm_next() -> None:

@@ -59,7 +59,7 @@ class Cache:
         self.records[key] = self.index.put(key, old, new)
         assert changed or self.records[key] is old, "an equal pod is not counted again"
         self.pods[key] = described
-        if changed and new.virt_launcher:
+        if old is None and new.virt_launcher:  # a change of the VM's other pod, in a live migration, shows nothing new
             self.assumed.pop(owner_of(described), None)
 
     def drop(self, key: str, _: None) -> None:

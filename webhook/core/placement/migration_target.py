@@ -1,0 +1,135 @@
+"""place_migration_target(): Pin | Leave | NeedObjects for the target pod of a live migration at its CREATE.
+
+A VM that must leave its node anyway comes to the node of its share-managers, if nobody chose another node. The API
+server sends these pods only with manifests/components/homecoming. The rules 2 to 8 of webhook.core.admit, cheapest
+first. Invariants: no node is ever required, so that a migration can end wherever it could end without the webhook;
+nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from webhook.core.api import kubevirt
+from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, HOSTNAME, LABEL_NODE_NAME, placing_node_selector
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node_selector import MAX_TERMS
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, weigh
+from webhook.core.evidence import share_managers
+from webhook.core.evidence.finding import Finding
+from webhook.core.opt_in import Policy, migration_target_mode
+from webhook.core.placement import feasibility
+from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
+from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.view import ClusterView, NeedObjects, NoObject, VirtLaunchersOnNode
+
+
+def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
+    """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
+    mode = migration_target_mode(pod, policy)
+    if isinstance(mode, Why):
+        return Leave(why=mode)
+    # KubeVirt merges spec.addedNodeSelector of the migration into it (migration.go, createTargetPod).
+    hostname = (pod.spec.node_selector or {}).get(HOSTNAME)
+    if hostname is not None:
+        return Leave(why=Reason.TARGET_NAMED.why(label=f"{HOSTNAME}={hostname}"), opted_in=True)
+    source = pod.metadata.label(LABEL_NODE_NAME)
+    if not source:
+        return Leave(why=Reason.SOURCE_UNKNOWN.why(), opted_in=True)
+    findings = share_managers.find_share_managers(pod, namespace, view)
+    if isinstance(findings, NeedObjects):
+        return findings
+    ranked = rank_share_managers(findings)
+    if not ranked:
+        return no_share_manager(findings)
+    homes = {node: count for node, count in ranked.items() if node != source}
+    if not homes:
+        claim = evidence_for(source, findings).claim
+        return Leave(why=Reason.SHARE_MANAGER_AT_SOURCE.why(claim=claim, node=source), opted_in=True, findings=findings)
+    why = _why_stay_away(pod, namespace, source, findings, view)
+    if isinstance(why, NeedObjects):
+        return why
+    if why:
+        return Leave(why=why, opted_in=True, findings=findings)
+    return _prefer(pod, namespace, homes, findings, view)
+
+
+def _prefer(
+    pod: Pod, namespace: str, homes: dict[str, int], findings: Sequence[Finding], view: ClusterView
+) -> Decision | NeedObjects:
+    """Rules 7 and 8: prefer each of these nodes on which Longhorn can attach the pod's volumes.
+
+    There is no short list, because a short list is a hard requirement.
+    """
+    incoming = IncomingPod.of(pod, namespace, share_managers.bound_volumes(findings))
+    cycle = CycleState(incoming, view.snapshot())
+    node_fits = feasibility.collect(feasibility.evaluate(node, cycle, view) for node in homes)
+    if isinstance(node_fits, NeedObjects):
+        return node_fits
+    preferable = [node_fit for node_fit in node_fits if node_fit.preferable]
+    if not preferable:
+        return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
+    return Pin(
+        why=_why_not_required(preferable[0]),
+        preferred=weigh({node_fit.node: homes[node_fit.node] for node_fit in preferable})[:MAX_TERMS],
+        requests=incoming.usage,
+        findings=findings,
+        node_fits=node_fits,
+    )
+
+
+def _why_not_required(node_fit: NodeFit) -> Why:
+    """Return the reason against the node; if there is none, that the pod is a migration target.
+
+    LABEL_NOT_KEPT is KubeVirt's own anti-affinity to the VM's other pods (migration.go,
+    createMigrationPodAntiAffinityRule). It rejects the source node only.
+    """
+    fits = node_fit.fits or node_fit.why.reason is Reason.LABEL_NOT_KEPT
+    return Reason.MIGRATION_PREFERS.why() if fits else node_fit.why
+
+
+def _why_stay_away(
+    pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView
+) -> Why | NeedObjects | None:
+    """Return who wants the VM away from its share-managers, or why that is not known; None if nobody chose its node.
+
+    A migration that named its target by addedNodeSelector left these labels in the node selector of the pod that it
+    created. KubeVirt renders the next target without them.
+    """
+    running = _source_pod(pod, namespace, source, findings, view)
+    if not isinstance(running, Pod):
+        return running
+    wanted = pod.spec.node_selector or {}
+    chosen = placing_node_selector(running.spec.node_selector, running.metadata.annotation(ANNOTATION_MIGRATION))
+    label = next((f"{key}={value}" for key, value in sorted(chosen.items()) if wanted.get(key) != value), None)
+    return Reason.NODE_CHOSEN.why(node=source, pod=running.metadata.name, label=label) if label else None
+
+
+def _source_pod(
+    pod: Pod, namespace: str, source: str, findings: Sequence[Finding], view: ClusterView
+) -> Pod | Why | NeedObjects:
+    """Return the pod in which the VM runs now: from the cache of pods, else as the API server has it."""
+    claims = (view.virt_launchers(NamespacedName(namespace, finding.claim)) for finding in findings)
+    cached = (each for pods in claims if not isinstance(pods, NoObject) for each in pods)
+    found = next((each for each in cached if _is_source(each, pod, source)), None)
+    if found:
+        return found
+    ref = VirtLaunchersOnNode(namespace, source)
+    pods = view.virt_launchers_on(namespace, source)
+    if pods is NoObject.NOT_CACHED:
+        return NeedObjects((ref,))
+    if pods is NoObject.UNAVAILABLE:
+        return Reason.SOURCE_POD_UNREAD.why(node=source, problem=view.read_error(ref))
+    listed = () if isinstance(pods, NoObject) else pods
+    found = next((each for each in listed if _is_source(each, pod, source)), None)
+    return found or Reason.SOURCE_POD_NOT_FOUND.why(node=source, vm=kubevirt.vm_name(pod))
+
+
+def _is_source(each: Pod, target: Pod, source: str) -> bool:
+    """Whether a pod of the target's VirtualMachineInstance is on the source node and has not ended."""
+    vmi, owner = kubevirt.owner(target), kubevirt.owner(each)
+    is_of_vm = bool(vmi and vmi.uid and owner and owner.name and owner.uid == vmi.uid)
+    return is_of_vm and each.spec.node_name == source and not kubevirt.is_finished(each)
