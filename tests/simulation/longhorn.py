@@ -88,7 +88,7 @@ class Longhorn:
             self.api.act(self._rng.uniform(*RESYNC_SECONDS), lambda: self._stop(volume))
 
     def virt_launcher_created(self, name: str) -> None:
-        """A VM starts while its share-manager still runs without a ticket: re-used, or deleted and created again."""
+        """A VM starts while its share-manager still runs without a ticket: reused, or deleted and created again."""
         volume = self.volumes[name]
         if volume.tickets or not self.serves(name) or self._rng.random() < _REUSED_SHARE:
             return
