@@ -33,8 +33,6 @@ class Kind(StrEnum):
     CSI_NODE = "CSINode"
     VIRT_LAUNCHER_POD = "virt-launcher Pod"
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
-    VIRTUAL_MACHINE_INSTANCE = "VirtualMachineInstance"  # this and the next one only for webhook.reunite
-    MIGRATION = "VirtualMachineInstanceMigration"
 
 
 class ObjectRef(NamedTuple):

@@ -89,6 +89,8 @@ class Step(Struct, frozen=True, kw_only=True):
         head = f"{row.namespace}/{row.name} is {row.state.value}, on {row.node or 'no node'}"
         since = f" since {row.since}" if row.since else ""
         yield printable(f"# {head}{since}: {row.why.sentence}")
+        if row.reunite:
+            yield printable(f"#   reunite: {row.reunite}")
         for sentence in self.sentences:
             yield printable(f"#   {sentence}")
 

@@ -17,7 +17,6 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.reunite.decide import VM, Situation
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
-from webhook.core.view import Kind
 from webhook.kube import reader
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -29,7 +28,7 @@ from webhook.kube.informer.reflector import Reflector
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.plan.planner import Planner
-from webhook.reunite.kinds import kubevirt_resources
+from webhook.reunite.kinds import KubeVirtKind, kubevirt_resources
 from webhook.reunite.vmis import VMIRecord
 
 _KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
@@ -68,19 +67,24 @@ class Facts:
         return [*self.cluster.states(), *(cache_state(cache, now) for cache in self._caches.values())]
 
     async def situation(self, now: float) -> Situation | StaleFacts:
-        """Return the cluster at `now` (seconds since 1970), or which caches are not up to date."""
-        await self._tracker.refresh()
-        late = tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
-        if late:
+        """Return the cluster at `now` (seconds since 1970), or which caches are not up to date.
+
+        The caches are asked before and after the rows are computed: a cache has objects before its list is complete,
+        and can become up to date meanwhile.
+        """
+        if late := self._late():
             return StaleFacts(late)
         await self._read_kubevirt()
-        vmis: Mapping[str, VMIRecord] = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects
+        await self._tracker.refresh()
+        if late := self._late():
+            return StaleFacts(late)
+        vmis: Mapping[str, VMIRecord] = self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects
         vms = [
             _vm(row, vmi)
             for row in self._tracker.snapshot.rows
             if (vmi := vmis.get(f"{row.namespace}/{row.name}")) is not None
         ]
-        migrations = list(self._caches[Kind.MIGRATION].objects.values())
+        migrations = list(self._caches[KubeVirtKind.MIGRATION].objects.values())
         return Situation(
             now=now,
             vms=vms,
@@ -96,12 +100,15 @@ class Facts:
 
     def has_migration(self, namespace: str, name: str) -> bool:
         """Whether the watch has shown a migration of this name."""
-        return f"{namespace}/{name}" in self._caches[Kind.MIGRATION].objects
+        return f"{namespace}/{name}" in self._caches[KubeVirtKind.MIGRATION].objects
 
     def vmi_uid(self, namespace: str, name: str) -> str:
         """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
-        record = self._caches[Kind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
+        record = self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
         return record.uid if record else ""
+
+    def _late(self) -> tuple[str, ...]:
+        return tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)
 
     async def _read_kubevirt(self) -> None:
         """Read KubeVirt's version and limits, once a minute. What can't be read is not known."""

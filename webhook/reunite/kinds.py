@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from webhook.core.view import Kind
+from enum import StrEnum
+
 from webhook.kube.informer.resource import Resource
 from webhook.reunite import migrations, vmis
+
+
+class KubeVirtKind(StrEnum):
+    """The kinds of kubevirt.io that are watched. No rule of an admission reads them."""
+
+    VIRTUAL_MACHINE_INSTANCE = "VirtualMachineInstance"
+    MIGRATION = "VirtualMachineInstanceMigration"
 
 
 def kubevirt_resources() -> tuple[Resource, Resource]:
@@ -12,7 +20,7 @@ def kubevirt_resources() -> tuple[Resource, Resource]:
     prefix = "/apis/kubevirt.io/v1"
     return (
         Resource(
-            kind=Kind.VIRTUAL_MACHINE_INSTANCE,
+            kind=KubeVirtKind.VIRTUAL_MACHINE_INSTANCE,
             title="virtualmachineinstances.kubevirt.io",
             prefix=prefix,
             plural="virtualmachineinstances",
@@ -23,7 +31,7 @@ def kubevirt_resources() -> tuple[Resource, Resource]:
             page_objects=100,  # 20 KB each
         ),
         Resource(
-            kind=Kind.MIGRATION,
+            kind=KubeVirtKind.MIGRATION,
             title="virtualmachineinstancemigrations.kubevirt.io",
             prefix=prefix,
             plural="virtualmachineinstancemigrations",

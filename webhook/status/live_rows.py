@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.observe.vm_status import VMStatus
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind
 from webhook.kube.cache.cached_view import CachedView
@@ -34,6 +34,7 @@ from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.plan.planner import Planner
 from webhook.plan.step import Step
+from webhook.status.reunite_events import last_words
 
 _REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
 _AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because it shows ages
@@ -93,7 +94,18 @@ class LiveRows:
             self._run(self._read(fleet))
         finally:
             gc.enable()
-        return fleet.snapshot, self._known.unsynced()
+        return self._run(self._with_last_words(fleet.snapshot)), self._known.unsynced()
+
+    async def _with_last_words(self, snapshot: VMStatuses) -> VMStatuses:
+        """Return the rows with what `reunite` last said of those that are apart."""
+        if not any(row.state is State.APART for row in snapshot.rows):
+            return snapshot
+        said = await last_words(self._api, self.namespace)
+        rows = (
+            replace(row, reunite=said.get((row.namespace, row.name), "")) if row.state is State.APART else row
+            for row in snapshot.rows
+        )
+        return replace(snapshot, rows=tuple(rows))
 
     async def _read(self, fleet: VMStatusTracker) -> None:
         """Return None: asyncio.Runner's signal handler would make a repr of a result."""

@@ -28,7 +28,7 @@ class VolumeItem(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Item(Struct, rename="camel", frozen=True, kw_only=True):
-    """One VM, as a row of the report."""
+    """One VM, as a row of the report. `reunite`: what that program last said of it, empty for nothing."""
 
     namespace: str
     name: str
@@ -42,6 +42,7 @@ class Item(Struct, rename="camel", frozen=True, kw_only=True):
     migrating: bool
     reason: str
     because: str
+    reunite: str
     volumes: list[VolumeItem]
 
 
@@ -113,6 +114,7 @@ def item(row: VMStatus) -> Item:
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
+        reunite=row.reunite,
         volumes=[_volume(volume) for volume in row.volumes],
     )
 

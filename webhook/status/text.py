@@ -62,7 +62,7 @@ class Table:
             row.state.value,
             (row.since or "-") if self._wide else age(row.since, now),
             *([row.pod, row.asked, row.decided.value, _volumes(row.volumes)] if self._wide else []),
-            "-" if settled else f"{row.why.reason.code}: {row.why.sentence}",
+            "-" if settled else f"{row.why.reason.code}: {row.why.sentence}{_said_by_reunite(row)}",
         ]
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
@@ -98,6 +98,10 @@ def summary(counts: Mapping[State, int]) -> str:
         return "no running VM asks for co-scheduling"
     states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
     return f"{total} VM{'s' if total > 1 else ''}: {states}"
+
+
+def _said_by_reunite(row: VMStatus) -> str:
+    return f"; reunite: {row.reunite}" if row.reunite else ""
 
 
 def _share_managers(row: VMStatus) -> str:

@@ -127,16 +127,18 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
         "migrating": False,
         "reason": "ShareManagerPod",
         "because": "claim page: pod share-manager-page is on node node-b",
+        "reunite": "",
     }
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Five kinds, by pages, of one namespace if it is given; no nodes, and of pods only those of VMs."""
+    """Six kinds, by pages, of one namespace if it is given; no nodes, and of pods only those of VMs."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
         [
             CLAIMS,
+            "/api/v1/namespaces/vms/events",
             "/api/v1/namespaces/vms/pods",
             "/api/v1/namespaces/longhorn-system/pods",
             "/api/v1/persistentvolumes",

@@ -149,7 +149,7 @@ def _collections(path: str) -> tuple[str, str]:
 
 
 def _selected(value: Object, query: Mapping[str, str]) -> bool:
-    """Select by one label, and by the fields that the programs use: a node, and phases that are left out."""
+    """Select by one label, and by the fields that the programs use: a node, a kind, and phases that are left out."""
     label, _, wanted = query.get("labelSelector", "").partition("=")
     labelled = not label or (value["metadata"].get("labels") or {}).get(label) == wanted
     return bool(
@@ -159,7 +159,7 @@ def _selected(value: Object, query: Mapping[str, str]) -> bool:
 
 def _has(value: Object, selected: str) -> bool:
     field, unequal, wanted = selected.partition("!=") if "!=" in selected else selected.partition("=")
-    assert field in ("spec.nodeName", "status.phase"), selected
+    assert field in ("spec.nodeName", "status.phase", "involvedObject.kind"), selected
     above, _, name = field.partition(".")
     return ((value.get(above) or {}).get(name, "") == wanted) == (unequal == "=")
 

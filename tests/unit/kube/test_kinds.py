@@ -12,7 +12,6 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders
 from webhook.kube.kinds import WatchedPods, resources
-from webhook.reunite.kinds import kubevirt_resources
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
 PATHS = {
@@ -71,12 +70,8 @@ def test_an_object_is_stored_under_the_key_of_its_lookup(kind: Kind) -> None:
 
 
 def test_every_kind_that_core_reads_is_read_from_somewhere() -> None:
-    """Each kind has a resource, except the pods of one node: they are listed as virt-launcher pods.
-
-    KubeVirt's kinds have theirs in `webhook.reunite`.
-    """
-    of_reunite = {resource.kind for resource in kubevirt_resources()}
-    assert set(Kind) - RESOURCES.keys() == {Kind.VIRT_LAUNCHERS_ON_NODE, *of_reunite}
+    """Each kind has a resource, except the pods of one node: they are listed as virt-launcher pods."""
+    assert set(Kind) - RESOURCES.keys() == {Kind.VIRT_LAUNCHERS_ON_NODE}
     assert [kind for kind, resource in RESOURCES.items() if not resource.watched] == [Kind.VOLUME_ATTACHMENT]
 
 

@@ -26,6 +26,8 @@ CO_SCHEDULED_PREFERRED: Final = "CoScheduledPreferred"
 NOT_CO_SCHEDULED: Final = "NotCoScheduled"
 SHARE_MANAGER_STEERED: Final = "ShareManagerSteered"
 SHARE_MANAGER_NOT_STEERED: Final = "ShareManagerNotSteered"
+REUNITE_PREFIX: Final = "Reunite"
+"""The reasons of the Events that `reunite` writes begin with it."""
 
 _MESSAGE_BYTES: Final = 1023  # kubernetes pkg/apis/core/validation/events.go, NoteLengthLimit, less one
 _CUT: Final = b"..."

@@ -84,6 +84,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
             which is `only`, or a short list.
         migrating: whether another pod of the VM is on a node, too.
         since: since when the VM is in this state, as far as the objects show it.
+        reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
     """
 
     namespace: str
@@ -100,6 +101,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     state: State
     why: Why
     since: str | None
+    reunite: str = ""
 
     @property
     def share_manager_nodes(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from math import inf
 
 from webhook.core.api.pod import Pod
@@ -17,21 +18,18 @@ from webhook.kube.informer.resource import Resource
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
-class Caches(dict[Kind, ListWatch]):
+class Caches(dict[StrEnum, ListWatch]):
     """The cache of each kind that is watched. `lookups` counts the lookups in them, and the live reads, by kind."""
 
     def __init__(
         self, resources: Iterable[Resource], *, streams: bool, headroom: Mapping[str, int], in_pod: bool
     ) -> None:
-        resources = tuple(resources)
         super().__init__(
             (resource.kind, ListWatch(resource, random=random.random, streams=streams))
             for resource in resources
             if resource.watched
         )
-        self.lookups: Mapping[Kind, LookupCounts] = {
-            kind: LookupCounts() for kind in (*(each.kind for each in resources), Kind.VIRT_LAUNCHERS_ON_NODE)
-        }
+        self.lookups: Mapping[Kind, LookupCounts] = {kind: LookupCounts() for kind in Kind}
         self._snapshot = CachedSnapshot(self, headroom, in_pod=in_pod) if Kind.CSI_NODE in self else None
         self._has_had_longhorn_nodes = False
         self._no_longhorn_nodes_at = -inf

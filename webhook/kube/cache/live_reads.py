@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -32,7 +33,7 @@ _OK: Final = 200
 class LiveReads:
     """The live reads of one process. `under_way`: the task of each read that has not ended."""
 
-    def __init__(self, api: Api, resources: Mapping[Kind, Resource], caches: Caches) -> None:
+    def __init__(self, api: Api, resources: Mapping[StrEnum, Resource], caches: Caches) -> None:
         self._api = api
         self._resources = resources
         self._caches = caches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from sys import intern
 from typing import Any
 from urllib.parse import quote
@@ -37,7 +38,7 @@ class Resource(Struct, frozen=True, kw_only=True):
         page_objects: how many objects a page of a list has. Decoding a page takes a few ms, which delays admissions.
     """
 
-    kind: Kind
+    kind: StrEnum
     title: str
     prefix: str
     plural: str
