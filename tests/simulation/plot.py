@@ -54,7 +54,7 @@ def svg(results: Sequence[Result]) -> str:
 
 
 def _legend() -> Iterable[str]:
-    x = _LEFT
+    x = 40
     for _, title, name in _PARTS:
         yield f'<rect class="{name}" x="{x}" y="32" width="11" height="11"/>'
         yield f'<text x="{x + 15}" y="42" style="font-size: 11px">{escape(title)}</text>'
