@@ -13,11 +13,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from webhook.core.reunite.decide import CreateMigration, DeleteMigration
+from webhook.core.reunite.decide import CreateMigration, DeleteMigration, Situation
+from webhook.core.reunite.stuck import RestartVM
 from webhook.plan.planner import Planner
 from webhook.reunite.facts import Facts, StaleFacts
 from webhook.reunite.reporter import Reporter
 from webhook.reunite.round import Round, plan_round
+from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
 from webhook.reunite.writer import MigrationWriter, Result
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER
@@ -31,19 +33,23 @@ _EXPECTED_SECONDS: Final = 60.0  # a watch that is later than this is not fresh 
 class Controller:
     """Carries out the rounds of one cluster. Without a `writer` it only reports what it would do.
 
-    `planner_of` makes the planner of a round, which keeps what it reads.
+    `planner_of` makes the planner of a round, which keeps what it reads. With `stuck` the controller also restarts VMs
+    that are stuck.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a round, each replaced by itself in tests
         self,
         planner_of: PlannerOf,
         facts: Facts,
         reporter: Reporter,
         writer: MigrationWriter | None,
         wall: Wall = time.time,
+        *,
+        stuck: StuckVMs | None = None,
     ) -> None:
         self._planner_of, self._facts, self._reporter, self._writer = planner_of, facts, reporter, writer
         self._wall = wall
+        self._stuck = stuck
         self._not_begun: dict[tuple[str, str], float] = {}
         self._expected: dict[tuple[str, str], float] = {}  # namespace and name of a created migration -> until when
 
@@ -64,11 +70,12 @@ class Controller:
             return None
         self._reporter.known()
         self._reporter.ended(situation.migrations)
+        stuck = await self._restart_stuck(self._stuck, situation) if self._stuck else StuckPlan()
         if self._is_expecting():
             return None
         situation = replace(situation, not_begun=self._not_begun)
         found = await plan_round(situation, self._planner_of().step)
-        self._reporter.rules(found.plan.waiting)
+        self._reporter.rules({**found.plan.waiting, **stuck.waiting})
         await self._carry_out(found)
         return found
 
@@ -102,6 +109,21 @@ class Controller:
             self._reporter.created(key, sentence)
         else:
             self._reporter.refused(key, written.because)
+
+    async def _restart_stuck(self, stuck: StuckVMs, situation: Situation) -> StuckPlan:
+        plan = await stuck.plan((vm.row for vm in situation.vms), situation.now)
+        for restart in plan.restarts:
+            await self._restart(stuck, restart)
+        return plan
+
+    async def _restart(self, stuck: StuckVMs, action: RestartVM) -> None:
+        key = action.vm.row.namespace, action.vm.row.name
+        if self._writer is None:
+            self._reporter.would(key, action.sentence)
+        elif problem := await stuck.restart(action):
+            self._reporter.not_restarted(key, problem)
+        else:
+            self._reporter.restarted(key, action.sentence)
 
     def _is_expecting(self) -> bool:
         """Whether the watch has not shown a migration that an earlier round created."""

@@ -24,9 +24,17 @@ def reunite_families(reporter: Reporter, *, dry_run: bool) -> Iterator[Metric]:
     for result, count in reporter.migrations.items():
         migrations.add_metric([result], count)
     yield migrations
+    restarts = CounterMetricFamily(
+        f"{_PREFIX}restarts_total",
+        "Stuck VMs by what came of the deletion of their pod: done or refused.",
+        labels=["result"],
+    )
+    for result, count in reporter.restarts.items():
+        restarts.add_metric([result], count)
+    yield restarts
     waiting = GaugeMetricFamily(
         f"{_PREFIX}waiting_vms",
-        "VMs that are apart and not migrated now, by the first rule that says no.",
+        "VMs that are apart and not migrated now, or stuck and not restarted, by the first rule that says no.",
         labels=["rule"],
     )
     for rule in Rule:

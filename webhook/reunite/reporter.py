@@ -18,6 +18,7 @@ WAITING: Final = "ReuniteWaiting"
 STARTED: Final = "ReuniteStarted"
 SUCCEEDED: Final = "ReuniteSucceeded"
 FAILED: Final = "ReuniteFailed"
+RESTARTED: Final = "ReuniteRestarted"
 _Key = tuple[str, str]
 
 
@@ -26,6 +27,7 @@ class Reporter:
 
     Attributes:
         migrations: how many migrations were created, refused, deleted, and ended in success or failure.
+        restarts: how many pods of stuck VMs were deleted, and how many deletions were refused or had no answer.
         waiting: how many VMs wait, by the rule that says no.
     """
 
@@ -33,6 +35,7 @@ class Reporter:
         self.migrations: Counter[str] = Counter(
             dict.fromkeys(("created", "refused", "deleted", "succeeded", "failed"), 0)
         )
+        self.restarts: Counter[str] = Counter(dict.fromkeys(("done", "refused"), 0))
         self.waiting: Counter[Rule] = Counter()
         self._on_event = on_event
         self._vmi_uid = vmi_uid
@@ -77,6 +80,17 @@ class Reporter:
         self.migrations["refused"] += 1
         if self._is_new(key, because):
             LOGGER.warning("refused", extra={"fields": {"namespace": key[0], "vmi": key[1], "because": because}})
+
+    def restarted(self, key: _Key, sentence: str) -> None:
+        """Tell that the pod of a stuck VM was deleted."""
+        self.restarts["done"] += 1
+        self._tell(key, RESTARTED, sentence, "stuck VM restarted")
+
+    def not_restarted(self, key: _Key, because: str) -> None:
+        """Log that the API server did not delete the pod of a stuck VM, or gave no answer; the same answer once."""
+        self.restarts["refused"] += 1
+        if self._is_new(key, because):
+            LOGGER.warning("not restarted", extra={"fields": {"namespace": key[0], "vmi": key[1], "because": because}})
 
     def deleted(self, migration: Migration) -> None:
         """Log that a migration that did not begin was deleted."""

@@ -24,6 +24,7 @@ from webhook.reunite.metrics import reunite_families
 from webhook.reunite.reporter import Reporter
 from webhook.reunite.round import Round, plan_round
 from webhook.reunite.settings import ReuniteSettings
+from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
 from webhook.reunite.writer import MigrationWriter
 from webhook.serving.health import Check, health_handler
 from webhook.serving.server import Listener
@@ -60,7 +61,8 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
     facts = Facts(api, settings.longhorn_namespace, settings.limits())
     reporter = Reporter(_ignore if settings.dry_run else events.record_event, facts.vmi_uid)
     writer = None if settings.dry_run else MigrationWriter(api)
-    controller = Controller(facts.planner, facts, reporter, writer)
+    stuck = StuckVMs(api, facts.cluster, settings.stuck_limits()) if settings.restart_stuck else None
+    controller = Controller(facts.planner, facts, reporter, writer, stuck=stuck)
     stopping = set_on_signal(background.failed)
     metrics = Metrics(
         CacheMetrics(facts.states, facts.cluster.lookups).families,
@@ -100,11 +102,11 @@ def _print_one_round(settings: ReuniteSettings, stdout: TextIO) -> int:
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(Kubeconfig(file=settings.kubeconfig, context=settings.context)) as (runner, api, origin):
         found = runner.run(_one_round(api, settings, origin))
-    stdout.write(table(found))
+    stdout.write(table(*found))
     return 0
 
 
-async def _one_round(api: Api, settings: ReuniteSettings, origin: str) -> Round:
+async def _one_round(api: Api, settings: ReuniteSettings, origin: str) -> tuple[Round, StuckPlan]:
     facts = Facts(api, settings.longhorn_namespace, settings.limits())
     tasks = [asyncio.create_task(work) for work in facts.reflectors().values()]
     try:
@@ -113,7 +115,11 @@ async def _one_round(api: Api, settings: ReuniteSettings, origin: str) -> Round:
             if asyncio.get_running_loop().time() > until:
                 raise NotListed(*(f"{origin}: {each}; expected to list and watch them" for each in situation.problems))
             await asyncio.sleep(_POLL_SECONDS)
-        return await plan_round(situation, facts.planner().step)
+        stuck = StuckPlan()
+        if settings.restart_stuck:
+            stuck_vms = StuckVMs(api, facts.cluster, settings.stuck_limits())
+            stuck = await stuck_vms.plan((vm.row for vm in situation.vms), situation.now)
+        return await plan_round(situation, facts.planner().step), stuck
     finally:
         for task in tasks:
             task.cancel()
@@ -121,14 +127,15 @@ async def _one_round(api: Api, settings: ReuniteSettings, origin: str) -> Round:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def table(found: Round) -> str:
-    """Return a line for each VM that is apart: what would be done, or the first rule that says no."""
+def table(found: Round, stuck: StuckPlan) -> str:
+    """Return a line for each VM that is apart or stuck: what would be done, or the first rule that says no."""
     creates = {(each.vm.row.namespace, each.vm.row.name): each for each in found.plan.creates}
     lines = [("NAMESPACE", "VM", "ACTION", "WHY")]
     for key, action in creates.items():
         row = action.vm.row
         lines.append((*key, "migrate", f"{action.name}: from node {row.node} to node {action.target}"))
-    lines += [(*key, "none", str(why)) for key, why in found.plan.waiting.items()]
+    lines += [(each.vm.row.namespace, each.vm.row.name, "restart", each.sentence) for each in stuck.restarts]
+    lines += [(*key, "none", str(why)) for key, why in {**found.plan.waiting, **stuck.waiting}.items()]
     if len(lines) == 1:
         return "nothing to do: no VM is apart\n"
     return "".join(

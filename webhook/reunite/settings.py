@@ -13,6 +13,7 @@ from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf,
 
 if TYPE_CHECKING:
     from webhook.core.reunite.limits import ReuniteLimits
+    from webhook.core.reunite.stuck import StuckLimits
 
 REUNITE: Final = (
     option(
@@ -72,6 +73,19 @@ REUNITE: Final = (
         help="Times of the week at which migrations may start, separated by commas, such as "
         "Sat 01:00-05:00,Mon-Fri 22:00-04:00. Without this option they may always start.",
     ),
+    option(
+        "--restart-stuck",
+        default="off",
+        type=OnOrOff(),
+        help="Whether a stuck VM is restarted: on or off. The program deletes a pod that waits for nodes that the "
+        "webhook required, if another node would take it. manifests/components/restart-stuck gives the right.",
+    ),
+    option(
+        "--stuck-seconds",
+        default="60",
+        type=SECONDS,
+        help="How long kube-scheduler must have found no node for the pod of a stuck VM.",
+    ),
     option("--time-zone", default="UTC", type=NAME, help="Time zone of --windows, such as Europe/Berlin."),
     option(
         "--health-listen",
@@ -112,6 +126,8 @@ class ReuniteSettings:
     moved_away: int
     windows: str
     time_zone: str
+    restart_stuck: bool
+    stuck_seconds: float
     health_listen: Address
     log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]
@@ -122,6 +138,12 @@ class ReuniteSettings:
     def __post_init__(self) -> None:
         """Say what is wrong with the windows before anything starts."""
         self.limits()
+
+    def stuck_limits(self) -> StuckLimits:
+        """Return the limits of webhook.core.reunite.stuck."""
+        from webhook.core.reunite.stuck import StuckLimits  # noqa: PLC0415 - help and completion do without
+
+        return StuckLimits(default_on=self.default, stuck_seconds=self.stuck_seconds)
 
     def limits(self) -> ReuniteLimits:
         """Return the limits of webhook.core.reunite.

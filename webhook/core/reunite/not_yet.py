@@ -1,4 +1,7 @@
-"""Why a VM that is apart is not moved now: the table of rules, in the order in which `decide` asks them."""
+"""Why a VM that is apart is not moved now, and why a stuck VM is not restarted: the table of rules, in their order.
+
+`decide` asks those for a VM that is apart, and `stuck` those for a stuck VM.
+"""
 
 from __future__ import annotations
 
@@ -74,3 +77,19 @@ class Rule(Enum):
     NODE_BUSY = "NodeBusy", "{running} migrations from or to node {node} run, and {limit} is the limit for one more"
     # The node, by the rules of a pin.
     NOT_PLACEABLE = "NotPlaceable", "{because}"
+    # A stuck VM: would KubeVirt start it again, does it wait for the webhook's nodes, and would another node take it?
+    NO_VIRTUAL_MACHINE = "NoVirtualMachine", "{advice}"
+    RUN_STRATEGY = "RunStrategy", "the VM's runStrategy is {strategy}, so its user restarts it: {command}"
+    NOT_STUCK = "NotStuck", "pod {pod}: {because}"
+    NOT_OURS = "NotOurs", "pod {pod} has no required node that the webhook wrote"
+    STUCK_TOO_SOON = "StuckTooSoon", "kube-scheduler finds no node for the pod since {since}, less than {seconds} s"
+    STARTED_AGAIN = (
+        "StartedAgain",
+        "{failures} starts of the VM failed, and the present one began at {at}, less than {seconds} s ago",
+    )
+    NOT_EVALUATED = "NotEvaluated", "it is not known whether another node would take the pod: {because}"
+    OWN_NODE_FITS = (
+        "OwnNodeFits",
+        "node {node}, which the webhook required, takes the pod by all known rules; a new pod could wait for it again",
+    )
+    NO_OTHER_NODE = "NoOtherNode", "none of the {count} other nodes is known to take the pod; {because}"

@@ -1,0 +1,67 @@
+"""A stuck VM, its pod as a plain dict, and the answer of webhook.core.reunite.stuck for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec import convert
+from msgspec.structs import replace
+from support.fakes.views import cluster
+from support.objects import builders
+from support.objects.builders_pods import asking
+
+from webhook.core.api.pod import Pod
+from webhook.core.observe.vm_status import State, vm_status_of
+from webhook.core.opt_in import Mode, Policy
+from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.promise import Promise
+from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, judge
+from webhook.core.view import ClusterView, NeedObjects
+from webhook.files.manifests import Manifests
+
+SINCE: Final = "2026-11-22T12:00:00Z"
+STARTED: Final = "2026-11-22T11:59:59Z"
+NOON: Final = 1_795_348_800.0  # SINCE
+LIMITS: Final = StuckLimits(stuck_seconds=60)
+CLAIM: Final = (builders.persistent_volume_claim("a", volume_name="pv"), builders.persistent_volume("pv", claim="a"))
+ASKS: Final = {"cpu": "2"}
+Object = dict[str, Any]
+
+
+def waiting(**parts: Any) -> Object:
+    """The pod of VM db01 that the webhook pinned to n1, and that kube-scheduler finds no node for."""
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": SINCE}
+    status = {"phase": "Pending", "conditions": [condition], **parts.pop("status", {})}
+    annotations = parts.pop("annotations", builders.written("n1"))
+    pinned = {"pinned_to": ["n1"], "annotations": annotations, "claims": ["a"], **parts}
+    return {**asking(builders.vm_pod("db01", **pinned), ASKS), "status": status}
+
+
+def stuck(object_: Object | None = None, **parts: Any) -> StuckVM:
+    """The VM of this pod."""
+    object_ = object_ or waiting()
+    found = convert(object_, Pod)
+    row = vm_status_of([convert(waiting(), Pod)], cluster(), Policy(mode=Mode.REQUIRED))
+    assert row is not None
+    assert row.state is State.STUCK
+    parts = {"started": STARTED, "owner": "db01", "run_strategy": "Always", **parts}
+    return StuckVM(row=row, pod=found, uid="u", resource_version="7", **parts)
+
+
+def lost(*others: Object) -> Manifests:
+    """A cluster whose node n1 is lost, with these objects beside it."""
+    return cluster(*CLAIM, builders.node("n1", ready="Unknown"), *others)
+
+
+def judged(
+    vm: StuckVM, view: ClusterView, now: float = NOON + 60, promises: Sequence[Promise] = (), **limits: Any
+) -> RestartVM | NotYet | NeedObjects:
+    """The answer for one VM."""
+    return judge(vm, now, replace(LIMITS, **limits), promises, view)
+
+
+def rule(found: object) -> Rule:
+    """The rule that says no."""
+    assert isinstance(found, NotYet)
+    return found.rule

@@ -1,0 +1,110 @@
+"""Promise: what a VM that was just restarted will take of the node that takes it, until its new pod exists.
+
+KubeVirt waits before it starts the VM again, so that no pod shows meanwhile what the VM will take. Without promises two
+stuck VMs would both be restarted for the last free resources of one node.
+Invariant: a promise only makes a node look fuller. If promises are lost, a VM can be restarted in vain, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
+from webhook.core.scheduler.state.node_labels import NodeLabels
+from webhook.core.scheduler.state.pod_index import PodIndex
+from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.snapshot import Snapshot, pod_infos
+
+PROMISE_SECONDS: Final = 300.0  # kubevirt watch/vm/vm.go, defaultMaxCrashLoopBackoffDelaySeconds: the longest wait
+
+
+class Promise(Struct, frozen=True, kw_only=True):
+    """What one VM will take.
+
+    Attributes:
+        pod: the name of the pod that was deleted.
+        node: the node that takes the VM.
+        usage: what the VM requests there.
+        until: when the promise ends (seconds since 1970), if no new pod ends it before.
+    """
+
+    namespace: str
+    vmi: str
+    pod: str
+    node: str
+    usage: Usage
+    until: float
+
+
+def standing(promises: Iterable[Promise], rows: Iterable[VMStatus], now: float) -> list[Promise]:
+    """Return the promises to VMs that have no new pod yet."""
+    pods = {(row.namespace, row.name): row.pod for row in rows}
+    return [
+        each for each in promises if now < each.until and pods.get((each.namespace, each.vmi), each.pod) == each.pod
+    ]
+
+
+class PromisedSnapshot:
+    """A Snapshot that also counts the promises, and does not count one pod that waits."""
+
+    def __init__(self, snapshot: Snapshot, promises: Iterable[Promise], without: Pod) -> None:
+        self._snapshot = snapshot
+        self._promised: dict[str, list[Usage]] = {}
+        for each in promises:
+            self._promised.setdefault(each.node, []).append(each.usage)
+        self._left_out = {each.on.node: each.usage for each in pod_infos(without)}
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """Every node by its name."""
+        return self._snapshot.nodes
+
+    @property
+    def node_labels(self) -> NodeLabels:
+        """Labels of these nodes."""
+        return self._snapshot.node_labels
+
+    @property
+    def pod_index(self) -> PodIndex:
+        """Every pod, as the rules between pods see it. The pod that waits is among them, promises are not."""
+        return self._snapshot.pod_index
+
+    @property
+    def headroom(self) -> Mapping[str, int]:
+        """How much of each resource must stay free on a node."""
+        return self._snapshot.headroom
+
+    @property
+    def replicas(self) -> int:
+        """The number of replicas of the webhook."""
+        return self._snapshot.replicas
+
+    def node_info(self, name: str) -> NodeInfo:
+        """Return the node of that name with its pods and promises."""
+        info = self._snapshot.node_info(name)
+        if name not in self._promised and name not in self._left_out:
+            return info
+        requested = info.requested.copy()
+        for usage in self._promised.get(name, ()):
+            requested.add(usage)
+        own = self._left_out.get(name)
+        if own and _includes(requested, own):
+            requested.remove(own)
+        return replace(info, requested=requested)
+
+    def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
+        """Return the number of pods of each shape that may run on a short list of nodes only."""
+        return self._snapshot.shortlisted(assumed=assumed)
+
+
+def _includes(requested: NodeRequests, usage: Usage) -> bool:
+    """Whether a pod can be among those that are counted: no node counts a pod that is larger than the whole node."""
+    amounts = all(requested.amounts.get(resource, 0) >= amount for resource, amount in usage.requests)
+    return requested.pods > 0 and amounts and all(port in requested.ports for port in usage.ports)

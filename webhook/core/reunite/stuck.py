@@ -1,0 +1,215 @@
+"""Whether a stuck VM is restarted: `judge` answers for one VM, and changes nothing.
+
+A VM is stuck if kube-scheduler finds no node for its pod, and the pod may run only on nodes that the webhook required.
+virt-controller never creates another pod for it. The deletion of that pod makes it start the VM again, and the webhook
+decides for the new pod by what is there then (docs/decisions/0016-delete-the-stuck-pod.md).
+Invariants: a pod is deleted only if another node takes the pod as its user wrote it, and only if KubeVirt then starts
+the VM again by itself. What is not known is no reason to delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.api.node_selector import named_nodes
+from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.decision import NodeFit
+from webhook.core.evidence import share_managers
+from webhook.core.observe.restart import restart_command, restart_without_owner
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.patch.unpatch import without_applied_patch
+from webhook.core.placement import feasibility
+from webhook.core.reunite.history import unix_seconds
+from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.promise import PROMISE_SECONDS, Promise, PromisedSnapshot
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.state.snapshot import NoSnapshot, SnapshotUnavailable
+from webhook.core.view import ClusterView, NeedObjects
+
+AGAIN_SECONDS: Final = 600.0  # between two deletions for one VM that has not run between them
+_NODES_SHOWN: Final = 3  # as in the annotation of a decision
+_STARTED_BY_KUBEVIRT: Final = ("Always", "RerunOnFailure")
+"""With another runStrategy a VM whose pod is deleted stays Failed (kubevirt watch/vm/vm.go, syncRunStrategy)."""
+
+
+class StuckVM(Struct, frozen=True, kw_only=True):
+    """One stuck VM: its row, its pod as it is now, and what its VirtualMachine says.
+
+    Attributes:
+        row: its state is STUCK.
+        pod: the whole pod.
+        uid: of the pod, with its `resource_version`: only this pod in this state may be deleted.
+        started: when the VMI was created (RFC 3339).
+        owner: the name of the VirtualMachine; None if none owns the VMI.
+        run_strategy: of the VirtualMachine; None if it could not be read.
+        failed_starts: status.startFailure.consecutiveFailCount. KubeVirt counts each VMI that failed before it ran, a
+            deleted pod's VMI among them, and begins again at 0 once a VMI of the VM runs.
+        reunite: the value of the annotation `kubevirt-scheduler/reunite`, None without it.
+    """
+
+    row: VMStatus
+    pod: Pod
+    uid: str
+    resource_version: str
+    started: str
+    owner: str | None
+    run_strategy: str | None
+    failed_starts: int = 0
+    reunite: str | None = None
+
+
+class StuckLimits(Struct, frozen=True, kw_only=True):
+    """What the user allows.
+
+    Attributes:
+        default_on: whether a VM without the annotation `kubevirt-scheduler/reunite` takes part.
+        stuck_seconds: how long kube-scheduler must have found no node.
+    """
+
+    default_on: bool = True
+    stuck_seconds: float = 60.0
+
+
+class RestartVM(Struct, frozen=True, kw_only=True):
+    """Delete the pod of this VM, because `node` would take it without the terms that the webhook wrote."""
+
+    vm: StuckVM
+    node: str
+
+    @property
+    def sentence(self) -> str:
+        """What is done, and why: the message of the Event."""
+        nodes = sorted(named_nodes(self.vm.pod.spec.required_node_affinity))
+        more = f" and {len(nodes) - _NODES_SHOWN} more" if len(nodes) > _NODES_SHOWN else ""
+        return (
+            f"pod {self.vm.row.pod} waits since {_waits_since(self.vm.pod)}: the webhook requires "
+            f"{', '.join(nodes[:_NODES_SHOWN])}{more}, and kube-scheduler can't use that. Node {self.node} would take "
+            "the pod. reunite deletes the pod, and KubeVirt starts the VM again"
+        )
+
+    def promise(self, now: float) -> Promise:
+        """Return what the VM will take of the node, after its pod was deleted at `now`."""
+        row = self.vm.row
+        return Promise(
+            namespace=row.namespace,
+            vmi=row.name,
+            pod=row.pod,
+            node=self.node,
+            usage=usage(self.vm.pod.spec),
+            until=now + PROMISE_SECONDS,
+        )
+
+
+def judge(
+    vm: StuckVM, now: float, limits: StuckLimits, promises: Sequence[Promise], view: ClusterView
+) -> RestartVM | NotYet | NeedObjects:
+    """Return that the VM is restarted, or the first rule that says no; or what the view must read first.
+
+    Args:
+        vm: the VM.
+        now: seconds since 1970.
+        limits: what the user allows.
+        promises: to the VMs that were restarted and have no new pod yet.
+        view: the cluster, with all its pods.
+    """
+    free, _ = without_applied_patch(vm.pod)
+    why = _why_not_the_vm(vm, limits) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now, limits)
+    return why or _judge_nodes(vm, free, promises, view)
+
+
+def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
+    """Return why KubeVirt would not start the VM again, or why the VM takes no part."""
+    if vm.reunite != "true" and (vm.reunite is not None or not limits.default_on):
+        return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if vm.reunite is None else vm.reunite)
+    if vm.owner is None:
+        return Rule.NO_VIRTUAL_MACHINE.says_no(advice=restart_without_owner(vm.row.name))
+    if vm.run_strategy not in _STARTED_BY_KUBEVIRT:
+        command = restart_command(vm.owner, vm.row.namespace, vm.run_strategy)
+        return Rule.RUN_STRATEGY.says_no(strategy=vm.run_strategy or "not known", command=command)
+    return None
+
+
+def _why_not_the_pod(pod: Pod, free: Pod) -> NotYet | None:
+    """Return why the pod does not wait for the webhook's nodes. `free`: the pod without what the webhook wrote."""
+    condition = pod.status.scheduled if pod.status else None
+    nominated = pod.status.nominated_node_name if pod.status else None
+    because = ""
+    if pod.spec.node_name:
+        because = f"it is on node {pod.spec.node_name} now"
+    elif pod.metadata.deletion_timestamp:
+        because = "it is being deleted"
+    elif pod.spec.scheduling_gates:
+        because = "it has scheduling gates"
+    elif nominated:
+        because = f"kube-scheduler makes room for it on node {nominated}"
+    elif condition is None or condition.reason != UNSCHEDULABLE:
+        because = "kube-scheduler does not report that it finds no node"
+    if because:
+        return Rule.NOT_STUCK.says_no(pod=pod.metadata.name, because=because)
+    if free.spec.required_node_affinity == pod.spec.required_node_affinity:
+        return Rule.NOT_OURS.says_no(pod=pod.metadata.name)
+    return None
+
+
+def _why_not_now(vm: StuckVM, now: float, limits: StuckLimits) -> NotYet | None:
+    """Return what has to pass first.
+
+    The condition's time is that of its last change of status. So the time in which a scheduling gate held the pod
+    counts as well.
+    """
+    since = _waits_since(vm.pod)
+    if not since or now < unix_seconds(since) + limits.stuck_seconds:
+        return Rule.STUCK_TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.stuck_seconds))
+    if vm.failed_starts and now < unix_seconds(vm.started) + AGAIN_SECONDS:
+        return Rule.STARTED_AGAIN.says_no(failures=vm.failed_starts, at=vm.started, seconds=int(AGAIN_SECONDS))
+    return None
+
+
+def _waits_since(pod: Pod) -> str | None:
+    condition = pod.status.scheduled if pod.status else None
+    return condition.last_transition_time if condition else None
+
+
+def _judge_nodes(
+    vm: StuckVM, free: Pod, promises: Sequence[Promise], view: ClusterView
+) -> RestartVM | NotYet | NeedObjects:
+    """Ask the nodes of the cluster about the pod as its user wrote it."""
+    findings = share_managers.find_share_managers(free, vm.row.namespace, view)
+    if isinstance(findings, NeedObjects):
+        return findings
+    snapshot = view.snapshot()
+    if isinstance(snapshot, NoSnapshot):
+        return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
+    incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
+    of_others = [each for each in promises if (each.namespace, each.vmi) != (vm.row.namespace, vm.row.name)]
+    cycle = CycleState(incoming, PromisedSnapshot(snapshot, of_others, without=vm.pod))
+    unknown = feasibility.why_not_evaluated(cycle)
+    unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
+    if unknown or view.staleness():
+        return Rule.NOT_EVALUATED.says_no(because=unknown.sentence if unknown else view.staleness())
+    waits_for = named_nodes(vm.pod.spec.required_node_affinity)
+    own = next((fit.node for fit in _evaluate(sorted(waits_for), cycle, view) if fit.fits), None)
+    if own:
+        return Rule.OWN_NODE_FITS.says_no(node=own)
+    others = [name for name in view.node_names() if name not in waits_for]
+    first: NodeFit | None = None
+    for fit in _evaluate(others, cycle, view):
+        if fit.fits:
+            return RestartVM(vm=vm, node=fit.node)
+        first = first or fit
+    return Rule.NO_OTHER_NODE.says_no(count=len(others), because=first.why.sentence if first else "none was read")
+
+
+def _evaluate(names: Sequence[str], cycle: CycleState, view: ClusterView) -> Iterator[NodeFit]:
+    """Yield the verdict on each node that the view has. Nothing is read for a node, as for a short list."""
+    verdicts = (feasibility.evaluate(name, cycle, view) for name in names)
+    return (verdict for verdict in verdicts if isinstance(verdict, NodeFit))
+
+
+def _problem(snapshot: NoSnapshot) -> str:
+    return snapshot.problem if isinstance(snapshot, SnapshotUnavailable) else "this process does not watch all pods"

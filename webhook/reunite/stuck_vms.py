@@ -1,0 +1,158 @@
+"""StuckVMs: reads the stuck VMs of a live cluster, and deletes the pod of each VM that may be restarted.
+
+`webhook.core.reunite.stuck` decides. Invariants: a deletion names the uid and the resourceVersion for which it was
+decided, so that a pod that was bound or deleted meanwhile stays as it is. What is remembered between two rounds only
+saves requests and deletions: without it the same VMs are restarted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from webhook.core.api.pod import Pod
+from webhook.core.observe.restart import run_strategy
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.reunite.migration import LABEL_REUNITE
+from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.promise import Promise, standing
+from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, judge
+from webhook.core.view import NeedObjects
+from webhook.kube import reader
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+
+_READS_AT_ONCE: Final = 16
+_REMEMBERED_SECONDS: Final = 60.0  # a VM that waits for resources costs three requests in this time, not in each round
+_KUBEVIRT: Final = "/apis/kubevirt.io/v1"
+_WRITE_SECONDS: Final = 10.0
+_DELETED: Final = (200, 202)
+
+
+class StuckPlan(Struct, frozen=True, kw_only=True):
+    """The VMs to restart now. `waiting`: for each other stuck VM the first rule that says no."""
+
+    restarts: Sequence[RestartVM] = ()
+    waiting: Mapping[tuple[str, str], NotYet] = {}
+
+
+class StuckVMs:
+    """The stuck VMs of one cluster. One call of `plan` ends before the next one begins."""
+
+    def __init__(self, api: Api, cluster: ClusterCache, limits: StuckLimits) -> None:
+        """`cluster` watches all pods."""
+        self._api = api
+        self._cluster = cluster
+        self._limits = limits
+        self._promises: list[Promise] = []
+        self._remembered: dict[tuple[str, str], tuple[StuckVM, float]] = {}
+        self._slots = asyncio.Semaphore(_READS_AT_ONCE)
+
+    async def plan(self, rows: Iterable[VMStatus], now: float) -> StuckPlan:
+        """Return which of these VMs to restart, those that wait longest first. `now`: seconds since 1970."""
+        rows = list(rows)
+        found = sorted((row for row in rows if row.state is State.STUCK), key=lambda row: (row.since or "", row.pod))
+        self._promises = standing(self._promises, rows, now)
+        pods = {(row.namespace, row.pod) for row in found}
+        self._remembered = {
+            pod: each for pod, each in self._remembered.items() if pod in pods and now < each[1] + _REMEMBERED_SECONDS
+        }
+        known = await asyncio.gather(*(self._known(row, now) for row in found))
+        waiting: dict[tuple[str, str], NotYet] = {}
+        restarts: list[RestartVM] = []
+        for row, vm in zip(found, known, strict=True):
+            decided = await self._decide(row, vm, now)
+            if isinstance(decided, NotYet):
+                waiting[row.namespace, row.name] = decided
+            else:
+                restarts.append(decided)
+                self._forget_promise(row)
+                self._promises.append(decided.promise(now))
+        return StuckPlan(restarts=restarts, waiting=waiting)
+
+    async def restart(self, action: RestartVM) -> str:
+        """Delete the VM's pod. Return why the API server did not delete it, empty if it did."""
+        vm = action.vm
+        preconditions = {"uid": vm.uid, "resourceVersion": vm.resource_version}
+        path = f"/api/v1/{reader.within(vm.row.namespace)}/pods/{reader.name(vm.row.pod)}"
+        try:
+            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
+        except ApiError as problem:
+            return str(problem)  # the promise stays, because the pod may be deleted
+        if reply.status in _DELETED:
+            return ""
+        self._forget_promise(vm.row)
+        return reader.refusal_sentence(reply)
+
+    def _forget_promise(self, row: VMStatus) -> None:
+        vm = (row.namespace, row.name)
+        self._promises = [each for each in self._promises if (each.namespace, each.vmi) != vm]
+
+    async def _decide(self, row: VMStatus, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
+        """Decide by what is remembered of the VM. Read the VM again before its pod is deleted, and decide again."""
+        decided = await self._judge(vm, now)
+        return await self._judge(await self._read(row), now) if isinstance(decided, RestartVM) else decided
+
+    async def _judge(self, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
+        if isinstance(vm, NotYet):
+            return vm
+        await asyncio.sleep(0)  # in a large cluster one VM takes some milliseconds: other tasks run in between
+        view = self._cluster.view()
+        while isinstance(found := judge(vm, now, self._limits, self._promises, view), NeedObjects):
+            deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
+            view = await self._cluster.read(view, found.refs, deadline)
+        return found
+
+    async def _known(self, row: VMStatus, now: float) -> StuckVM | NotYet:
+        """Return what is remembered of the VM's present pod, or read it."""
+        key = (row.namespace, row.pod)
+        if key in self._remembered:
+            return self._remembered[key][0]
+        async with self._slots:
+            vm = await self._read(row)
+        if isinstance(vm, StuckVM):
+            self._remembered[key] = (vm, now)
+        return vm
+
+    async def _read(self, row: VMStatus) -> StuckVM | NotYet:
+        """Read the VM; return why it is not known if an object can't be read."""
+        try:
+            within = reader.within(row.namespace)
+            pod = await reader.get(self._api, f"/api/v1/{within}/pods/{reader.name(row.pod)}")
+            name = reader.name(row.name)
+            vmi = await reader.get(self._api, f"{_KUBEVIRT}/{within}/virtualmachineinstances/{name}")
+            owner = _owner(vmi)
+            vm: dict[str, Any] = {}
+            if owner:
+                vm = await reader.get(self._api, f"{_KUBEVIRT}/{within}/virtualmachines/{reader.name(owner)}")
+            return _stuck_vm(row, pod, vmi, owner, vm)
+        except (ApiError, msgspec.ValidationError) as problem:
+            return Rule.NOT_EVALUATED.says_no(because=str(problem))
+
+
+def _owner(vmi: Mapping[str, Any]) -> str | None:
+    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
+    return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
+
+
+def _stuck_vm(
+    row: VMStatus, pod: Mapping[str, Any], vmi: Mapping[str, Any], owner: str | None, vm: Mapping[str, Any]
+) -> StuckVM:
+    meta = vmi.get("metadata") or {}
+    failure = (vm.get("status") or {}).get("startFailure") or {}
+    return StuckVM(
+        row=row,
+        pod=msgspec.convert(pod, Pod),
+        uid=pod["metadata"].get("uid", ""),
+        resource_version=pod["metadata"].get("resourceVersion", ""),
+        started=meta.get("creationTimestamp", ""),
+        owner=owner,
+        run_strategy=run_strategy(vm.get("spec") or {}) if vm else None,
+        failed_starts=failure.get("consecutiveFailCount", 0),
+        reunite=(meta.get("annotations") or {}).get(LABEL_REUNITE),
+    )
