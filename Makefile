@@ -31,7 +31,7 @@ demo: $(VENV)/.runtime ## Serve the example cluster for a moment and check the a
 .PHONY: check
 check: SAID := lint, types, import contracts, unit and component tests, no control plane: 3 minutes at most
 check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 3 minutes at most
-	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/unit
+	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/simulation tests/unit
 	@echo 'Not run: tests on a real control plane (make test), larger numbers and the bench (make soak)'
 
 .PHONY: test
@@ -40,7 +40,7 @@ test: announced lint ## Before a merge: all tests, on a real control plane too, 
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
-	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/unit
+	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/simulation tests/unit
 	@$(BIN)/python -m coverage combine -q
 	@echo "Branch coverage of webhook/core, 100 % required:"
 	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100
@@ -51,6 +51,10 @@ test: announced lint ## Before a merge: all tests, on a real control plane too, 
 soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
 soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 20 minutes
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis'
+
+.PHONY: simulate
+simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the table of VM-hours (SEEDS=5 for a mean, SVG=docs/month.svg)
+	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) $(if $(SVG),--svg $(SVG))
 
 .PHONY: announced
 announced:

@@ -1,0 +1,121 @@
+"""Checks of each answer of the webhook: evidence, target, told."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from simulation.admission import Admitted, entry_title
+from simulation.api_server import LONGHORN, POD, Object
+
+from webhook.core.decision import Leave, Pin
+from webhook.core.reasons import ANNOTATION_DECISION
+from webhook.core.view import Kind
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+Breaks = Callable[[str, str], AssertionError]
+STALE_SECONDS: Final = 10.0  # webhook.kube.informer.freshness, STALE_AFTER_SECONDS
+_LAST_HOMES: Final = 12
+_ASSIGNED: Final = ("running", "starting")
+_POD_PREFIX: Final = f"{LONGHORN}/share-manager-"
+
+
+class AnswerChecks:
+    """Checks each answer.
+
+    Attributes:
+        checked: how many answers.
+        asked: the pod that the last answer for a VM was about, by the uid of its VirtualMachineInstance, and when.
+    """
+
+    def __init__(self, world: World, broken: Breaks) -> None:
+        self.world = world
+        self.broken = broken
+        self.checked = 0
+        self.asked: dict[str, tuple[float, Object]] = {}
+        self._homes: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
+        world.api.listeners.append(self._changed)
+        if world.webhook:
+            world.webhook.admitted.append(self._admitted)
+
+    def _changed(self, kind: Kind, key: str, _: Object | None) -> None:
+        if kind is Kind.SHARE_MANAGER:
+            self._note_home(key.removeprefix(f"{LONGHORN}/"))
+        elif kind is POD and key.startswith(_POD_PREFIX):
+            self._note_home(key.removeprefix(_POD_PREFIX))
+
+    def _note_home(self, volume: str) -> None:
+        """Note which node is true evidence from now on: the pod's, or the ownerID of an assigned share-manager."""
+        if volume not in self.world.longhorn.volumes:
+            return
+        pod, known = self.world.longhorn.pod(volume), self.world.longhorn.volumes[volume]
+        node = known.owner if known.state in _ASSIGNED and pod is None else ""
+        if pod and "deletionTimestamp" not in pod["metadata"]:
+            node = pod["spec"].get("nodeName") or ""
+        self._homes[volume].append((self.world.engine.now, node))
+
+    def was_home(self, volume: str, node: str) -> bool:
+        """Whether the node was true evidence of the volume within STALE_SECONDS."""
+        homes = list(self._homes[volume])
+        if not homes:
+            return False
+        ends = [at for at, _ in homes[1:]] + [self.world.engine.now]
+        oldest = self.world.engine.now - STALE_SECONDS
+        return any(each == node and end >= oldest for (_, each), end in zip(homes, ends, strict=True))
+
+    def _admitted(self, admitted: Admitted) -> None:
+        self.checked += 1
+        decision, title = admitted.answer.decision, entry_title(admitted.pod)
+        self._told(admitted)
+        if title != "virt-launcher":
+            if required_nodes(admitted.after) != required_nodes(admitted.pod):
+                raise self.broken("target", f"a {title} pod may run on {required_nodes(admitted.after)} only")
+            return
+        vm = self.world.virt.vm_of(admitted.pod)
+        self.asked[vm.uid] = (admitted.at, admitted.pod)
+        for node in decision.required if isinstance(decision, Pin) else ():
+            if not any(self.was_home(volume, node) for volume in vm.volumes):
+                raise self.broken("evidence", f"{vm.name} must run on {node}, and no share-manager of it was there")
+
+    def _told(self, admitted: Admitted) -> None:
+        answer, after = admitted.answer, admitted.after
+        note = (after["metadata"].get("annotations") or {}).get(ANNOTATION_DECISION)
+        required, preferred = required_nodes(after), preferred_nodes(after)
+        if isinstance(answer.decision, Leave):
+            done = "unchanged"
+            if after["spec"] != admitted.pod["spec"]:
+                raise self.broken("told", f"the answer is unchanged, and the pod was changed: {note}")
+        else:
+            done = "required" if answer.decision.required and required else "preferred"
+            missing = set(answer.decision.nodes) - (required if done == "required" else preferred)
+            if missing:
+                raise self.broken("told", f"{sorted(missing)} are in the answer, and not in the pod's affinity")
+            if note is None or not all(node in note for node in answer.decision.nodes[:1]):
+                raise self.broken("told", f"the annotation does not name {answer.decision.nodes[0]}: {note!r}")
+        logged = answer.audit_annotations["decision"]
+        if logged != done or (note is not None and note.partition(" ")[0].rstrip(":") != done):
+            raise self.broken("told", f"done was {done}, the audit log has {logged}, and the annotation {note!r}")
+
+
+def required_nodes(pod: Object) -> set[str]:
+    """Return the nodes that the pod's affinity requires, by their names."""
+    required = _node_affinity(pod).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    return _names(required.get("nodeSelectorTerms") or [])
+
+
+def preferred_nodes(pod: Object) -> set[str]:
+    """Return the nodes that the pod's affinity prefers, by their names."""
+    preferred = _node_affinity(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or []
+    return _names([each["preference"] for each in preferred])
+
+
+def _node_affinity(pod: Object) -> Object:
+    return (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+
+
+def _names(terms: list[Object]) -> set[str]:
+    fields = [field for term in terms for field in term.get("matchFields") or () if field["operator"] == "In"]
+    return {value for field in fields for value in field["values"]}

@@ -1,0 +1,81 @@
+"""Faults that the seed draws: slow watches, lost answers, replicas that die, an API server that is away.
+
+A slow watch is at most 8 s late. The webhook trusts a watch that is up, and without one believes an object for 10 s
+(webhook.kube.informer.freshness).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from simulation.admission import Replica
+from simulation.engine import DAY, HOUR, MINUTE
+
+from webhook.core.view import Kind
+
+if TYPE_CHECKING:
+    import random
+
+    from simulation.world import World
+
+SLOWEST_WATCH_SECONDS: Final = 8.0
+_LOST_SHARE: Final = 0.01
+_SLOW_EVERY_SECONDS: Final = 6 * HOUR
+_SLOW_FOR_SECONDS: Final = (MINUTE, 20 * MINUTE)
+_DEATH_EVERY_SECONDS: Final = 12 * HOUR
+_DOWN_SECONDS: Final = (2.0, 5 * MINUTE)
+_AWAY_EVERY_SECONDS: Final = 2 * DAY
+_AWAY_SECONDS: Final = (2.0, 4 * MINUTE)
+
+
+def plan(world: World, until: float) -> None:
+    """Draw the faults of the time up to `until`."""
+    rng = world.engine.rng("faults")
+    if world.webhook:
+        world.webhook.lost_share = _LOST_SHARE
+    for replica in world.replicas:
+        _plan_slow_watches(world, replica, rng, until)
+        _plan_deaths(world, replica, rng, until)
+    at = rng.expovariate(1 / _AWAY_EVERY_SECONDS)
+    while at < until:
+        seconds = rng.uniform(*_AWAY_SECONDS)
+        world.engine.at(at, lambda seconds=seconds: go_away(world, seconds))
+        at += seconds + rng.expovariate(1 / _AWAY_EVERY_SECONDS)
+
+
+def go_away(world: World, seconds: float) -> None:
+    """The API server does not answer for some time; every watch breaks."""
+    world.engine.trace(f"the API server is away for {seconds:.3f} s")
+    world.api.away_until = world.engine.now + seconds
+    for watcher in world.watchers:
+        watcher.disconnect()
+
+
+def kill(world: World, replica: Replica, seconds: float) -> None:
+    """A replica dies, and is back with empty caches."""
+    world.engine.trace(f"{replica.watcher.name} is down for {seconds:.3f} s")
+    replica.down_until = world.engine.now + seconds
+    replica.watcher.die()
+    world.engine.after(seconds, lambda: replica.watcher.restart())  # noqa: PLW0108 - a fault may replace it
+
+
+def _plan_slow_watches(world: World, replica: Replica, rng: random.Random, until: float) -> None:
+    """For some minutes the watch of one kind is seconds late."""
+    usual, late = replica.watcher.lag, dict.fromkeys(Kind, 0.0)
+    replica.watcher.lag = lambda kind: usual(kind) + late[kind]
+    at = rng.expovariate(1 / _SLOW_EVERY_SECONDS)
+    while at < until:
+        kind = rng.choice(list(Kind))
+        seconds = rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
+        world.engine.at(at, lambda kind=kind, seconds=seconds: late.update({kind: seconds}))
+        at += rng.uniform(*_SLOW_FOR_SECONDS)
+        world.engine.at(at, lambda kind=kind: late.update({kind: 0.0}))
+        at += rng.expovariate(1 / _SLOW_EVERY_SECONDS)
+
+
+def _plan_deaths(world: World, replica: Replica, rng: random.Random, until: float) -> None:
+    at = rng.expovariate(1 / _DEATH_EVERY_SECONDS)
+    while at < until:
+        seconds = rng.uniform(*_DOWN_SECONDS)
+        world.engine.at(at, lambda seconds=seconds: kill(world, replica, seconds))
+        at += seconds + rng.expovariate(1 / _DEATH_EVERY_SECONDS)

@@ -1,0 +1,60 @@
+"""What holds after every step, whatever the seed draws. A broken invariant names the seed and how to replay it.
+
+- evidence: a required node had the share-manager of one of the VM's volumes at a time at most STALE_SECONDS ago.
+- target: what we write on a migration's target or on a share-manager pod is never a requirement.
+- told: the annotation and the audit log say what the pod's affinity does.
+- stranded: no virt-launcher pod waits longer than STRANDED_SECONDS because of what we wrote.
+- room: no node has more pods than it has resources for.
+- one: a VM has at most one unfinished migration, and a node at most one pod of a VM.
+- budget: KubeVirt's limits on migrations hold, and those of reunite.
+- will, calm, cooldown, back-off, home: what reunite promises about each migration that it makes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulation.check_answers import AnswerChecks
+from simulation.check_moves import MoveChecks
+from simulation.check_nodes import NodeChecks
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+
+class Broken(AssertionError):
+    """An invariant does not hold.
+
+    `invariant` is its name.
+    """
+
+    def __init__(self, world: World, invariant: str, what: str) -> None:
+        trace = "\n  ".join(world.engine.last_lines)
+        super().__init__(f"{invariant}: {what}\nseed {world.engine.seed}: {world.replay}\n  {trace}")
+        self.invariant = invariant
+
+
+class Invariants:
+    """Follows a world and checks it after every step.
+
+    Attributes:
+        answers: the checks of what the webhook answers.
+        moves: the checks of migrations.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.answers = AnswerChecks(world, self.broken)
+        self.moves = MoveChecks(world, self.broken)
+        self._nodes = NodeChecks(world, self.broken, self.answers.asked)
+        step = world.engine.after_step
+
+        def after_step() -> None:
+            step()
+            self._nodes.step()
+
+        world.engine.after_step = after_step
+
+    def broken(self, invariant: str, what: str) -> Broken:
+        """Return the error, with the command that replays it exactly."""
+        return Broken(self.world, invariant, what)

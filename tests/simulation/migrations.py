@@ -1,0 +1,250 @@
+"""The model of live migrations: virt-controller's migration controller, its limits, and evacuation.
+
+Upstream: kubevirt pkg/virt-controller/watch/migration/migration.go and watch/drain/evacuation. At most 5 migrations run
+in the cluster, and 2 leave one node. The target pod has a required anti-affinity to the VM's pods. A target pod that
+fits nowhere fails the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. The
+last 5 finished migrations of a VM stay. virt-api refuses a second migration while one is unfinished.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from simulation.admission import Creation
+from simulation.api_server import POD, ApiServer, Object, key_of
+from simulation.engine import Engine
+from simulation.virt_controller import VM, VirtController, virt_launcher_pod
+
+from webhook.core.reunite.migration import PLACING_SECONDS
+
+PARALLEL_IN_CLUSTER: Final = 5  # virt-config.go, ParallelMigrationsPerClusterDefault
+PARALLEL_OUT_OF_NODE: Final = 2  # virt-config.go, ParallelOutboundMigrationsPerNodeDefault
+KEPT: Final = 5  # migration.go, defaultFinalizedMigrationGarbageCollectionBuffer
+_UNSCHEDULABLE_SECONDS: Final = 300.0  # migration.go, defaultUnschedulablePendingTimeoutSeconds
+_CATCH_ALL_SECONDS: Final = 900.0  # migration.go, defaultCatchAllPendingTimeoutSeconds
+_BACKOFF_SECONDS: Final = 20.0  # migration.go, handleMigrationBackoff
+_SYNC_SECONDS: Final = (0.05, 0.3)
+_REQUEUE_SECONDS: Final = 1.0  # migration.go: another look at the limits
+_HANDOVER_SECONDS: Final = (3.0, 6.0)  # phases before and after the copy of the memory
+_COPY_MIB_A_SECOND: Final = 500  # a 10 Gbit/s network that two migrations share
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+@dataclass
+class Migration:
+    """One VirtualMachineInstanceMigration.
+
+    Attributes:
+        by: who made it: "user", "evacuation", "reunite" or "plan".
+        node: the only node that may be its target; empty for any.
+        source: the node of the VM when the target pod was created.
+        target: the key of the target pod.
+        leaves: the node that an evacuation is for.
+        moved_away: what reunite notes on its migrations.
+        gone: KubeVirt has deleted it.
+    """
+
+    name: str
+    vm: VM
+    uid: str
+    by: str
+    node: str
+    created: float
+    phase: str = "Pending"
+    source: str = ""
+    target: str = ""
+    ended: float = 0.0
+    leaves: str = ""
+    moved_away: int = 0
+    gone: bool = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has not succeeded or failed yet."""
+        return self.phase not in ("Succeeded", "Failed")
+
+
+_CAUSES: Final = {"user": "live migration", "evacuation": "drain", "reunite": "coming home", "plan": "coming home"}
+
+
+class Migrations:
+    """All migrations.
+
+    Attributes:
+        listeners: called with each migration after each of its changes.
+        refuses_second: virt-api's check; False is a planted fault.
+        keeps_limits: as `refuses_second`, for how many migrations may run.
+        failing_share: the share of migrations that fail while they copy memory.
+    """
+
+    def __init__(self, engine: Engine, api: ApiServer, virt: VirtController, creation: Creation) -> None:
+        self.engine = engine
+        self.api = api
+        self.virt = virt
+        self.creation = creation
+        self.unfinished: list[Migration] = []
+        self.made = 0
+        self.made_by: Counter[str] = Counter()
+        self.listeners: list[Callable[[Migration], object]] = []
+        self.refuses_second = True
+        self.keeps_limits = True
+        self.failing_share = 0.0
+        self._targets: dict[str, Migration] = {}
+        self._rng = engine.rng("migrations")
+        virt.pod_runs = self._pod_runs
+        virt.stopping = self._vm_stops
+        virt.nodes.died.append(self._node_died)
+
+    def create(self, vm: VM, by: str, node: str = "", name: str = "", moved_away: int = 0) -> Migration | None:
+        """Create a migration; None if virt-api or the API server refuses it."""
+        same_name = any(each.name == name for each in (*vm.finished, *self.unfinished))
+        if not vm.running or self.api.away or (vm.migration and self.refuses_second) or (name and same_name):
+            return None
+        self.made += 1
+        self.made_by[by] += 1
+        uid = f"migration-{self.made}"
+        migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now, moved_away=moved_away)
+        migration.leaves = self.virt.node_of(vm) if by == "evacuation" else ""
+        vm.migration = migration
+        self.unfinished.append(migration)
+        self._note(migration)
+        self.api.act(self._rng.uniform(*_SYNC_SECONDS), self._pump)
+        return migration
+
+    def delete(self, migration: Migration) -> None:
+        """Delete a migration that runs no guest's memory yet: KubeVirt takes its target pod away."""
+        if migration.phase in ("Pending", "Scheduling"):
+            self._end(migration, "Failed")
+            if migration in migration.vm.finished:
+                migration.vm.finished.remove(migration)
+                self._collect(migration)
+
+    def running(self) -> list[Migration]:
+        """Return the migrations that have a target pod, or are about to."""
+        return [each for each in self.unfinished if each.phase != "Pending"]
+
+    def evacuate(self, node: str) -> bool:
+        """Make a migration for each VM on a node that is drained; return whether no VM's pod is left there."""
+        vms = [vm for vm in self.virt.vms.values() if self.virt.node_of(vm) == node]
+        for vm in vms:
+            if vm.running and not vm.migration and self.engine.now >= self._retry_at(vm):
+                vm.evacuates = node
+                self.create(vm, "evacuation")
+        return not vms
+
+    def _retry_at(self, vm: VM) -> float:
+        failed = 0
+        for each in reversed(vm.finished):
+            if each.phase == "Succeeded":
+                break
+            failed += each.phase == "Failed"
+        return vm.finished[-1].ended + _BACKOFF_SECONDS * 2 ** (failed - 1) if failed else 0.0
+
+    def _pump(self) -> None:
+        """Create the target pods that the limits allow; evacuations come first."""
+        pending = sorted(
+            (each for each in self.unfinished if each.phase == "Pending"),
+            key=lambda each: (each.by != "evacuation", each.created, each.name),
+        )
+        for each in pending:
+            running = self.running()
+            source = self.virt.node_of(each.vm)
+            leaving = sum(other.source == source for other in running)
+            if self.keeps_limits and (len(running) >= PARALLEL_IN_CLUSTER or leaving >= PARALLEL_OUT_OF_NODE):
+                continue
+            if each.vm.running:
+                self._schedule(each, source)
+            else:
+                self._end(each, "Failed")
+        if any(each.phase == "Pending" for each in self.unfinished):
+            self.api.act(_REQUEUE_SECONDS, self._pump)
+
+    def _schedule(self, migration: Migration, source: str) -> None:
+        migration.phase, migration.source = "Scheduling", source
+        self._note(migration)
+        self.creation.create(target_pod(migration), lambda pod: self._target_made(migration, pod))
+
+    def _target_made(self, migration: Migration, pod: Object) -> None:
+        if migration.phase != "Scheduling":
+            self.api.delete(POD, key_of(pod))
+            return
+        migration.target = key_of(pod)
+        self._targets[migration.target] = migration
+        self._note(migration)
+        timeout = PLACING_SECONDS if migration.by == "reunite" else _UNSCHEDULABLE_SECONDS
+        self.engine.after(timeout, lambda: self._time_out(migration, bound=False))
+        self.engine.after(_CATCH_ALL_SECONDS, lambda: self._time_out(migration, bound=True))
+
+    def _time_out(self, migration: Migration, *, bound: bool) -> None:
+        pod = self.api.pod(migration.target)
+        if migration.phase == "Scheduling" and (bound or (pod and not pod["spec"].get("nodeName"))):
+            self.api.act(0.0, lambda: self._end(migration, "Failed"))
+
+    def _pod_runs(self, key: str) -> None:
+        migration = self._targets.get(key)
+        if migration and migration.phase == "Scheduling":
+            migration.phase = "Running"
+            self._note(migration)
+            copy = migration.vm.memory_mib / _COPY_MIB_A_SECOND * self._rng.uniform(0.8, 1.5)
+            phase = "Failed" if self._rng.random() < self.failing_share else "Succeeded"
+            self.api.act(copy + self._rng.uniform(*_HANDOVER_SECONDS), lambda: self._end(migration, phase))
+
+    def _end(self, migration: Migration, phase: str) -> None:
+        if not migration.unfinished:
+            return
+        vm = migration.vm
+        migration.phase, migration.ended = phase, self.engine.now
+        self.unfinished.remove(migration)
+        if vm.migration is migration:
+            vm.migration = None
+        vm.finished.append(migration)
+        if phase == "Succeeded":
+            source, vm.pod, vm.cause = vm.pod, migration.target, _CAUSES[migration.by]
+            if pod := self.api.pod(source):
+                self.api.put(POD, {**pod, "status": {**pod["status"], "phase": "Succeeded"}})
+            self.virt.remove(vm, source)
+        elif migration.target:
+            self.virt.remove(vm, migration.target)
+        self._targets.pop(migration.target, None)
+        vm.evacuates = ""
+        self._note(migration)
+        while len(vm.finished) > KEPT:
+            self._collect(vm.finished.pop(0))
+        self.api.act(self._rng.uniform(*_SYNC_SECONDS), self._pump)
+
+    def _collect(self, migration: Migration) -> None:
+        migration.gone = True
+        self._note(migration)
+
+    def _vm_stops(self, vm: VM) -> None:
+        if vm.migration:
+            self._end(vm.migration, "Failed")
+
+    def _node_died(self, node: str) -> None:
+        for each in list(self.unfinished):
+            pod = self.api.pod(each.target)
+            if each.source == node or (pod and pod["spec"].get("nodeName") == node):
+                self._end(each, "Failed")
+
+    def _note(self, migration: Migration) -> None:
+        self.engine.trace(f"migration {migration.name} of {migration.vm.name} {migration.phase} {migration.node}")
+        for listener in self.listeners:
+            listener(migration)
+
+
+def target_pod(migration: Migration) -> Object:
+    """Return the target pod that virt-controller creates. It comes from the VMI, without the webhook's terms."""
+    vm = migration.vm
+    term = {"labelSelector": {"matchLabels": {"kubevirt.io/created-by": vm.uid}}, "topologyKey": HOSTNAME}
+    pod = virt_launcher_pod(
+        vm,
+        labels={"kubevirt.io/migrationJobUID": migration.uid, "kubevirt.io/nodeName": migration.source},
+        annotations={"kubevirt.io/migrationJobName": migration.name},
+        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+    )
+    if migration.node:
+        pod["spec"]["nodeSelector"][HOSTNAME] = migration.node
+    return pod

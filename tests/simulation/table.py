@@ -1,0 +1,98 @@
+"""The table of the month: each policy's share of local VM-hours, and the hours apart by cause."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from typing import Final, NamedTuple
+
+from simulation import month
+from simulation.account import LOCAL
+from simulation.engine import DAY, HOUR
+from simulation.policies import POLICIES
+from simulation.world import World
+
+HALF_DAYS: Final = 15.0
+_SHOWN: Final = ("live migration", "drain", "start", "node loss")
+_TITLES: Final = ("live migration", "drain", "starts, restarts", "node loss", "other")
+
+
+class Result(NamedTuple):
+    """What one policy reached with one seed, or the mean of several seeds.
+
+    Attributes:
+        half: VM-hours of the first 15 days, by what they count as.
+        whole: VM-hours of the whole month.
+        migrations: how many migrations the policy itself made in the first 15 days.
+        waited_hours: how long pods waited because they fitted nowhere, in the whole month.
+    """
+
+    title: str
+    half: Counter[str]
+    whole: Counter[str]
+    migrations: float
+    waited_hours: float
+
+    @property
+    def local_half(self) -> float:
+        """The local share of the first 15 days, in %."""
+        return share(self.half, LOCAL)
+
+    @property
+    def local_whole(self) -> float:
+        """The local share of the month, in %."""
+        return share(self.whole, LOCAL)
+
+
+def share(hours: Counter[str], what: str) -> float:
+    """Return the share of these VM-hours, in %."""
+    return 100.0 * hours[what] / (sum(hours.values()) or 1.0)
+
+
+def play(title: str, seed: int) -> Result:
+    """Play one month."""
+    world = World(POLICIES[title], seed)
+    month.plan(world)
+    world.run(HALF_DAYS * DAY)
+    half, made = Counter(world.account.hours), world.migrations.made_by["reunite"] + world.migrations.made_by["plan"]
+    world.run(world.workload.days * DAY)
+    return Result(title, half, Counter(world.account.hours), made, world.scheduler.waited_seconds / HOUR)
+
+
+def mean(results: Sequence[Result]) -> Result:
+    """Return the mean of several seeds of one policy."""
+    many = len(results)
+    half, whole = Counter[str](), Counter[str]()
+    for each in results:
+        half.update(each.half)
+        whole.update(each.whole)
+    return Result(
+        results[0].title,
+        Counter({key: hours / many for key, hours in half.items()}),
+        Counter({key: hours / many for key, hours in whole.items()}),
+        sum(each.migrations for each in results) / many,
+        sum(each.waited_hours for each in results) / many,
+    )
+
+
+def play_all(titles: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+    """Play every policy with every seed, on all cores, and return the mean of each policy."""
+    runs = list(product(titles, seeds))
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        played = list(pool.map(play, *zip(*runs, strict=True)))
+    return [mean([each for each in played if each.title == title]) for title in titles]
+
+
+def lines(results: Iterable[Result]) -> Iterable[str]:
+    """Return the table in Markdown. The hours apart are those of the first 15 days, by cause."""
+    heads = ["local, 15 days", "30 days", *_TITLES, "own migrations", "pods waited, 30 days"]
+    yield f"| Rule | {' | '.join(heads)} |"
+    yield f"|---|{'---:|' * len(heads)}"
+    for each in results:
+        apart = [f"{each.half[cause]:,.0f}" for cause in _SHOWN]
+        other = sum(hours for cause, hours in each.half.items() if cause not in (*_SHOWN, LOCAL))
+        cells = [f"{each.local_half:.1f} %", f"{each.local_whole:.1f} %", *apart, f"{other:,.0f}"]
+        yield f"| {each.title} | {' | '.join([*cells, f'{each.migrations:,.0f}', f'{each.waited_hours:,.1f} h'])} |"

@@ -1,0 +1,214 @@
+"""Watcher: one process that follows the API server by the webhook's own caches, some milliseconds behind.
+
+The caches, their records, their freshness and the view of a call are the real ones (webhook.kube); this class plays the
+network between them and the API server. Each kind has a watch of its own, with a delay of its own that the seed draws,
+and its events come in order. Events are fed when the process is asked: nothing looks at a cache in between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+from simulation.api_server import ApiServer, Object
+from simulation.engine import Engine
+
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Pin
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
+from webhook.kube import kinds
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.caches import Caches
+from webhook.kube.cache.view import CallView, LiveRead
+from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.requests import Wait
+from webhook.kube.informer.resource import Resource
+
+RESOURCES: Final = {resource.kind: resource for resource in kinds.resources("longhorn-system")}
+_WATCHED: Final = [resource for resource in RESOURCES.values() if resource.watched]
+_BOOKMARK_SECONDS: Final = 60.0  # webhook.kube.informer.freshness: the API server's pause between two bookmarks
+_READ_MANY: Final = 16
+_ENCODE: Final = msgspec.json.Encoder().encode
+Drop = Callable[[Kind, bytes], bool]
+
+
+class Watcher:
+    """The caches of one process.
+
+    Attributes:
+        lag: returns the delay of an event of a kind, in seconds.
+        lost: says of an event whether this process never gets it: a planted fault.
+        view_type: the view of a call; another one is a planted fault.
+        caches: the real caches.
+    """
+
+    def __init__(self, name: str, engine: Engine, api: ApiServer, lag: Callable[[Kind], float]) -> None:
+        self.name = name
+        self.engine = engine
+        self.api = api
+        self.lag = lag
+        self.lost: Drop = lambda _kind, _event: False
+        self.view_type = CallView
+        self._rng = engine.rng(f"watcher {name}")
+        self.caches = self._empty()
+        self._queues: dict[Kind, deque[tuple[float, bytes]]] = {each.kind: deque() for each in _WATCHED}
+        self._due: dict[Kind, float] = dict.fromkeys(self._queues, 0.0)
+        api.watches.append(self)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with empty caches, and list everything that the API server has now."""
+        self.caches = self._empty()
+        for kind, cache in self.caches.items():
+            self._queues[kind].clear()
+            self._list(kind, cache)
+
+    def die(self) -> None:
+        """Lose what was under way to this process."""
+        for queue in self._queues.values():
+            queue.clear()
+
+    def changed(self, kind: Kind, event: bytes) -> None:
+        """Take in one event, to be fed after its delay."""
+        if kind not in self._queues or self.lost(kind, event):
+            return
+        due = max(self._due[kind], self.engine.now + self.lag(kind))
+        self._due[kind] = due
+        self._queues[kind].append((due, event))
+
+    def sync(self) -> None:
+        """Feed every event whose time has come, and the bookmark that a silent watch got at last."""
+        now = self.engine.now
+        for kind, queue in self._queues.items():
+            cache = self.caches[kind]
+            while queue and queue[0][0] <= now:
+                due, event = queue.popleft()
+                cache.feed(event, due)
+            if cache.heard(now) > _BOOKMARK_SECONDS and not self.api.away:
+                cache.feed(_bookmark(cache._version), now - cache.heard(now) % _BOOKMARK_SECONDS)
+
+    def disconnect(self) -> None:
+        """End every watch: the API server is away. They begin again when it is back."""
+        self.sync()
+        for kind, cache in self.caches.items():
+            cache.ended(self.engine.now, error="connection refused")
+            self._reconnect(kind, cache)
+
+    def view(self) -> CallView:
+        """Return the view of one call."""
+        self.sync()
+        return self.view_type(self.caches, self.engine.now, {})
+
+    def cached_view(self) -> CachedView:
+        """Return the view of `status` and of reunite: the caches as they are."""
+        self.sync()
+        return CachedView(self.caches)
+
+    def read(self, view: CallView, refs: Sequence[Ref]) -> CallView:
+        """Read these objects at the API server, as webhook.kube.cache.live_reads does."""
+        reads = {ref: self._read(ref) for ref in refs}
+        return self.view_type(self.caches, self.engine.now, {**view.reads, **reads})
+
+    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
+        """Count a pod before its watch shows it; the cache takes it back by a timer of this clock."""
+        with _RunningLoop(self):
+            self.caches.assume(pod, namespace, pin)
+
+    def _read(self, ref: Ref) -> LiveRead:
+        if self.api.away:
+            return self._unread(ref)
+        if isinstance(ref, VirtLaunchersOnNode):
+            pods = (pod for pod in self.api.list(Kind.VIRT_LAUNCHER_POD) if pod["spec"].get("nodeName") == ref.node)
+            launchers = [pod for pod in pods if pod["metadata"]["namespace"] == ref.namespace]
+            return LiveRead([made for pod in launchers if (made := _made(RESOURCES[Kind.VIRT_LAUNCHER_POD], pod))])
+        resource = RESOURCES[ref.kind]
+        stored = self.api.objects[_stored(ref.kind)].get(_path(resource, ref))
+        return LiveRead(NoObject.NOT_FOUND if stored is None else _made(resource, stored))
+
+    def _unread(self, ref: Ref) -> LiveRead:
+        cache = self.caches.get(ref.kind)
+        stored = cache.get(ref.key) if cache and isinstance(ref, ObjectRef) else None
+        if stored is None:
+            return LiveRead(NoObject.UNAVAILABLE, problem="the API server is away")
+        return LiveRead(stored, staleness=f"{ref.name} could not be read")
+
+    def _empty(self) -> Caches:
+        """The caches before the first list; their pauses are drawn from the seed."""
+        caches = Caches(RESOURCES.values(), streams=True, headroom={}, in_pod=True)
+        for resource in _WATCHED:
+            caches[resource.kind] = ListWatch(resource, random=self._rng.random)
+        return caches
+
+    def _list(self, kind: Kind, cache: ListWatch) -> None:
+        now = self.engine.now
+        if self.api.away or isinstance(cache.next(now), Wait):
+            self.engine.at(max(self.api.away_until, now + 1.0), lambda: self._list_again(kind, cache))
+            return
+        cache.opened(200, None, now)
+        for value in self.api.list(kind):
+            cache.feed(_ENCODE({"type": "ADDED", "object": value}) + b"\n", now)
+        cache.feed(_bookmark(str(self.api.version), last=True), now)
+        self._queues[kind].clear()
+
+    def _list_again(self, kind: Kind, cache: ListWatch) -> None:
+        if self.caches[kind] is cache:  # else the process has died in the meantime
+            self._list(kind, cache)
+
+    def _reconnect(self, kind: Kind, cache: ListWatch) -> None:
+        if self.caches[kind] is not cache:
+            return
+        now = self.engine.now
+        if self.api.away or isinstance(cache.next(now), Wait):
+            pause = max(self.api.away_until - now, 0.0) + self._rng.uniform(0.5, 2.0)
+            self.engine.after(pause, lambda: self._reconnect(kind, cache))
+            return
+        cache.opened(200, None, now)
+        self.engine.after(1.0, lambda: cache.settle(self.engine.now))
+
+
+class _RunningLoop:
+    """Stands for asyncio's loop while the real code sets a timer: the timer goes to the simulated clock."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def __enter__(self) -> None:
+        import asyncio  # noqa: PLC0415 - only this class has to do with it
+
+        asyncio._set_running_loop(self)
+
+    def __exit__(self, *_: object) -> None:
+        import asyncio  # noqa: PLC0415 - as above
+
+        asyncio._set_running_loop(None)
+
+    def call_later(self, seconds: float, callback: Callable[..., object], *args: Any) -> None:
+        """Run the callback in so many simulated seconds, after the events that came before."""
+
+        def fire() -> None:
+            self._watcher.sync()
+            callback(*args)
+
+        self._watcher.engine.after(seconds, fire)
+
+
+def _made(resource: Resource, value: Object) -> Any:
+    wire = msgspec.json.decode(_ENCODE(value), type=resource.wire)
+    return resource.to_object(resource.key_of(wire.metadata), resource.transform(wire))
+
+
+def _stored(kind: Kind) -> Kind:
+    return Kind.VIRT_LAUNCHER_POD if kind is Kind.SHARE_MANAGER_POD else kind
+
+
+def _path(resource: Resource, ref: ObjectRef) -> str:
+    namespace = resource.namespace or ref.key.namespace
+    return f"{namespace}/{ref.name}" if namespace else ref.name
+
+
+def _bookmark(version: str, *, last: bool = False) -> bytes:
+    annotations = {"annotations": {"k8s.io/initial-events-end": "true"}} if last else {}
+    value = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version, **annotations}}}
+    return _ENCODE(value) + b"\n"
