@@ -5,6 +5,7 @@ What is remembered here only keeps the same line from being written twice. A res
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -19,6 +20,7 @@ STARTED: Final = "ReuniteStarted"
 SUCCEEDED: Final = "ReuniteSucceeded"
 FAILED: Final = "ReuniteFailed"
 RESTARTED: Final = "ReuniteRestarted"
+_REPEAT_SECONDS: Final = 1_800.0  # an API server keeps an Event for an hour, and `status` shows the last one
 _Key = tuple[str, str]
 
 
@@ -31,7 +33,12 @@ class Reporter:
         waiting: how many VMs wait, by the rule that says no.
     """
 
-    def __init__(self, on_event: Callable[[Event], None], vmi_uid: Callable[[str, str], str]) -> None:
+    def __init__(
+        self,
+        on_event: Callable[[Event], None],
+        vmi_uid: Callable[[str, str], str],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.migrations: Counter[str] = Counter(
             dict.fromkeys(("created", "refused", "deleted", "succeeded", "failed"), 0)
         )
@@ -39,6 +46,8 @@ class Reporter:
         self.waiting: Counter[Rule] = Counter()
         self._on_event = on_event
         self._vmi_uid = vmi_uid
+        self._clock = clock
+        self._repeat_at: dict[_Key, float] = {}
         self._rules: dict[_Key, Rule] = {}
         self._said: dict[_Key, str] = {}
         self._running: dict[str, Migration] = {}
@@ -57,11 +66,18 @@ class Reporter:
             LOGGER.info("caches are up to date")
 
     def rules(self, waiting: Mapping[_Key, NotYet]) -> None:
-        """Tell each VM whose first rule is another one than before."""
+        """Tell each VM whose first rule is another one than before. Repeat the Event of a rule that still says no."""
         self.waiting = Counter(each.rule for each in waiting.values())
+        now = self._clock()
         for key, why in waiting.items():
             if self._rules.get(key) is not why.rule:
                 self._tell(key, WAITING, str(why), "not yet")
+            elif now >= self._repeat_at[key]:
+                self._event(key, WAITING, str(why))
+            else:
+                continue
+            self._repeat_at[key] = now + _REPEAT_SECONDS
+        self._repeat_at = {key: at for key, at in self._repeat_at.items() if key in waiting}
         self._rules = {key: why.rule for key, why in waiting.items()}
         self._said = {key: sentence for key, sentence in self._said.items() if key not in waiting}
 
@@ -120,6 +136,10 @@ class Reporter:
         namespace, name = key
         fields = {"namespace": namespace, "vmi": name, "because": sentence}
         LOGGER.log(30 if warning else 20, line, extra={"fields": fields})
+        self._event(key, reason, sentence, warning=warning)
+
+    def _event(self, key: _Key, reason: str, sentence: str, *, warning: bool = False) -> None:
+        namespace, name = key
         uid = self._vmi_uid(namespace, name)
         if uid:
             self._on_event(

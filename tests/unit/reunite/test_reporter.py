@@ -97,3 +97,16 @@ def test_a_vmi_that_is_gone_gets_no_event(reporter: Reporter, events: list[Event
     assert events == []
     assert samples(reporter)["kubevirt_coschedule_reunite_migrations_total", "created"] == 1
     assert samples(reporter)["kubevirt_coschedule_reunite_dry_run",] == 1
+
+
+def test_a_rule_that_still_says_no_is_repeated_as_an_event(
+    events: list[Event], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before the API server forgets the Event, so that `status` can show it; the log has it once."""
+    clock = [0.0]
+    reporter = Reporter(events.append, lambda *_: "uid", lambda: clock[0])
+    with caplog.at_level(logging.INFO, logger="webhook"):
+        for clock[0] in (0.0, 10.0, 1_790.0, 1_800.0, 3_590.0, 3_600.0):
+            reporter.rules({VM: Rule.MIGRATING.says_no()})
+    assert len(events) == 3
+    assert len(caplog.records) == 1
