@@ -31,8 +31,8 @@ demo: $(VENV)/.runtime ## Serve the example cluster for a moment and check the a
 .PHONY: check
 check: SAID := lint, types, import contracts, unit and component tests, no control plane: 3 minutes at most
 check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 3 minutes at most
-	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/simulation tests/unit
-	@echo 'Not run: tests on a real control plane (make test), larger numbers and the bench (make soak)'
+	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/unit
+	@echo 'Not run: tests on a real control plane and models of clusters (make test), larger numbers and the bench (make soak)'
 
 .PHONY: test
 test: SAID := lint, and all tests with their coverage: 12 minutes at most, and 20 more the first time, to build a control plane
@@ -40,7 +40,7 @@ test: announced lint ## Before a merge: all tests, on a real control plane too, 
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
-	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/simulation tests/unit
+	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/modelcheck tests/simulation tests/unit
 	@$(BIN)/python -m coverage combine -q
 	@echo "Branch coverage of webhook/core, 100 % required:"
 	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100

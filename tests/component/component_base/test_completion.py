@@ -31,7 +31,7 @@ COMPLETED: Final = {
 
 def words(program: Program) -> dict[str, str]:
     """What stands for the names in the table."""
-    commands = {"webhook": "serve explain status demo", "certs": "keep inspect issue"}[program.module]
+    commands = {"webhook": "serve explain status reunite demo", "certs": "keep inspect issue"}[program.module]
     values = {"webhook": "text yaml json", "certs": "text json"}[program.module]
     common = program._asdict() | {"prints": program.prints.split()[0]}
     return common | {"commands": f"{commands} version help completion", "values": values}
