@@ -20,7 +20,7 @@ from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.promise import Promise, standing
-from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, judge
+from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import NeedObjects
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -95,15 +95,15 @@ class StuckVMs:
 
     async def _decide(self, row: VMStatus, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
         """Decide by what is remembered of the VM. Read the VM again before its pod is deleted, and decide again."""
-        decided = await self._judge(vm, now)
-        return await self._judge(await self._read(row), now) if isinstance(decided, RestartVM) else decided
+        decided = await self._decide_now(vm, now)
+        return await self._decide_now(await self._read(row), now) if isinstance(decided, RestartVM) else decided
 
-    async def _judge(self, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
+    async def _decide_now(self, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
         if isinstance(vm, NotYet):
             return vm
         await asyncio.sleep(0)  # in a large cluster one VM takes some milliseconds: other tasks run in between
         view = self._cluster.view()
-        while isinstance(found := judge(vm, now, self._limits, self._promises, view), NeedObjects):
+        while isinstance(found := decide_restart(vm, now, self._limits, self._promises, view), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
             view = await self._cluster.read(view, found.refs, deadline)
         return found

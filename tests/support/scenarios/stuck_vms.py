@@ -16,7 +16,7 @@ from webhook.core.observe.vm_status import State, vm_status_of
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.core.reunite.promise import Promise
-from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, judge
+from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.files.manifests import Manifests
 
@@ -58,7 +58,7 @@ def judged(
     vm: StuckVM, view: ClusterView, now: float = NOON + 60, promises: Sequence[Promise] = (), **limits: Any
 ) -> RestartVM | NotYet | NeedObjects:
     """The answer for one VM."""
-    return judge(vm, now, replace(LIMITS, **limits), promises, view)
+    return decide_restart(vm, now, replace(LIMITS, **limits), promises, view)
 
 
 def rule(found: object) -> Rule:

@@ -1,4 +1,4 @@
-"""Whether a stuck VM is restarted: `judge` answers for one VM, and changes nothing.
+"""Whether a stuck VM is restarted: `decide_restart` answers for one VM, and changes nothing.
 
 A VM is stuck if kube-scheduler finds no node for its pod, and the pod may run only on nodes that the webhook required.
 virt-controller never creates another pod for it. The deletion of that pod makes it start the VM again, and the webhook
@@ -105,7 +105,7 @@ class RestartVM(Struct, frozen=True, kw_only=True):
         )
 
 
-def judge(
+def decide_restart(
     vm: StuckVM, now: float, limits: StuckLimits, promises: Sequence[Promise], view: ClusterView
 ) -> RestartVM | NotYet | NeedObjects:
     """Return that the VM is restarted, or the first rule that says no; or what the view must read first.
@@ -119,7 +119,7 @@ def judge(
     """
     free, _ = without_applied_patch(vm.pod)
     why = _why_not_the_vm(vm, limits) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now, limits)
-    return why or _judge_nodes(vm, free, promises, view)
+    return why or _decide_by_nodes(vm, free, promises, view)
 
 
 def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
@@ -175,7 +175,7 @@ def _waits_since(pod: Pod) -> str | None:
     return condition.last_transition_time if condition else None
 
 
-def _judge_nodes(
+def _decide_by_nodes(
     vm: StuckVM, free: Pod, promises: Sequence[Promise], view: ClusterView
 ) -> RestartVM | NotYet | NeedObjects:
     """Ask the nodes of the cluster about the pod as its user wrote it."""
