@@ -27,6 +27,7 @@ from webhook.telemetry.record import LOGGER
 PlannerOf = Callable[[], Planner]
 Wall = Callable[[], float]
 ROUND_SECONDS: Final = 10.0
+_WAIT_SECONDS: Final = 1.0  # until a round can begin: the caches, or what the round before created, are on their way
 _EXPECTED_SECONDS: Final = 60.0  # a watch that is later than this is not fresh any more
 
 
@@ -56,14 +57,16 @@ class Controller:
     async def run(self, every_seconds: float = ROUND_SECONDS) -> None:
         """Repeat `round` until cancelled. A fault of the program is logged, and the next round begins again."""
         while True:
+            seconds = every_seconds
             try:
-                await self.round()
+                if await self.round() is None:
+                    seconds = min(seconds, _WAIT_SECONDS)
             except Exception as error:  # noqa: BLE001 - the task supervisor
                 LOGGER.error("a round failed", extra={"fields": failure(error)})
-            await asyncio.sleep(every_seconds)
+            await asyncio.sleep(seconds)
 
     async def round(self) -> Round | None:
-        """Carry out one round. Return it; None if the facts are not up to date."""
+        """Carry out one round. Return it; None if it can't begin yet."""
         situation = await self._facts.situation(self._wall())
         if isinstance(situation, StaleFacts):
             self._reporter.not_known(situation.problems)
