@@ -17,9 +17,11 @@ from support.drivers.http_calls import PATH
 from support.drivers.scraping import PROMETHEUS, Scraped, asking, scrape, scraped, untyped
 from support.drivers.serving import Client, Serving
 from support.objects.builders import NAMESPACE, virt_launcher_pod
-from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Counted, admitted, caches, until, until_watched
+from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Cache, Counted, admitted, caches, until, until_watched
 
 from webhook.core.observe.vm_status import Decided, State
+from webhook.reunite.metrics import reunite_families
+from webhook.reunite.reporter import Reporter
 from webhook.telemetry.exposition import Family
 
 PODS: Final = 7
@@ -37,6 +39,7 @@ class Seen(NamedTuple):
     after: Scraped
     api_before: Scraped
     api_after: Scraped
+    caches: Mapping[str, Cache]
 
     @property
     def scrapes(self) -> list[Labelled]:
@@ -100,7 +103,7 @@ def seen(installed: Installed) -> Iterator[Seen]:
         with Client(server.health_port) as client:
             text = client.ask(asking()).body
             after = scraped(client.ask(asking(PROMETHEUS)))
-        yield Seen(server, text, before, after, api_before, api_scraped())
+        yield Seen(server, text, before, after, api_before, api_scraped(), caches(server))
     installed.disable()
 
 
@@ -131,10 +134,12 @@ def test_every_metric_of_the_table_is_exposed(family: Family, seen: Seen) -> Non
 
 @pytest.mark.parametrize("where", prometheus.queries())
 def test_every_metric_that_is_asked_for_is_there(where: str, seen: Seen) -> None:
-    """In our own /metrics, or in the API server's."""
+    """In our own /metrics, in those of `reunite`, or in the API server's."""
     asked = prometheus.metrics_in(prometheus.queries()[where])
     assert asked
-    assert asked - seen.after.names - seen.api_after.names == set()
+    families = reunite_families(Reporter(lambda _: None, lambda *_: ""), dry_run=True)
+    of_reunite = {sample.name for family in families for sample in family.samples}
+    assert asked - seen.after.names - of_reunite - seen.api_after.names == set()
 
 
 def test_every_query_of_the_dashboard_finds_something(seen: Seen, tmp_path: Path) -> None:
@@ -187,7 +192,7 @@ def test_admissions_are_counted_by_decision(seen: Seen) -> None:
 
 def test_each_cache_is_exposed_as_readiness_shows_it(seen: Seen) -> None:
     """By the same name, fresh, and with as many objects."""
-    for name, cache in caches(seen.server).items():
+    for name, cache in seen.caches.items():
         assert seen.after.value(Family.CACHE_FRESH.title, cache=name) == cache.fresh == 1
         assert cache.detail.startswith(f"{seen.after.value(Family.CACHE_OBJECTS.title, cache=name):g} objects")
 
