@@ -30,8 +30,8 @@ from webhook.kube.client.wire import Decoders
 from webhook.plan.step import Step, TargetNode, VMDetails, step
 
 _READS_AT_ONCE: Final = 16
-_KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
+VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
 class Planner:
@@ -54,7 +54,7 @@ class Planner:
     async def steps(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
         """Return a step for each of these rows; and the version of KubeVirt, empty if it could not be read."""
         version = await self._version()
-        found = _VERSION.match(version)
+        found = VERSION.match(version)
         old = f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first" if found and _is_old(found) else ""
         vms = await asyncio.gather(*(self._read(row, old) for row in rows))
         # One after the other: a migration takes resources of its target node from the later ones.
@@ -82,7 +82,7 @@ class Planner:
         vmi, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
         notes = [f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else []
         pod, pod_problem = await self._get(f"/api/v1/{within}/pods/{row.pod}")
-        owner = _owner(vmi)
+        owner = owner_of(vmi)
         vm: Mapping[str, Any] = {}
         if owner:
             vm, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
@@ -123,7 +123,7 @@ class Planner:
             return {}, str(problem)
 
     async def _version(self) -> str:
-        found, _ = await self._get(_KUBEVIRT_PATH)
+        found, _ = await self._get(KUBEVIRT_PATH)
         items: list[Any] = found.get("items") or []
         versions = [(item.get("status") or {}).get("observedKubeVirtVersion") for item in items]
         return next((str(version) for version in versions if version), "")
@@ -147,7 +147,8 @@ def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_selector=left))
 
 
-def _owner(vmi: Mapping[str, Any]) -> str | None:
+def owner_of(vmi: Mapping[str, Any]) -> str | None:
+    """Return the name of the VirtualMachine that owns a VMI (as JSON); None if none owns it."""
     owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
     return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
@@ -27,13 +26,11 @@ from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.plan.planner import Planner
+from webhook.plan.planner import KUBEVIRT_PATH, VERSION, Planner
 from webhook.reunite.kinds import KubeVirtKind, kubevirt_resources
 from webhook.reunite.vmis import VMIRecord
 
-_KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
 _KUBEVIRT_SECONDS: Final = 60.0  # an administrator changes the configuration by hand
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 
 
 class StaleFacts(Struct, frozen=True):
@@ -117,7 +114,7 @@ class Facts:
             return
         self._kubevirt_at = now
         try:
-            found = await reader.get(self._api, _KUBEVIRT_PATH)
+            found = await reader.get(self._api, KUBEVIRT_PATH)
         except ApiError:
             found = {}
         self._kubevirt = kubevirt_limits(found)
@@ -126,7 +123,7 @@ class Facts:
 def kubevirt_limits(found: Mapping[str, Any]) -> KubeVirtLimits:
     """Return the version and limits that a list of KubeVirt objects (kubevirt.io/v1 KubeVirt) shows."""
     kubevirt: Mapping[str, Any] = next(iter(found.get("items") or []), {})
-    version = _VERSION.match(str((kubevirt.get("status") or {}).get("observedKubeVirtVersion") or ""))
+    version = VERSION.match(str((kubevirt.get("status") or {}).get("observedKubeVirtVersion") or ""))
     configuration = (kubevirt.get("spec") or {}).get("configuration") or {}
     chosen = configuration.get("migrations") or {}
     usual = KubeVirtLimits(version=None)

@@ -26,6 +26,7 @@ from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
+from webhook.plan.planner import owner_of
 
 _READS_AT_ONCE: Final = 16
 _REMEMBERED_SECONDS: Final = 60.0  # a VM that waits for resources costs three requests in this time, not in each round
@@ -126,18 +127,13 @@ class StuckVMs:
             pod = await reader.get(self._api, f"/api/v1/{within}/pods/{reader.name(row.pod)}")
             name = reader.name(row.name)
             vmi = await reader.get(self._api, f"{_KUBEVIRT}/{within}/virtualmachineinstances/{name}")
-            owner = _owner(vmi)
+            owner = owner_of(vmi)
             vm: dict[str, Any] = {}
             if owner:
                 vm = await reader.get(self._api, f"{_KUBEVIRT}/{within}/virtualmachines/{reader.name(owner)}")
             return _stuck_vm(row, pod, vmi, owner, vm)
         except (ApiError, msgspec.ValidationError) as problem:
             return Rule.NOT_EVALUATED.says_no(because=str(problem))
-
-
-def _owner(vmi: Mapping[str, Any]) -> str | None:
-    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
-    return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
 
 
 def _stuck_vm(

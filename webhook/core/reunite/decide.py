@@ -20,7 +20,7 @@ from webhook.core.reunite.budget import MigrationBudget
 from webhook.core.reunite.history import History, history_of, unix_seconds
 from webhook.core.reunite.limits import DAY_SECONDS, FIRST_VERSION, KubeVirtLimits, ReuniteLimits
 from webhook.core.reunite.migration import Migration
-from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
 
 
 class VM(Struct, frozen=True, kw_only=True):
@@ -139,8 +139,9 @@ def _why_not_the_vm(vm: VM, situation: Situation) -> NotYet | None:
         return Rule.KUBEVIRT_UNKNOWN.says_no()
     if version < FIRST_VERSION:
         return Rule.KUBEVIRT_TOO_OLD.says_no(version=".".join(map(str, version)))
-    if vm.reunite != "true" and (vm.reunite is not None or not situation.limits.default_on):
-        return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if vm.reunite is None else vm.reunite)
+    not_asked = why_not_asked(vm.reunite, default_on=situation.limits.default_on)
+    if not_asked:
+        return not_asked
     if len(vm.row.share_manager_nodes) > 1:
         return Rule.SEVERAL_NODES.says_no(nodes=" and ".join(vm.row.share_manager_nodes))
     if vm.phase != "Running":

@@ -93,3 +93,10 @@ class Rule(Enum):
         "node {node}, which the webhook required, takes the pod by all known rules; a new pod could wait for it again",
     )
     NO_OTHER_NODE = "NoOtherNode", "none of the {count} other nodes is known to take the pod; {because}"
+
+
+def why_not_asked(annotation: str | None, *, default_on: bool) -> NotYet | None:
+    """Return that a VM with this value of `kubevirt-scheduler/reunite` takes no part; None if it takes part."""
+    if annotation == "true" or (annotation is None and default_on):
+        return None
+    return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if annotation is None else annotation)

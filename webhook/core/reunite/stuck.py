@@ -23,7 +23,7 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.placement import feasibility
 from webhook.core.reunite.history import unix_seconds
-from webhook.core.reunite.not_yet import NotYet, Rule
+from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
 from webhook.core.reunite.promise import PROMISE_SECONDS, Promise, PromisedSnapshot
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
@@ -124,8 +124,9 @@ def decide_restart(
 
 def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
     """Return why KubeVirt would not start the VM again, or why the VM takes no part."""
-    if vm.reunite != "true" and (vm.reunite is not None or not limits.default_on):
-        return Rule.NOT_ASKED.says_no(value="not set, and the default is off" if vm.reunite is None else vm.reunite)
+    not_asked = why_not_asked(vm.reunite, default_on=limits.default_on)
+    if not_asked:
+        return not_asked
     if vm.owner is None:
         return Rule.NO_VIRTUAL_MACHINE.says_no(advice=restart_without_owner(vm.row.name))
     if vm.run_strategy not in _STARTED_BY_KUBEVIRT:
