@@ -22,7 +22,8 @@ from webhook.core.patch.json_patch import Operation
 from webhook.core.reasons import Why
 from webhook.files.manifests import Manifests
 from webhook.kube.records import pods as pod_records
-from webhook.kube.records.pods import REPLICA_LABELS, DecodedPod, WirePod
+from webhook.core.placement.replica_share import REPLICA_LABELS
+from webhook.kube.records.pods import DecodedPod, WirePod
 
 NAMESPACE: Final = "vms"
 PLACE_MILLICPU: Final = 100

@@ -22,7 +22,7 @@ from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube import kinds
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records.pods import REPLICA_LABELS
+from webhook.core.placement.replica_share import REPLICA_LABELS
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[2] / "cases" / "pods"

@@ -28,7 +28,7 @@ from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
-from webhook.kube.records.pods import REPLICA_LABELS
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 Object = dict[str, Any]
