@@ -71,7 +71,7 @@ class ManifestsReader:
         listed = self.lookup(named.type, named.name, namespace)
         if listed.problem:
             raise BadDocument(
-                f"{named}: {listed.problem}; expected the object in these files, or in a file of its own: --filename FILE"
+                f"{named}: {listed.problem}; expected the object in these files, or in one of its own: --filename FILE"
             )
         if not listed.items:
             raise BadDocument(

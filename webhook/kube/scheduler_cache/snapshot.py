@@ -14,9 +14,9 @@ from typing import Final
 
 from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
-from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
