@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-API_VERSION: Final = "kubevirt-scheduler/v1"
-KIND: Final = "Bundle"
+BUNDLE_API_VERSION: Final = "kubevirt-scheduler/v1"
+BUNDLE_KIND: Final = "Bundle"
 
 
 class BundleList(Struct, rename="camel", frozen=True, kw_only=True):

@@ -130,7 +130,7 @@ class Objects:
     def _take(self, document: Document) -> None:
         kind = document.api_version, document.kind
         type_, looked_up = TYPES.get(kind), _group_and_kind(*kind)
-        if kind == (bundle.API_VERSION, bundle.KIND):
+        if kind == (bundle.BUNDLE_API_VERSION, bundle.BUNDLE_KIND):
             self.bundle = document.read(Bundle)
         elif type_ is None and looked_up not in _LOOKED_UP:
             self.ignored[f"{document.api_version} {document.kind}"] += 1

@@ -20,7 +20,7 @@ Words = Mapping[tuple[str, str], str]
 """Namespace and name of a VM -> what `reunite` last said of the VM."""
 
 
-class InvolvedObject(Struct):
+class InvolvedObject(Struct, frozen=True):
     """v1.ObjectReference: the VirtualMachineInstance."""
 
     kind: str = ""
@@ -28,7 +28,7 @@ class InvolvedObject(Struct):
     name: str = ""
 
 
-class Event(Struct, rename="camel"):
+class ReuniteEvent(Struct, frozen=True, rename="camel"):
     """v1.Event, as far as it is decoded."""
 
     metadata: ObjectMeta
@@ -38,14 +38,15 @@ class Event(Struct, rename="camel"):
     last_timestamp: str | None = None
 
 
-def latest(events: Iterable[Event]) -> Words:
+def latest(events: Iterable[ReuniteEvent]) -> Words:
     """Return the last of these Events for each VM. Event names end with their time and order those of one second."""
-    said = (each for each in events if _is_of_reunite(each))
+    said = (each for each in events if is_of_reunite(each))
     ordered = sorted(said, key=lambda each: (each.last_timestamp or "", each.metadata.name or ""))
     return {(each.involved_object.namespace, each.involved_object.name): each.message for each in ordered}
 
 
-def _is_of_reunite(event: Event) -> bool:
+def is_of_reunite(event: ReuniteEvent) -> bool:
+    """Whether `reunite` wrote the Event."""
     return event.involved_object.kind == VMI_KIND and event.reason.startswith(REUNITE_PREFIX)
 
 

@@ -14,7 +14,7 @@ from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
-from webhook.status.last_words import Event, latest, with_words
+from webhook.status.last_words import ReuniteEvent, latest, with_words
 
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager)
 
@@ -34,7 +34,7 @@ def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[V
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
     policy = Policy(longhorn_namespace=longhorn_namespace)
     found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
-    events = (each.read(Event) for each in manifests.objects.documents("v1", "Event").values())
+    events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
     return with_words([row for row in found if row is not None], latest(events))
 
 

@@ -9,7 +9,7 @@ from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
-from webhook.status.last_words import Event, Words, latest
+from webhook.status.last_words import ReuniteEvent, Words, latest
 
 _FIELDS: Final = f"involvedObject.kind={VMI_KIND}"
 
@@ -21,7 +21,7 @@ async def last_words(api: Api, namespace: str) -> Words:
     """
     within = f"{reader.within(namespace)}/" if namespace else ""
     try:
-        events = await reader.get_all(api, f"/api/v1/{within}events", Decoders(Event), fields=_FIELDS)
+        events = await reader.get_all(api, f"/api/v1/{within}events", Decoders(ReuniteEvent), fields=_FIELDS)
     except ApiError:
         return {}
     return latest(events)
