@@ -114,7 +114,7 @@ def _step(found: re.Match[str]) -> Step:
         return partial(_child, _unescaped(found["name"]))
     if found["filter"]:
         return partial(_filtered, _condition(found["filter"].strip()))
-    if found["inside"]:
+    if found["inside"] is not None:
         return partial(_union, [_subscript(part.strip()) for part in found["inside"].split(",")])
     return lambda value: iter([value])  # the dot of `.[0]`
 
@@ -221,7 +221,11 @@ def _rendered(parts: Sequence[_Part], value: Any) -> Iterator[str]:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    )
 
 
 def _unescaped(text: str) -> str:

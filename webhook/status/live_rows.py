@@ -77,9 +77,7 @@ def connect(
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
-        yield LiveRows(
-            runner, api, origin, longhorn_namespace=longhorn_namespace, namespace=within, selector=selector
-        )
+        yield LiveRows(runner, api, origin, longhorn_namespace=longhorn_namespace, namespace=within, selector=selector)
 
 
 class LiveRows:

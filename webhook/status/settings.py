@@ -79,8 +79,9 @@ STATUS: Final = (
         "-o",
         default="table",
         type=_Format("table", "wide", "json", "yaml", "name", f"{_JSONPATH}TEMPLATE"),
-        help="Output format. wide: the table with more columns. name: virtualmachineinstance.kubevirt.io/NAME for each "
-        "VM. jsonpath=TEMPLATE: the values of a template, as in kubectl, over what json prints.",
+        metavar="FORMAT",
+        help="Output format: table, wide (the table with more columns), json, yaml, name "
+        "(virtualmachineinstance.kubevirt.io/NAME) or jsonpath=TEMPLATE (values of what json prints, as in kubectl).",
     ),
     option("--no-headers", is_flag=True, help="Print the table without the line of its column names."),
     KUBECONFIG,
