@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-Step = Callable[[Any], Iterator[Any]]
+PathStep = Callable[[Any], Iterator[Any]]
 """One step of a path: the values to which the step leads from one value."""
 
 _EXPRESSION: Final = re.compile(r"""\{((?:[^{}'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\}""")
@@ -44,11 +44,11 @@ _EXAMPLE: Final = "expected a template such as {.items[*].metadata.name}"
 class _Range(NamedTuple):
     """The parts between `{range PATH}` and `{end}`."""
 
-    steps: Sequence[Step]
+    steps: Sequence[PathStep]
     parts: list[_Part]
 
 
-_Part = str | tuple[Step, ...] | _Range
+_Part = str | tuple[PathStep, ...] | _Range
 
 
 class Template:
@@ -93,7 +93,7 @@ def _add_expression(open_parts: list[list[_Part]], text: str) -> None:
         open_parts[-1].append(_path(text))
 
 
-def _path(text: str) -> tuple[Step, ...]:
+def _path(text: str) -> tuple[PathStep, ...]:
     """The steps of a path. The root `$` and the current value `@` are the value that the path starts with."""
     rest, place, steps = text.removeprefix("$").removeprefix("@"), 0, []
     if not text:
@@ -107,7 +107,7 @@ def _path(text: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _step(found: re.Match[str]) -> Step:
+def _step(found: re.Match[str]) -> PathStep:
     if found["deep"]:
         return partial(_descendants, _unescaped(found["deep_name"]))
     if found["name"]:
@@ -119,7 +119,7 @@ def _step(found: re.Match[str]) -> Step:
     return lambda value: iter([value])  # the dot of `.[0]`
 
 
-def _subscript(text: str) -> Step:
+def _subscript(text: str) -> PathStep:
     quoted, slices = _QUOTED.fullmatch(text), text.split(":")
     if quoted:
         return partial(_child, _unescaped(quoted["text"]))
@@ -184,7 +184,7 @@ def _slice(chosen: slice, value: Any) -> Iterator[Any]:
     yield from value[chosen] if isinstance(value, list) else ()
 
 
-def _union(steps: Sequence[Step], value: Any) -> Iterator[Any]:
+def _union(steps: Sequence[PathStep], value: Any) -> Iterator[Any]:
     for step in steps:
         yield from step(value)
 
@@ -199,7 +199,7 @@ def _descendants(name: str, value: Any) -> Iterator[Any]:
         yield from _descendants(name, inner)
 
 
-def _follow(steps: Sequence[Step], value: Any) -> Iterator[Any]:
+def _follow(steps: Sequence[PathStep], value: Any) -> Iterator[Any]:
     if not steps:
         yield value
         return

@@ -1,4 +1,4 @@
-"""JSONPath templates: what kubectl itself prints for each of them, and what is no template."""
+"""JSONPath templates: what kubectl itself prints for each of them, and texts that are not templates."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ WRONG: Final = {
 
 
 @pytest.mark.parametrize(("template", "problem"), WRONG.items(), ids=WRONG)
-def test_what_is_no_template_is_said(template: str, problem: str) -> None:
+def test_a_text_that_is_not_a_template_is_refused(template: str, problem: str) -> None:
     """With what was expected."""
     with pytest.raises(ValueError, match="expected") as caught:
         Template(template)
