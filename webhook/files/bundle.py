@@ -1,4 +1,4 @@
-"""ClusterBundle: the record in a bundle of `kubevirt-coschedule bundle` that says where, when and how completely it was made.
+"""ClusterBundle: the record in a bundle that says where, when and how completely `bundle` made the file.
 
 With this record an examination of the file can distinguish an object that did not exist from one that could not be
 read.
