@@ -73,7 +73,7 @@ lint: house ## Lint, types, import contracts, spelling, names, prose and sizes
 	$(BIN)/codespell
 
 .PHONY: house
-house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core README.md" for a part)
+house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
 	$(BIN)/python .ci/house $(IN)
 
