@@ -22,7 +22,7 @@ class Size(NamedTuple):
 
 
 SIZES: Final = {
-    "PROPERTY_EXAMPLES": Size(100, 300, 2_000, "examples of each property"),
+    "PROPERTY_EXAMPLES": Size(25, 300, 2_000, "examples of each property"),
     "SHARES_VMS": Size(3, 4, 5, "VMs of the small cluster whose every order of steps is tried"),
     "MODEL_VMS": Size(3, 3, 4, "VMs of the worlds of `tests/modelcheck`, whose every state is visited"),
     "SIMULATED_SEEDS": Size(1, 2, 1_000, "seeds with which two rough days are simulated"),
