@@ -73,7 +73,7 @@ def main() -> int:
     for fault in faults:
         print(f"broken: {fault}")
     if not faults and ended.returncode == 0:
-        print(f"Open {HTML / 'index.html'}")
+        print(f"See it: python3 -m http.server --directory {HTML.relative_to(ROOT)}")
     return 1 if faults else ended.returncode
 
 
