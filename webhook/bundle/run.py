@@ -21,6 +21,7 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files import bundle
 from webhook.files.bundle import BundleList, ClusterBundle
+from webhook.files.documents import LIST_START
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
@@ -114,7 +115,7 @@ def _pieces(made: ClusterBundle, found: Sequence[_Found]) -> Iterator[bytes]:
         "kind": bundle.BUNDLE_KIND,
         "metadata": {"name": "bundle"},
     }
-    yield b'{"apiVersion":"v1","kind":"List","items":[\n'
+    yield f"{LIST_START}\n".encode()
     yield msgspec.json.encode(header | msgspec.to_builtins(made))
     for each in found:
         for line in each.lines:
