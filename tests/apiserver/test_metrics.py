@@ -202,8 +202,8 @@ def test_vms_are_counted_by_state(seen: Seen) -> None:
     states = {state: seen.after.value(Family.VMS.title, state=state) for state in State}
     assert states == {**dict.fromkeys(State, 0), State.TOGETHER: 2, State.APART: 1}
     assert seen.after.value(Family.VM_DECISIONS.title, decision=Decided.NOTHING) == 3
-    starts = {each: seen.after.value(Family.VM_STARTS.title, decision=each) for each in Decided}
-    assert starts == {**dict.fromkeys(Decided, 0), Decided.NOTHING: 1}
+    assert seen.after.value(Family.VM_STARTS.title, decision=Decided.NOTHING) == 1
+    assert seen.after.value(Family.VM_STARTS.title) == 1
     assert seen.before.value(Family.VM_STARTS.title) == 0
     now = seen.after.value("process_start_time_seconds")
     assert abs(seen.after.value(Family.VMS_SINCE.title, state="apart") - now) < 600
