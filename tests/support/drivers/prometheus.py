@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 import yaml
 from controlplane import build
@@ -18,11 +19,13 @@ from support.waits import MAX_WAIT_SECONDS
 ALERTS: Final = MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml"
 DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedule.json"
 
+RUNBOOK: Final = MANIFESTS.parent / "README.md"
+
 # Between two scrapes of a test, and when queries are asked: after the last of them.
 _INTERVAL: Final = "1m"
 _EVALUATED: Final = "5m"
 # What Grafana puts in, as long as the queries' series are.
-_GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m"}
+_GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m", "$cluster": "", "$namespace": ".*"}
 _NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
 
 
@@ -41,6 +44,28 @@ def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]
         timeout=MAX_WAIT_SECONDS,
     )
     return asked.returncode, asked.stdout.decode()
+
+
+def against(tests: Mapping[str, Mapping[str, Any]], directory: Path) -> dict[str, str]:
+    """Return what promtool says against each test of the rules in this directory; nothing about one that passes.
+
+    One process runs all tests. Each is a file of its own, because promtool reports by file.
+    """
+    files = {name: directory / f"test-{number}.yaml" for number, name in enumerate(tests)}
+    for name, test in tests.items():
+        rules = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]}
+        files[name].write_text(json.dumps(rules), encoding="utf-8")  # YAML, too
+    report = directory / "report.xml"
+    code, said = promtool("test", "rules", f"--junit={report}", *files.values())
+    suites = {suite.get("name"): suite for suite in ET.parse(report).getroot().iter("testsuite")}  # noqa: S314 - promtool's own
+    found = {name: _failures(suites[str(file)]) for name, file in files.items()}
+    assert (code == 0) == (not any(found.values())), said
+    return found
+
+
+def _failures(suite: ET.Element) -> str:
+    assert list(suite.iter("testcase")), "promtool ran no test"
+    return "\n".join("".join(each.itertext()) or "failed" for kind in ("failure", "error") for each in suite.iter(kind))
 
 
 def alerts() -> list[dict[str, Any]]:
