@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 import yaml
 from controlplane import build
-from prometheus_client.samples import Sample
 from support.control_plane.rendering import MANIFESTS
 from support.waits import MAX_WAIT_SECONDS
 
@@ -21,10 +20,7 @@ DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedul
 
 RUNBOOK: Final = MANIFESTS.parent / "README.md"
 
-# Between two scrapes of a test, and when queries are asked: after the last of them.
-_INTERVAL: Final = "1m"
-_EVALUATED: Final = "5m"
-# What Grafana puts in, as long as the queries' series are.
+# What Grafana puts in.
 _GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m", "$cluster": "", "$namespace": ".*"}
 _NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
 
@@ -123,32 +119,3 @@ def _filled(query: str) -> str:
         query = query.replace(variable, text)
     assert "$" not in query, f"a variable that a test does not know: {query}"
     return query
-
-
-def unanswered(
-    asked: Mapping[str, str], scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]], directory: Path
-) -> str:
-    """Return what promtool prints about queries without a result in these scrapes; empty if each query has a result.
-
-    Each scrape is samples, and the labels that Prometheus adds to each. The last one is seen again and again.
-    """
-    expressions = [
-        {"expr": f"count({query})>bool 0", "eval_time": _EVALUATED, "exp_samples": [{"labels": "{}", "value": 1}]}
-        for query in asked.values()
-    ]
-    test = {"interval": _INTERVAL, "input_series": _series(scrapes), "promql_expr_test": expressions}
-    rules = {"rule_files": [write_rules(directory).name], "evaluation_interval": _INTERVAL}
-    file = directory / "queries.yaml"
-    file.write_text(json.dumps({**rules, "tests": [test]}), encoding="utf-8")  # YAML, too, and thousands of series
-    code, said = promtool("test", "rules", file)
-    return said if code else ""
-
-
-def _series(scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]]) -> list[dict[str, str]]:
-    values: dict[str, list[str]] = {}
-    for number, scrape in enumerate(scrapes):
-        for added, sample in scrape:
-            labels = ",".join(f"{name}={json.dumps(value)}" for name, value in {**sample.labels, **added}.items())
-            seen = values.setdefault(f"{sample.name}{{{labels}}}", [])
-            seen += ["_"] * (number - len(seen)) + [f"{sample.value:.17g}"]
-    return [{"series": series, "values": " ".join([*seen, f"{seen[-1]}x5"])} for series, seen in values.items()]
