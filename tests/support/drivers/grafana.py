@@ -1,7 +1,7 @@
 """The dashboard as Grafana asks for it: its variables first, then the query of each panel with the variables filled in.
 
-Grafana itself is not there. What it sends to Prometheus follows its Prometheus data source: `label_values` is a request
-for the values of a label, a panel with `instant` asks for one time, any other panel for a range.
+Grafana itself is not there. What it sends to Prometheus follows its Prometheus data source. `label_values` is a request
+for the values of a label. A panel with `instant` asks for one time, and any other panel for a range.
 """
 
 from __future__ import annotations

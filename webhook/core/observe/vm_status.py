@@ -120,7 +120,7 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
         return None
     volumes = _volumes(pod, view)
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
-    decided = decided_for(pod)
+    decided = _decided(pod)
     pinned = decided is Decided.REQUIRED or bool(named)
     state, why, since = _state(pod, volumes, pinned=pinned)
     return VMStatus(
@@ -145,8 +145,7 @@ def _is_on_a_node(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
 
 
-def decided_for(pod: Pod) -> Decided:
-    """Return what the webhook did when the pod was created, by the first word of its annotation."""
+def _decided(pod: Pod) -> Decided:
     first_word = (pod.metadata.annotation(ANNOTATION_DECISION) or "").partition(" ")[0].rstrip(":")
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
         return Decided(first_word) if first_word in _WRITTEN_ON_TARGETS else Decided.MIGRATED
