@@ -36,16 +36,17 @@ check: announced lint ## Before a commit: lint, types, unit and component tests,
 
 .PHONY: test
 test: SAID := lint, and all tests with their coverage: 12 minutes at most, and 20 more the first time, to build a control plane
-test: announced lint ## Before a merge: all tests, on a real control plane too, with their coverage; 12 minutes at most
+test: announced lint ## Before a merge: all tests, on a real control plane too, and the coverage of unit and component tests; 12 minutes at most
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
-	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/modelcheck tests/simulation tests/unit
+	$(BIN)/python -m coverage run $(PYTEST) tests/component tests/unit
 	@$(BIN)/python -m coverage combine -q
 	@echo "Branch coverage of webhook/core, 100 % required:"
 	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100
 	@echo "Branch coverage of the rest, 90 % required:"
 	@$(BIN)/python -m coverage report --omit='webhook/core/*' --fail-under=90
+	$(BIN)/python $(PYTEST) tests/apiserver tests/modelcheck tests/simulation
 
 .PHONY: soak
 soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
@@ -73,7 +74,7 @@ lint: house ## Lint, types, import contracts, spelling, names, prose and sizes
 	$(BIN)/codespell
 
 .PHONY: house
-house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core README.md" for a part)
+house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
 	$(BIN)/python .ci/house $(IN)
 

@@ -127,7 +127,7 @@ def test_an_alert_says_what_it_is_and_where_its_runbook_is(name: str) -> None:
     assert notes["description"].endswith(".")
     assert found["labels"]["severity"] in {"info", "warning", "critical"}
     assert notes["runbook_url"] == f"RUNBOOK#{alert.lower()}"
-    assert f"### {alert}\n" in RUNBOOK.read_text(encoding="utf-8")
+    assert f"\n## {alert}\n" in RUNBOOK.read_text(encoding="utf-8")
 
 
 def test_the_alerts_stand_in_the_file_that_is_applied() -> None:

@@ -18,7 +18,7 @@ from support.waits import MAX_WAIT_SECONDS
 ALERTS: Final = MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml"
 DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedule.json"
 
-RUNBOOK: Final = MANIFESTS.parent / "README.md"
+RUNBOOK: Final = MANIFESTS.parent / "docs" / "operate" / "runbook.md"
 
 # What Grafana puts in.
 _GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m", "$cluster": "", "$namespace": ".*"}
