@@ -1,4 +1,4 @@
-"""Builds the programs of a control plane, kubectl, Prometheus and others' CRDs from their Go modules, once, into a cache.
+"""Builds the programs of a control plane, kubectl, Prometheus and others' CRDs from Go modules, once, into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
