@@ -109,6 +109,9 @@ def test_a_new_list_adds_the_pods_that_the_watch_missed() -> None:
     assert driver.counted() == {Decided.REQUIRED: 1}
     driver.play(lists(*both, version=20), EXPIRED, lists(*both, version=30))
     assert driver.counted() == {Decided.REQUIRED: 2}
+    bound = {**both[0], "spec": {**both[0]["spec"], "nodeName": "node-a"}}
+    driver.play(EXPIRED, lists(bound, both[1], version=40))
+    assert driver.counted() == {Decided.REQUIRED: 2}
 
 
 def test_a_new_list_by_pages_adds_the_pods_that_the_watch_missed() -> None:
