@@ -76,6 +76,7 @@ lint: house ## Lint, types, import contracts, spelling, names, prose and sizes
 .PHONY: house
 house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
+	$(BIN)/mypy .ci/site
 	$(BIN)/python .ci/house $(IN)
 
 .PHONY: bench
@@ -86,26 +87,35 @@ bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod C
 lock: ## Renew the hash-locked requirements (needs uv)
 	uv pip compile -q --universal --generate-hashes --extra speed -o requirements.lock pyproject.toml
 	uv pip compile -q --universal --generate-hashes --extra speed --group dev -o requirements-dev.lock pyproject.toml
+	uv pip compile -q --universal --generate-hashes --group docs -o requirements-docs.lock
+
+.PHONY: docs
+docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a broken link fails
+	@$(VENV)-docs/bin/python .ci/site
 
 .PHONY: clean
 clean: ## Remove what was made
-	rm -rf $(VENV) dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-docs dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # A venv from hash-locked requirements: with uv where it is there, with pip otherwise.
 define install
 	@test -n '$(PYTHON)' || { \
 		echo 'error: no Python 3.11 or newer found; install one, or name it: make PYTHON=/path/to/python' >&2; exit 2; }
-	@echo 'Setting up $(VENV) from $< (once)'
+	@echo 'Setting up $(@D) from $< (once)'
 	@if command -v uv >/dev/null; then \
-		uv venv -q --allow-existing --python '$(PYTHON)' $(VENV); \
-		uv pip install -q --python $(BIN)/python --require-hashes -r $<; \
+		uv venv -q --allow-existing --python '$(PYTHON)' $(@D); \
+		uv pip install -q --python $(@D)/bin/python --require-hashes -r $<; \
 	else \
-		$(PYTHON) -m venv $(VENV); \
-		$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $<; \
+		$(PYTHON) -m venv $(@D); \
+		$(@D)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<; \
 	fi
 endef
 
 $(VENV)/.runtime: requirements.lock
+	$(install)
+	@touch $@
+
+$(VENV)-docs/.docs: requirements-docs.lock
 	$(install)
 	@touch $@
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from simulation.admission import entry_title
 from simulation.api_server import POD, Object, is_virt_launcher
 from simulation.check_answers import STALE_SECONDS, Asked, Breaks, required_nodes
+from simulation.check_stuck import StuckChecks
 from simulation.faults import SLOWEST_WATCH_SECONDS
 from simulation.node_state import Requests, requests
 
@@ -40,6 +41,7 @@ class NodeChecks:
         self._judged: set[str] = set()
         self._fits_since: dict[str, float] = {}
         self._looked_at = 0.0
+        self._stuck = StuckChecks(world, broken)
         world.api.listeners.append(self._changed)
 
     def step(self) -> None:
@@ -52,7 +54,9 @@ class NodeChecks:
             others = self._others(key)
             if not others:
                 self._fits_since.pop(key, None)
-            elif now - self._fits_since.setdefault(key, now) > STRANDED_SECONDS and key not in self._judged:
+                continue
+            self._stuck.look(key, self._fits_since.setdefault(key, now))
+            if now - self._fits_since[key] > STRANDED_SECONDS and key not in self._judged:
                 self._judged.add(key)
                 self._judge(key, others)
 
