@@ -25,7 +25,8 @@ from support.scenarios.one_story import HOME, VMS, Story, happened
 from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 
 from webhook import cli
-from webhook.core.observe.vm_status import Decided, State
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State
 from webhook.explain.settings import EXPLAIN
 from webhook.status.settings import STATUS
 from webhook.telemetry.exposition import Family

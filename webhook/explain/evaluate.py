@@ -28,7 +28,7 @@ from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
 from webhook.explain.explanation import AffinityChange, Explanation, OptIn
-from webhook.explain.pods_now import gone_before
+from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.files.documents import BadDocument
 
@@ -101,6 +101,7 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
         notes=[*request.notes, *unknown, *found.problem, *lost],
         hints=[*request.hints, *running],
         running=request.running,
+        now=vm_now(request.vm_pods, cluster, policy),
         opt_in=_opt_in(answer.pod, decision, policy),
         claims=found.claims,
         volume=found.volume,
