@@ -36,7 +36,10 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class VMNow(Struct, rename="camel", frozen=True, kw_only=True):
-    """Where a VM is that runs and asks for co-scheduling, as `status` shows it. `cure`: what to do, empty for nothing."""
+    """Where a VM is that runs and asks for co-scheduling, as `status` shows it.
+
+    `cure`: what to do, empty for nothing.
+    """
 
     state: State
     since: str | None

@@ -19,7 +19,6 @@ from webhook.core.patch.applied_patch import from_annotation
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.api import names
-from webhook.explain.explanation import VMNow
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 
 
@@ -39,7 +38,7 @@ def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
     return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.vm_name(pod) == vm
 
 
-def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMNow | None:
+def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMStatus | None:
     """Return where the VM of these pods is, as `status` shows it; None if no pod runs it, or if it does not opt in."""
 
     def ask(view: ClusterView) -> VMStatus | NeedObjects | None:
@@ -49,16 +48,7 @@ def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMNow
                 return found
         return vm_status_of(pods, view, policy)
 
-    row = answer_when_read(cluster, ask)
-    if row is None:
-        return None
-    return VMNow(
-        state=row.state,
-        since=row.since,
-        reason=row.why.reason.code,
-        because=row.why.sentence,
-        cure=str(row.cure or ""),
-    )
+    return answer_when_read(cluster, ask)
 
 
 def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
