@@ -43,7 +43,8 @@ def test_each_vm_has_a_line(status: Status) -> None:
         "mail (running)",
         (
             "VmStuck: pod virt-launcher-mail-aaaaa may run only on the nodes that its affinity names, "
-            "and fits none: 0/3 nodes are available: 3 Insufficient memory."
+            "and fits none: 0/3 nodes are available: 3 Insufficient memory.; to do: restart the VM, because the webhook "
+            "decides again for a new pod: kubevirt-coschedule status --plan mail -n vms"
         ),
     ]
     assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"
@@ -125,8 +126,15 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
         "decided": "nothing",
         "pinned": False,
         "migrating": False,
-        "reason": "ShareManagerPod",
-        "because": "claim page: pod share-manager-page is on node node-b",
+        "reason": "VmShareManagerLater",
+        "because": (
+            "the share-manager of claim page took node node-b at 2026-01-02T04:00:00Z, after the VM had taken node "
+            "node-a at 2026-01-02T03:04:05Z; the API server did not call the webhook for the share-manager's pod, or "
+            "got no answer"
+        ),
+        "cure": (
+            "live-migrate the VM to node node-b, if it can run there: kubevirt-coschedule status --plan web -n vms"
+        ),
         "reunite": "",
     }
 

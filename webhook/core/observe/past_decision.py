@@ -72,8 +72,8 @@ def past_decision(pod: Pod) -> PastDecision:
 
 def without_evidence(annotation: str) -> str:
     """Return the annotation with the parts that `past_decision` reads, for a cache; many pods then have one text."""
-    head, colon, rest = annotation[:_CHARS].partition(": ")
-    if head == Decided.UNCHANGED:
+    if annotation.startswith(Decided.UNCHANGED):
         return annotation[:_CHARS]
+    head, colon, rest = annotation[:_CHARS].partition(": ")
     _, because, reason = rest.partition(NOT_REQUIRED)
     return f"{head}{colon}{because}{reason}"

@@ -136,13 +136,11 @@ def _steering(steered: PastDecision | None, node: str) -> str:
 
 
 def _did(past: PastDecision) -> str:
-    match past.decided:
-        case Decided.REQUIRED | Decided.PREFERRED:
-            return f"{past.decided} {past.on}" + (f", because {past.because}" if past.because else "")
-        case Decided.UNCHANGED:
-            return f"left the pod unchanged, because {past.because or _UNREADABLE}"
-        case Decided.MIGRATED | Decided.NOTHING:
-            return "was not asked"
+    if past.on:
+        return f"{past.decided} {past.on}" + (f", because {past.because}" if past.because else "")
+    if past.decided is Decided.UNCHANGED:
+        return f"left the pod unchanged, because {past.because or _UNREADABLE}"
+    return "was not asked"
 
 
 def _facts(apart: Apart) -> str:
