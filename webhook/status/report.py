@@ -74,6 +74,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     apart: bool = False
 
+    @property
+    def where(self) -> str:
+        """The namespace in words."""
+        return f"namespace {self.namespace}" if self.namespace else "any namespace"
+
     def rows(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Return the rows of these VMs, in whatever state, by namespace and name."""
         chosen = [row for row in rows if self._is_of(row)]

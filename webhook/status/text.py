@@ -93,10 +93,8 @@ def gone(namespace: str, name: str, at: str) -> str:
 
 
 def summary(counts: Mapping[State, int]) -> str:
-    """Return how many VMs there are, and how many in each state."""
+    """Return how many VMs there are, and how many in each state; for at least one VM."""
     total = sum(counts.values())
-    if not total:
-        return "no running VM asks for co-scheduling"
     states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
     return f"{total} VM{'s' if total > 1 else ''}: {states}"
 

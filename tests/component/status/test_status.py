@@ -43,8 +43,8 @@ def test_each_vm_has_a_line(status: Status) -> None:
         "mail (running)",
         (
             "VmStuck: pod virt-launcher-mail-aaaaa may run only on the nodes that its affinity names, "
-            "and fits none: 0/3 nodes are available: 3 Insufficient memory.; to do: restart the VM, because the webhook "
-            "decides again for a new pod: kubevirt-coschedule status --plan mail -n vms"
+            "and fits none: 0/3 nodes are available: 3 Insufficient memory.; to do: restart the VM, because the "
+            "webhook decides again for a new pod: kubevirt-coschedule status --plan mail -n vms"
         ),
     ]
     assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"

@@ -51,9 +51,7 @@ def test_the_plan_says_why_and_what_to_do(status: Status) -> None:
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_explain_says_why_and_what_to_do(
-    output: str, status: Status, api: StaticApi, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_says_why_and_what_to_do(output: str, status: Status, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the VM as it is now, beside the decision for its next start."""
     words = ["explain", "pod/virt-launcher-web-aaaaa", "--kubeconfig", str(status.kubeconfig), "-o", output]
     assert cli.main(words) == 0
