@@ -188,9 +188,7 @@ def _in_words(wrong: re.Match[str]) -> str:
     """The types of Python and JSON in the words of this module; a number or boolean can be made a string."""
     wanted, got = ([_WORDS.get(name, name) for name in names.split(" | ")] for names in wrong.groups())
     expected = " or ".join(name for name in wanted if name != "nothing")
-    hint = (
-        ': put the value in quotes, as in "12"' if "a string" in wanted and got[0] in ("a number", "a boolean") else ""
-    )
+    hint = ": put the value in quotes" if "a string" in wanted and got[0] in ("a number", "a boolean") else ""
     return f"got {got[0]}, expected {expected}{hint}"
 
 

@@ -83,7 +83,10 @@ def test_the_summary_is_of_all_that_were_chosen(status: Status) -> None:
     """It includes rows that --apart does not show. Without rows it says so, and prints no empty table."""
     assert status("db web --apart").err == "2 VMs: 1 together, 1 apart\n"
     ran = status("-n nobody")
-    assert (ran.out, ran.err) == ("", "no running VM asks for co-scheduling\n")
+    assert (ran.out, ran.err) == (
+        "",
+        "no running VM asks for co-scheduling in namespace nobody; to see VMs of other namespaces: --all-namespaces\n",
+    )
 
 
 def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
