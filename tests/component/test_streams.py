@@ -33,14 +33,14 @@ def without_a_reader(*words: str) -> Any:
 
 
 @pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])
-def test_status_tells_by_its_exit_code_that_vms_are_apart_whoever_reads(output: str, apart: Path) -> None:
+def test_status_without_a_reader_tells_by_its_exit_code_that_vms_are_apart(output: str, apart: Path) -> None:
     """As in `status | head -1` under `set -o pipefail`; the summary is on standard error."""
     told = without_a_reader("status", "-n", "vms", "-o", output, "--manifests", str(apart))
     assert (told.returncode, told.stderr) == (1, "5 VMs: 5 apart\n")
 
 
 @pytest.mark.parametrize(("mode", "code"), [("required", 0), ("off", 1)])
-def test_explain_tells_by_its_exit_code_what_is_decided_whoever_reads(mode: str, code: int) -> None:
+def test_explain_without_a_reader_tells_by_its_exit_code_what_is_decided(mode: str, code: int) -> None:
     """0 for an affinity, 1 for a pod that stays unchanged."""
     told = without_a_reader("explain", "-f", VM, "--manifests", EXAMPLES, "--mode", mode, "-o", "json")
     assert (told.returncode, told.stderr) == (code, "")
@@ -77,13 +77,13 @@ def test_an_empty_cluster_has_no_vm_in_any_namespace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite --once"])
 @pytest.mark.parametrize("content", ["word", "12", "[clusters]", "clusters: 5"])
-def test_a_file_that_is_no_kubeconfig_is_called_so(words: str, content: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_called_so(words: str, content: str, tmp_path: Path) -> None:
     """Not by what Python says of it."""
     file = tmp_path / "kubeconfig"
     file.write_text(content)
     told = WEBHOOK.run(*words.split(), "--kubeconfig", str(file))
     assert told.returncode == 2
-    assert told.stderr.startswith(f"error: {file}: this is no kubeconfig, as `kubectl config view` prints one; ")
+    assert told.stderr.startswith(f"error: {file}: not a kubeconfig as `kubectl config view` prints one; ")
     assert "object" not in told.stderr
 
 

@@ -78,8 +78,8 @@ class Document(Struct, frozen=True):
         try:
             return msgspec.convert(self.value, type_)
         except msgspec.ValidationError as error:
-            told, _, path = str(error).partition(" - at `")
-            what = _TYPES.sub(_in_words, told)
+            message, _, path = str(error).partition(" - at `")
+            what = _TYPES.sub(_in_words, message)
             steps = list(_PATH_STEP.finditer(path.rstrip("`").removeprefix("$")))
             field = "".join(step.group(0) for step in steps).lstrip(".")
             text = f"{field}: {what}" if field else what

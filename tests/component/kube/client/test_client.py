@@ -107,7 +107,7 @@ async def test_silence_is_a_problem_of_its_own(server: ApiServer, tmp_path: Path
     [
         (None, "no such file"),
         ("", "expected a kubeconfig with a usable context"),
-        ("word", "this is no kubeconfig, as"),
+        ("word", "not a kubeconfig as"),
         ("[]", "expected a kubeconfig with a usable context"),
         ("{", "expected a kubeconfig with a usable context"),
         ("current-context: x", "expected a kubeconfig with a usable context"),
