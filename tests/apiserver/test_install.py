@@ -175,7 +175,7 @@ def test_nothing_comes_back_while_the_keeper_still_runs(plane: ControlPlane, adm
 
 
 def test_cert_manager_can_take_over_and_give_back(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """As the README says: the other overlay, then delete the folder that it does not have. And the way back."""
+    """As the page says: the other overlay, then delete the folder that it does not have. And the way back."""
     before = everything(plane.api)
     admin(*CLIENT_SIDE, MANIFESTS)
     with keeper(plane, tmp_path):

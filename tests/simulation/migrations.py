@@ -16,7 +16,8 @@ from typing import Final
 from simulation.admission import Creation
 from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
-from simulation.virt_controller import VM, VirtController, virt_launcher_pod
+from simulation.launcher_pod import virt_launcher_pod
+from simulation.virt_controller import VM, VirtController
 
 from webhook.core.reunite.migration import PLACING_SECONDS
 

@@ -1,4 +1,4 @@
-"""Every metric of `serve`: name, type, labels and help text. /metrics and the README's table are made from it.
+"""Every metric of `serve`: name, type, labels and help text. /metrics and the table in docs are made from it.
 
 Names and units follow Prometheus' rules. Every label has few values, which are known in advance. Names that a caller or
 a cluster chooses are never labels.

@@ -164,15 +164,15 @@ def test_a_rule_that_is_none_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_alert_says_what_it_is_and_where_its_runbook_is(name: str) -> None:
-    """A summary of one line, a description, a severity, and a README section with its name."""
+    """A summary of one line, a description, a severity, and a section of the runbook with its name."""
     found = rule(name)
     notes, alert = found["annotations"], found["alert"]
     assert "\n" not in notes["summary"]
     assert notes["description"].endswith(".")
     assert found["labels"]["severity"] in {"info", "warning", "critical"}
-    assert notes["runbook_url"] == f"README.md#{alert.lower()}"
-    readme = (prometheus.MANIFESTS.parent / "README.md").read_text(encoding="utf-8")
-    assert f"\n### {alert}\n" in readme
+    assert notes["runbook_url"] == f"docs/operate/runbook.md#{alert.lower()}"
+    runbook = (prometheus.MANIFESTS.parent / "docs/operate/runbook.md").read_text(encoding="utf-8")
+    assert f"\n## {alert}\n" in runbook
 
 
 def test_the_alerts_stand_in_the_file_that_is_applied() -> None:

@@ -28,7 +28,7 @@ def test_a_metric_is_named_by_prometheus_rules(family: Family) -> None:
 
 @each_family
 def test_a_metric_says_what_it_is_in_one_sentence(family: Family) -> None:
-    """/metrics and the README's table need it: no line break, no bar, and a full stop."""
+    """/metrics and the table in docs need it: no line break, no bar, and a full stop."""
     assert family.help.endswith(".")
     assert not re.search(r"[\n|]", family.help)
     assert family.help[0].isupper() or family.help[0] == "1"
