@@ -88,7 +88,7 @@ def why_apart(apart: Apart) -> Why:
     if node in apart.nodes:
         return Reason.VM_SHARE_MANAGERS_SPREAD.why(nodes=" and ".join(apart.nodes))
     if apart.migrated and apart.times_known:
-        return Reason.VM_LIVE_MIGRATED.why(**here, decision=f"for that the webhook {_did(past)}")
+        return Reason.VM_LIVE_MIGRATED.why(**here, decision=f"for the target the webhook {_did(past)}")
     return _by_the_start(apart) or Reason.VM_CAUSE_NOT_KNOWN.why(facts=_facts(apart))
 
 
