@@ -84,8 +84,8 @@ CAUSES = [
         vm("unchanged: TargetNamed: the migration names the node of its target", LATER, **TARGET),
         share_manager(),
         f"VmLiveMigrated: the VM was live-migrated to node node-a at {LATER}, and the share-manager of claim root "
-        "stayed on node node-b; for the target the webhook left the pod unchanged, because TargetNamed: the migration names "
-        "the node of its target",
+        "stayed on node node-b; for the target the webhook left the pod unchanged, because TargetNamed: the migration "
+        "names the node of its target",
         id="live-migrated, and the webhook was asked",
     ),
     pytest.param(
