@@ -83,6 +83,10 @@ house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/c
 bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)
 	@for part in $(BENCH); do echo; echo "tests/bench/$$part.py"; $(BIN)/python "tests/bench/$$part.py"; done
 
+.PHONY: gain
+gain: $(VENV)/.dev ## Measure what a VM gains on its share-manager's node, with NFS-Ganesha; needs root (SVG=docs/concepts/gain.svg)
+	@$(BIN)/python tests/bench/gain.py $(if $(SVG),--svg $(SVG))
+
 .PHONY: lock
 lock: ## Renew the hash-locked requirements (needs uv)
 	uv pip compile -q --universal --generate-hashes --extra speed -o requirements.lock pyproject.toml

@@ -52,9 +52,9 @@ def _reunite(**values: Any) -> int:
 
 
 def _demo() -> int:
-    from webhook import demo  # noqa: PLC0415 - see the module
+    from webhook.demo import run  # noqa: PLC0415 - see the module
 
-    return demo.run(sys.stdout)
+    return run.run(sys.stdout, color=_color())
 
 
 def _color() -> bool:
@@ -184,7 +184,7 @@ moving away. Without --dry-run off it only says what it would do.""",
         "demo",
         short_help="Serve the example cluster for a moment, and check the answers",
         help="Start the webhook on loopback, with a throwaway certificate and the example cluster. Send the example "
-        "AdmissionReviews through a real TLS connection, and show the answers.",
+        "AdmissionReviews through a real TLS connection, and show the answers, scenario by scenario.",
         examples=f"{PROGRAM} demo",
         exit_codes="0 when every answer is the expected one, 1 when one is not, 2 for bad input.",
         callback=_demo,

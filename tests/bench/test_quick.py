@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.nfs.testbed import unfit
 from controlplane.build import programs
 from support.control_plane.control_plane import NEWEST
 from support.drivers.browser import program
@@ -130,6 +131,18 @@ def test_rules_between_pods_are_measured() -> None:
         assert _figure(shown, f"{name}: median") > 0, shown
         assert _figure(shown, f"{name}: longest") > 0, shown
     assert _figure(shown, "longest of all") > 0, shown
+
+
+def test_what_a_vm_gains_is_measured() -> None:
+    """Each request is answered, and one over a relay that adds 500 us takes that much longer."""
+    if reason := unfit():
+        pytest.skip(reason)
+    shown = _quick("gain.py")
+    read = {
+        row.split("|")[1].strip(): float(row.split("|")[3].split()[0]) for row in shown.splitlines() if "(0 %)" in row
+    }
+    assert len(read) == 7, shown
+    assert read["relay, 500 us added"] > read["another namespace, no relay"] + 450, shown
 
 
 def _figure(shown: str, name: str) -> float:

@@ -46,6 +46,6 @@ class Program(NamedTuple):
 
 
 WEBHOOK: Final = Program(
-    "webhook", "kubevirt-coschedule", f"status -A --manifests {EXAMPLES}", "statsu", "sta", "explain"
+    "webhook", "kubevirt-coschedule", f"status web01 -n prod-vms --manifests {EXAMPLES}", "statsu", "sta", "explain"
 )
 CERTS: Final = Program("certs", "kubevirt-coschedule-certs", "issue --dir {}", "issu", "iss", "inspect")

@@ -1,7 +1,7 @@
-"""The command demo: run the webhook on loopback with the example cluster, call it over TLS, and check its answers.
+"""Exchange: one AdmissionReview of the examples and its answer, from a webhook that runs on loopback for a moment.
 
 Nothing is simulated: the demo has a certificate and a listener of its own, and posts AdmissionReviews as the API
-server does. expected.yaml, beside the examples, has the expected answers.
+server does. expected.yaml, beside the examples, has the scenarios and the expected answers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final
 
 import aiohttp
 import jsonpatch
@@ -26,14 +26,12 @@ from webhook.app.handler import admit_functions
 from webhook.component_base.address import Address
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
-from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.explain.evaluate import entry_of
 from webhook.files.documents import BadDocument, read_file
 from webhook.files.manifests import Manifests
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
-from webhook.terminal import affinity_diff, columns
 
 _TIMEOUT_SECONDS: Final = 10.0
 _HTTP_OK: Final = 200
@@ -43,6 +41,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     """One AdmissionReview, the answer of the webhook, and the expected answer."""
 
     name: str
+    scenario: str
     review: Mapping[str, Any]
     status: int
     response: Mapping[str, Any]
@@ -88,36 +87,14 @@ class Exchange(Struct, frozen=True, kw_only=True):
         return f"the patched pod's affinity does not name {', '.join(missing)}" if missing else None
 
 
-def run(out: TextIO) -> int:
-    """Run the demo. Returns 0 if every answer is the expected one, else 1.
+async def ask_all(examples: Path, cluster: Manifests) -> list[Exchange]:
+    """Serve the cluster, and post each review that expected.yaml names.
 
     Raises:
         UserError: the examples can't be read.
     """
-    exchanges = asyncio.run(_serve_and_ask(_examples()))
-    rows = [("POD OF", "DECISION", "NODE", "WHY")]
-    for exchange in exchanges:
-        got, audit = exchange.got, exchange.response.get("auditAnnotations", {})
-        rows.append((exchange.title, str(got["decision"]), ",".join(got["nodes"]) or "-", audit.get("because", "-")))
-    print(*columns(rows), sep="\n", file=out)
-    _print_change(exchanges[0], out)
-    flaws = [(exchange.name, flaw) for exchange in exchanges if (flaw := exchange.flaw())]
-    for name, flaw in flaws:
-        print(f"WRONG {name}: {flaw}", file=out)
-    print(f"\n{len(exchanges) - len(flaws)} of {len(exchanges)} answers over TLS are as expected.", file=out)
-    return 1 if flaws else 0
-
-
-def _examples() -> Path:
-    """manifests/examples of the checkout, or the copy in an installed distribution."""
-    checkout = Path(__file__).parents[1] / "manifests" / "examples"
-    return checkout if checkout.is_dir() else Path(sys.prefix) / "share" / "kubevirt-coschedule" / "examples"
-
-
-async def _serve_and_ask(examples: Path) -> list[Exchange]:
-    cluster = Manifests.load(examples / "cluster", longhorn_namespace="longhorn-system")
-    expected = _expected(examples / "expected.yaml")
-    reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in expected}
+    scenarios = scenarios_of(examples / "expected.yaml")
+    reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in scenarios}
     with tempfile.TemporaryDirectory() as directory:
         files = Path(directory)
         await asyncio.to_thread(_issue, files)
@@ -135,15 +112,28 @@ async def _serve_and_ask(examples: Path) -> list[Exchange]:
                 path = entry_of(review).path
                 async with session.post(path, params={"timeout": "3s"}, json=review, ssl=trust) as reply:
                     response = (await reply.json())["response"] if reply.status == _HTTP_OK else {}
+                scenario, expected = scenarios[name]["scenario"], scenarios[name]["answer"]
                 exchanges.append(
-                    Exchange(name=name, review=review, status=reply.status, response=response, expected=expected[name])
+                    Exchange(
+                        name=name,
+                        scenario=scenario,
+                        review=review,
+                        status=reply.status,
+                        response=response,
+                        expected=expected,
+                    )
                 )
             return exchanges
     finally:
         await listener.stop(0)
 
 
-def _expected(file: Path) -> dict[str, Any]:
+def scenarios_of(file: Path) -> dict[str, Any]:
+    """Return what expected.yaml has: for each review the name of its scenario, and the expected answer.
+
+    Raises:
+        BadDocument: the file can't be read.
+    """
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
@@ -156,11 +146,3 @@ def _issue(directory: Path) -> None:
     subprocess.run(  # noqa: S603 - a program of this project, with constant arguments
         [sys.executable, "-m", "certs", "issue", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
     )
-
-
-def _print_change(exchange: Exchange, out: TextIO) -> None:
-    before, after = exchange.review["request"]["object"], exchange.patched
-    diff = affinity_diff(before["spec"].get("affinity"), after["spec"].get("affinity"))
-    print(f"\n{exchange.title}, the affinity before and after:\n", *diff, sep="\n  ", file=out)
-    print(f"\n{ANNOTATION_DECISION}, as kubectl describe pod shows it:\n", file=out)
-    print(f"  {after['metadata']['annotations'].get(ANNOTATION_DECISION, '-')}", file=out)
