@@ -151,8 +151,7 @@ class Migrations:
             key=lambda each: (each.by != "evacuation", each.created, each.name),
         )
         for each in pending:
-            running = self.running()
-            source = self.virt.node_of(each.vm)
+            running, source = self.running(), self.virt.node_of(each.vm)
             leaving = sum(other.source == source for other in running)
             if self.keeps_limits and (len(running) >= PARALLEL_IN_CLUSTER or leaving >= PARALLEL_OUT_OF_NODE):
                 continue
