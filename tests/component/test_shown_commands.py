@@ -35,9 +35,9 @@ def _ours() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", [each for each in _ours() if each == ["demo"] or "--manifests" in each], ids=" ".join)
 def test_a_command_that_needs_no_cluster_runs(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the top of a clone."""
+    """From the top of a clone. `status` exits with 1: of the example cluster one VM is apart, and one is stuck."""
     monkeypatch.chdir(ROOT)
-    assert cli.main(words) == 0
+    assert cli.main(words) == (1 if words[0] == "status" else 0)
 
 
 @pytest.mark.parametrize("words", _ours(), ids=" ".join)
