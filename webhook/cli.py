@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from webhook.app.settings import SERVE, ServeSettings
+from webhook.bundle.settings import BUNDLE, BundleSettings
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base import command_line
 from webhook.component_base.command_line import Command
@@ -42,6 +43,13 @@ def _status(**values: Any) -> int:
     from webhook.status import run  # noqa: PLC0415 - see the module
 
     return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
+
+
+def _bundle(**values: Any) -> int:
+    chosen = BundleSettings(**values)
+    from webhook.bundle import run  # noqa: PLC0415 - see the module
+
+    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr)
 
 
 def _reunite(**values: Any) -> int:
@@ -110,9 +118,8 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} explain -f manifests/examples/virtual-machine.yaml --manifests manifests/examples/cluster
 
 # A cluster as it was at one moment
-kubectl get -A -o yaml node,csinode,pv,pvc,pod,sharemanagers.longhorn.io,nodes.longhorn.io,\\
-volumeattachments.longhorn.io > cluster.yaml
-kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o json""",
+{PROGRAM} bundle -o cluster.json
+{PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json -o json""",
         exit_codes="0 when every object gets an affinity (required or preferred), 1 when one is left unchanged. 2 for "
         "bad input, for an object that does not exist, and for a cluster that can't be reached.",
         params=[
@@ -120,7 +127,7 @@ kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o
                 ["names"],
                 nargs=-1,
                 metavar="[TYPE/NAME ...]",
-                help="Objects of the live cluster. TYPE is vm, vmi, pod or volume.",
+                help="Objects of the cluster. TYPE is vm, vmi, pod or volume.",
             ),
             *EXPLAIN,
         ],
@@ -147,8 +154,8 @@ kubectl get vm db01 -o yaml | {PROGRAM} explain -f - --manifests cluster.yaml -o
 {PROGRAM} status -n prod-vms --plan db01 | kubectl create -f -
 
 # A cluster as it was at one moment
-kubectl get pv,pvc,pod,sharemanagers.longhorn.io -A -o yaml > cluster.yaml
-{PROGRAM} status -A --manifests cluster.yaml""",
+{PROGRAM} bundle -o cluster.json
+{PROGRAM} status -A --manifests cluster.json""",
         exit_codes="0 when no VM is apart or stuck, 1 when one is, 2 for bad input, for a VM that does not exist, and "
         "where something could not be read.",
         params=[
@@ -156,6 +163,24 @@ kubectl get pv,pvc,pod,sharemanagers.longhorn.io -A -o yaml > cluster.yaml
             *STATUS,
         ],
         callback=_status,
+    ),
+    Command(
+        "bundle",
+        short_help="Write a file of the cluster that can be examined elsewhere",
+        help="Write what explain and status read of a cluster into one file, for --manifests. Only the fields that the "
+        "program reads are in the file: no Secret, no environment variable, no cloud-init. The program reads the "
+        "cluster as kubectl would, and writes nothing into the cluster.",
+        examples=f"""\
+# For somebody who helps you
+{PROGRAM} bundle -o cluster.json
+
+# What that person does with the file
+{PROGRAM} status -A --manifests cluster.json
+{PROGRAM} explain vm/db01 -n prod-vms --manifests cluster.json""",
+        exit_codes="0 when the file is complete, 1 when something could not be read, which the file says. 2 for bad "
+        "input, for a cluster that can't be reached, and for a file that can't be written.",
+        params=[*BUNDLE],
+        callback=_bundle,
     ),
     Command(
         "reunite",

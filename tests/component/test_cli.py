@@ -133,13 +133,9 @@ TYPED: Final = {
         "explain vm/a pod/b -f vm.yaml",
         ["got vm/a pod/b and --filename vm.yaml: expected names or a file, not both"],
     ),
-    "names and manifests, and a context": (
+    "manifests, and a context": (
         "explain vm/a --manifests m --context c --kubeconfig k",
         [
-            (
-                "got vm/a and --manifests: names are of a live cluster; leave --manifests out, or give the object with "
-                "--filename FILE"
-            ),
             "got --kubeconfig k and --manifests m: expected a live cluster or one in files, not both",
             "got --context c and --manifests m: expected a live cluster or one in files, not both",
         ],

@@ -19,10 +19,11 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin
 from webhook.core.patch import decision_patch
 from webhook.core.patch.json_patch import Operation
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.reasons import Why
 from webhook.files.manifests import Manifests
 from webhook.kube.records import pods as pod_records
-from webhook.kube.records.pods import REPLICA_LABELS, DecodedPod, WirePod
+from webhook.kube.records.pods import DecodedPod, WirePod
 
 NAMESPACE: Final = "vms"
 PLACE_MILLICPU: Final = 100

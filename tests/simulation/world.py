@@ -21,8 +21,8 @@ from simulation.virt_controller import VirtController
 from simulation.watcher import Watcher
 from support.objects import builders
 
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.view import Kind
-from webhook.kube.records.pods import REPLICA_LABELS
 
 _WEBHOOK_PODS: Final = 2
 

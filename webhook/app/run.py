@@ -50,7 +50,7 @@ async def _manifest_sources(settings: ServeSettings, background: Background) -> 
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
     try:
-        yield Sources(cluster, {"objects": cluster.size, "ignored": dict(cluster.ignored)})
+        yield Sources(cluster, {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)})
     finally:
         await background.stop()
 

@@ -72,8 +72,8 @@ def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReade
     manifests = Manifests.load(
         settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard
     )
-    if manifests.ignored:
-        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.ignored.items()))
+    if manifests.objects.ignored:
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.objects.ignored.items()))
         stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
     yield ManifestsReader(manifests, str(settings.manifests))
 

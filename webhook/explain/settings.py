@@ -58,7 +58,7 @@ EXPLAIN: Final = (
 
 @dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
 class ExplainSettings:
-    """What `explain` runs with: `names` of objects in the live cluster, or else a file of them.
+    """What `explain` runs with: `names` of objects in the cluster, or else a file of them.
 
     Raises:
         BadSettings: both or neither of these, or two clusters at once.
@@ -89,11 +89,6 @@ class ExplainSettings:
         if self.names and self.filename:
             problems.append(
                 f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file, not both"
-            )
-        if self.names and self.manifests:
-            problems.append(
-                f"got {' '.join(self.names)} and --manifests: names are of a live cluster; leave "
-                "--manifests out, or give the object with --filename FILE"
             )
         problems += two_clusters(self.manifests, self.kubeconfig, self.context)
         if problems:

@@ -1,54 +1,50 @@
 """Manifests: a ClusterView of YAML files, for `--manifests` of all commands and for the demo.
 
 All files are read at the start. Either every object can be read, or an error names each object that can't.
-Invariant: nothing is ever NOT_CACHED here. An object that no file describes is absent.
+Invariant: nothing is ever NOT_CACHED here. An object that no file describes is absent, unless the file is a bundle that
+says of its kind that it could not be listed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.longhorn import (
-    LONGHORN_API_VERSION,
-    SHARE_MANAGER_POD_PREFIX,
-    LonghornNode,
-    ShareManager,
-    VolumeAttachment,
-)
+from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
+from webhook.core.placement.replica_share import is_replica
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted
-from webhook.core.view import ClusterView, NoObject, Ref
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
+from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.files.documents import BadDocument, Document, read_file
+from webhook.files.objects import Objects
 
-_T = TypeVar("_T")
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
-_TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
-    ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
-    ("v1", "PersistentVolume"): PersistentVolume,
-    ("v1", "Node"): Node,
-    ("v1", "Pod"): Pod,
-    (LONGHORN_API_VERSION, "ShareManager"): ShareManager,
-    (LONGHORN_API_VERSION, "Node"): LonghornNode,
-    (LONGHORN_API_VERSION, "VolumeAttachment"): VolumeAttachment,
-    ("storage.k8s.io/v1", "CSINode"): CSINode,
+_TYPES: Final[Mapping[Kind, type[Any]]] = {
+    Kind.PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
+    Kind.PERSISTENT_VOLUME: PersistentVolume,
+    Kind.SHARE_MANAGER: ShareManager,
+    Kind.SHARE_MANAGER_POD: Pod,
+    Kind.NODE: Node,
+    Kind.LONGHORN_NODE: LonghornNode,
+    Kind.VOLUME_ATTACHMENT: VolumeAttachment,
+    Kind.CSI_NODE: CSINode,
+    Kind.VIRT_LAUNCHER_POD: Pod,
+    Kind.VIRT_LAUNCHERS_ON_NODE: Pod,
 }
-_NAMESPACED: Final = (PersistentVolumeClaim, Pod, ShareManager, LonghornNode, VolumeAttachment)
 
 
 class Manifests:
     """The cluster that documents describe; a ClusterView (webhook.core.view).
 
-    `ignored` counts, by kind, the objects that no rule reads; `size` counts the others.
+    `objects` are what the documents describe.
     """
 
     def __init__(
@@ -66,40 +62,28 @@ class Manifests:
             headroom: what must stay free on a node; None if the resources of nodes do not count.
 
         Raises:
-            BadDocument: fields of a wrong type, objects without a name, or two objects of one kind and name. The
-                error has a message for each.
+            BadDocument: as `Objects`.
         """
-        self.ignored: Counter[str] = Counter()
-        taken: dict[type[Any], dict[NamespacedName, tuple[Any, str]]] = {type_: {} for type_ in _TYPES.values()}
-        problems: list[str] = []
-        for document in documents:
-            try:
-                self._take(document, taken)
-            except BadDocument as error:
-                problems += error.problems
-        if problems:
-            raise BadDocument(*problems)
+        self.objects = objects = Objects(documents)
+        self._claims = objects.of(PersistentVolumeClaim)
+        self._volumes = objects.within(PersistentVolume, "")
+        self._nodes = objects.within(Node, "")
+        self._share_managers = objects.within(ShareManager, longhorn_namespace)
+        self._pods = objects.within(Pod, longhorn_namespace)
+        self._longhorn_nodes = objects.within(LonghornNode, longhorn_namespace)
+        self._attachments = objects.within(VolumeAttachment, longhorn_namespace)
+        self._virt_launchers = [pod for pod in objects.of(Pod).values() if _is_virt_launcher(pod)]
+        self._snapshot = self._count(headroom)
 
-        def within(type_: type[_T], namespace: str) -> dict[str, _T]:
-            return {key.name: found for key, (found, _) in taken[type_].items() if key.namespace == namespace}
-
-        claims: dict[NamespacedName, PersistentVolumeClaim] = {
-            k: found for k, (found, _) in taken[PersistentVolumeClaim].items()
-        }
-        self.size = sum(map(len, taken.values()))
-        self._claims = claims
-        self._volumes = within(PersistentVolume, "")
-        self._nodes = within(Node, "")
-        self._share_managers = within(ShareManager, longhorn_namespace)
-        self._pods = within(Pod, longhorn_namespace)
-        self._longhorn_nodes = within(LonghornNode, longhorn_namespace)
-        self._attachments = within(VolumeAttachment, longhorn_namespace)
-        every: list[Pod] = [pod for pod, _ in taken[Pod].values()]
-        self._virt_launchers = [pod for pod in every if _is_virt_launcher(pod)]
-        limits_of = {name: volume_limits_of(node.spec) for name, node in within(CSINode, "").items()}
-        counts_pods = headroom is not None and _has_allocatable(self._nodes.values())
-        counted = ListedSnapshot(every, self._nodes, limits_of, headroom or NO_HEADROOM) if counts_pods else None
-        self._snapshot = counted or NOT_COUNTED
+    def _count(self, headroom: Mapping[str, int] | None) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
+        if headroom is None or not _has_allocatable(self._nodes.values()):
+            return NOT_COUNTED
+        unread = next(filter(None, map(self.objects.unread, (Pod, CSINode))), "")
+        if unread:
+            return SnapshotUnavailable(unread)
+        pods = list(self.objects.of(Pod).values())
+        limits_of = {name: volume_limits_of(node.spec) for name, node in self.objects.within(CSINode, "").items()}
+        return ListedSnapshot(pods, self._nodes, limits_of, headroom, max(1, sum(map(is_replica, pods))))
 
     @classmethod
     def load(
@@ -124,21 +108,6 @@ class Manifests:
         if problems:
             raise BadDocument(*problems)
         return cluster
-
-    def _take(self, document: Document, taken: dict[type[Any], dict[NamespacedName, tuple[Any, str]]]) -> None:
-        type_ = _TYPES.get((document.api_version, document.kind))
-        if type_ is None:
-            self.ignored[f"{document.api_version} {document.kind}"] += 1
-            return
-        found = document.read(type_)
-        name, namespace = found.metadata.name, found.metadata.namespace or "default"
-        if not name:
-            raise BadDocument(f"{document.place}: {document.kind}: metadata.name: got nothing, expected a name")
-        key = NamespacedName(namespace if type_ in _NAMESPACED else "", name)
-        if key in taken[type_]:
-            shown, first = "/".join(filter(None, key)), taken[type_][key][1]
-            raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {first}")
-        taken[type_][key] = found, document.place
 
     def node_names(self) -> list[str]:
         """Return the names of all nodes, sorted."""
@@ -165,41 +134,45 @@ class Manifests:
         raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}")
 
     def read_error(self, ref: Ref) -> str:
-        """Raise LookupError: nothing here is ever UNAVAILABLE."""
-        raise LookupError(f"{ref} was never unavailable")
+        """Return why `bundle` could not list the objects of this kind."""
+        return self.objects.unread(_TYPES[ref.kind])
+
+    def _absent(self, type_: type[Any]) -> NoObject:
+        """Why there is no object of this type. Only a bundle has kinds that could not be listed."""
+        return NoObject.UNAVAILABLE if self.objects.unread(type_) else NoObject.NOT_FOUND
 
     def staleness(self) -> None:
         """Return None: files are never out of date."""
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """Return the claim of that namespace and name."""
-        return self._claims.get(key, NoObject.NOT_FOUND)
+        return self._claims.get(key, self._absent(PersistentVolumeClaim))
 
     def persistent_volume(self, name: str) -> PersistentVolume | NoObject:
         """Return the PersistentVolume of that name."""
-        return self._volumes.get(name, NoObject.NOT_FOUND)
+        return self._volumes.get(name, self._absent(PersistentVolume))
 
     def share_manager(self, volume: str) -> ShareManager | NoObject:
         """Return the ShareManager of a Longhorn volume."""
-        return self._share_managers.get(volume, NoObject.NOT_FOUND)
+        return self._share_managers.get(volume, self._absent(ShareManager))
 
     def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """Return the pod share-manager-<volume> of Longhorn's namespace."""
-        return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, NoObject.NOT_FOUND)
+        return self._pods.get(SHARE_MANAGER_POD_PREFIX + volume, self._absent(Pod))
 
     def node(self, name: str) -> Node | NoObject:
         """Return the Kubernetes node of that name."""
-        return self._nodes.get(name, NoObject.NOT_FOUND)
+        return self._nodes.get(name, self._absent(Node))
 
     def has_longhorn_nodes(self) -> bool:
-        """Return whether any nodes.longhorn.io exist in Longhorn's namespace."""
-        return bool(self._longhorn_nodes)
+        """Return whether any nodes.longhorn.io exist in Longhorn's namespace, or may exist."""
+        return bool(self._longhorn_nodes or self.objects.unread(LonghornNode))
 
     def longhorn_node(self, name: str) -> LonghornNode | NoObject:
         """Return Longhorn's Node for the Kubernetes node of that name."""
-        return self._longhorn_nodes.get(name, NoObject.NOT_FOUND)
+        return self._longhorn_nodes.get(name, self._absent(LonghornNode))
 
-    def snapshot(self) -> ListedSnapshot | NotCounted:
+    def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
         return self._snapshot
 
@@ -209,12 +182,16 @@ class Manifests:
     def forget(self, pod: Pod, namespace: str) -> None:
         """Do nothing, as `assume`."""
 
-    def volume_claims(self, volume: str) -> list[NamespacedName]:
+    def volume_claims(self, volume: str) -> list[NamespacedName] | NoObject:
         """Return the claims of the PersistentVolumes that have this CSI volume handle."""
+        if self.objects.unread(PersistentVolume):
+            return NoObject.UNAVAILABLE
         return [claim for found in self._volumes.values() if (claim := claim_of(found, volume))]
 
-    def virt_launchers(self, claim: NamespacedName) -> list[Pod]:
+    def virt_launchers(self, claim: NamespacedName) -> list[Pod] | NoObject:
         """Return the virt-launcher pods that use this claim."""
+        if self.objects.unread(Pod):
+            return NoObject.UNAVAILABLE
         return [
             pod for pod in self._virt_launchers if pod.metadata.namespace == claim.namespace and uses(pod, claim.name)
         ]
@@ -225,7 +202,7 @@ class Manifests:
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Return Longhorn's VolumeAttachment of a volume."""
-        return self._attachments.get(volume, NoObject.NOT_FOUND)
+        return self._attachments.get(volume, self._absent(VolumeAttachment))
 
 
 def _files(path: Path) -> list[Path]:

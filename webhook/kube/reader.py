@@ -66,8 +66,16 @@ async def get(api: Api, path: str) -> dict[str, Any]:
         raise ApiError(f"got an answer that is not an object ({error})") from None
 
 
-async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = "", fields: str = "") -> list[Any]:
-    """LIST every object of a collection, decoded; none if the kind is not installed.
+async def get_all(  # noqa: PLR0913 - a query, by name
+    api: Api,
+    path: str,
+    decoders: Decoders,
+    *,
+    selector: str = "",
+    fields: str = "",
+    seconds: float = ANSWER_SECONDS,
+) -> list[Any]:
+    """LIST every object of a collection, decoded; none if the kind is not installed. All pages come within `seconds`.
 
     Raises:
         ApiError: an object, or the collection, could not be read.
@@ -79,7 +87,7 @@ async def get_all(api: Api, path: str, decoders: Decoders, *, selector: str = ""
     if fields:
         query.append(("fieldSelector", fields))
     now = asyncio.get_running_loop().time
-    deadline = now() + ANSWER_SECONDS
+    deadline = now() + seconds
     while True:
         asked = [*query, ("continue", token)] if token else query
         reply = await api.get(path, asked, seconds=max(0.0, deadline - now()))
@@ -130,8 +138,12 @@ class NoCluster(UserError):
 
 
 @contextmanager
-def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+def connect_for_terminal(
+    kubeconfig: Kubeconfig, hint: str = "; or describe the cluster: --manifests DIR"
+) -> Iterator[tuple[asyncio.Runner, Api, str]]:
     """Open an event loop and a client for the block. Yield both, and the API server's name for the user.
+
+    `hint`: what else the user can do without a usable kubeconfig.
 
     Raises:
         UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
@@ -141,9 +153,7 @@ def connect_for_terminal(kubeconfig: Kubeconfig) -> Iterator[tuple[asyncio.Runne
         try:
             api = runner.run(Api.connect(kubeconfig))
         except BadKubeconfig as error:
-            raise BadKubeconfig(
-                *(f"{problem}; or describe the cluster: --manifests DIR" for problem in error.problems)
-            ) from None
+            raise BadKubeconfig(*(f"{problem}{hint}" for problem in error.problems)) from None
         try:
             origin = f"context {api.context}, {api.host}" if api.context else api.host
             runner.run(_greet(api, origin))

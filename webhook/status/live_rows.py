@@ -34,6 +34,7 @@ from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.plan.planner import Planner
 from webhook.plan.step import Step
+from webhook.status.last_words import with_words
 from webhook.status.reunite_events import last_words
 
 _REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
@@ -101,11 +102,7 @@ class LiveRows:
         if not any(row.state is State.APART for row in snapshot.rows):
             return snapshot
         said = await last_words(self._api, self.namespace)
-        rows = (
-            replace(row, said_by_reunite=said.get((row.namespace, row.name), "")) if row.state is State.APART else row
-            for row in snapshot.rows
-        )
-        return replace(snapshot, rows=tuple(rows))
+        return replace(snapshot, rows=tuple(with_words(snapshot.rows, said)))
 
     async def _read(self, fleet: VMStatusTracker) -> None:
         """Return None: asyncio.Runner's signal handler would make a repr of a result."""

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
+from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
+from webhook.status.last_words import ReuniteEvent, latest, with_words
+
+_READ = (PersistentVolumeClaim, PersistentVolume, ShareManager)
 
 
 def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
-    """Return a row for each VM that opted in. Pods without a namespace are in `default`."""
+    """Return a row for each VM that opted in. Pods without a namespace are in `default`.
+
+    Raises:
+        UserError: the files are a bundle whose pods could not be listed.
+    """
+    if manifests.objects.unread(Pod):
+        raise UserError(f"pods: {manifests.objects.unread(Pod)}; expected a bundle by a user who may list all pods")
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.all_virt_launchers():
         namespace = pod.metadata.namespace or "default"
@@ -22,4 +34,11 @@ def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[V
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
     policy = Policy(longhorn_namespace=longhorn_namespace)
     found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
-    return [row for row in found if row is not None]
+    events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
+    return with_words([row for row in found if row is not None], latest(events))
+
+
+def unread(manifests: Manifests) -> list[str]:
+    """Return a sentence for each kind of a row that a bundle has no objects of, because they could not be listed."""
+    problems = {type_.__name__: manifests.objects.unread(type_) for type_ in _READ}
+    return [f"{kind}: {problem}" for kind, problem in problems.items() if problem]

@@ -53,8 +53,10 @@ def _described(chosen: StatusSettings, out: Output) -> int:
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
     rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace)
-    asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
-    return out.show(asked, rows, origin=str(chosen.manifests), at=now(), problems=())
+    made, unread = manifests.objects.bundle, manifest_rows.unread(manifests)
+    asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
+    origin = manifests.objects.origin(str(chosen.manifests))
+    return out.show(asked, rows, origin=origin, at=made.at if made else now(), problems=unread)
 
 
 def _asked(chosen: StatusSettings, namespace: str) -> Asked:

@@ -90,7 +90,7 @@ def test_a_configuration_that_can_t_be_read_is_noted(api: StaticApi, explain: Ex
 
 
 def test_files_do_not_tell_whether_the_component_is_applied() -> None:
-    """The manifests of a cluster have no webhook configuration."""
+    """These manifests have no webhook configuration."""
     found = explained(target())
     assert found["reason"] == "MigrationTarget"
-    assert "is not known (explain reads no MutatingWebhookConfiguration from " in found["notes"][-1]
+    assert "is not known (cluster.yaml: no MutatingWebhookConfiguration is described" in found["notes"][-1]

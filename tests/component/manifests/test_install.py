@@ -18,11 +18,11 @@ from webhook.app.settings import ServeSettings
 from webhook.core.admit import Entry
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube import kinds
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records.pods import REPLICA_LABELS
 
 LONGHORN_NAMESPACE: Final = "longhorn-system"
 PODS: Final = Path(__file__).parents[2] / "cases" / "pods"

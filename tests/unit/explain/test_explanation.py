@@ -236,11 +236,11 @@ def test_files_have_no_pods_to_show() -> None:
     assert "Pods now" not in run(as_yaml(a_vm("root"))).out
 
 
-def test_files_hold_nothing_by_name() -> None:
-    """The command line refuses names with --manifests; so does the cluster, with a hint at --filename."""
+def test_a_name_that_files_do_not_describe_is_an_error() -> None:
+    """The sentence says that no object of this kind is described, or that none has this name."""
     (named,) = names.parse(["vm/db"])
     with pytest.raises(
         BadDocument,
-        match=r"^vm/db: explain reads no VirtualMachine of namespace vms from cluster\.yaml; .* --filename FILE$",
+        match=r"^vm/db: cluster\.yaml: no VirtualMachine is described; .* --filename FILE$",
     ):
         the_cluster().find(named, "vms")

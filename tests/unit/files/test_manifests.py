@@ -84,11 +84,11 @@ def test_what_is_described_is_found_and_all_else_is_absent(method: str, there: A
 def test_what_is_held_can_be_listed() -> None:
     """For explain and demo: nodes and claims by name."""
     view = cluster(*WHOLE)
-    assert view.size == len(WHOLE)
+    assert view.objects.size == len(WHOLE)
     assert view.node_names() == ["n1", "n2"]
     assert [claim.metadata.name for claim in view.claims("vms")] == ["disk", "state"]
     assert view.claims("none") == []
-    assert view.ignored == Counter()
+    assert view.objects.ignored == Counter()
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_a_claim_without_a_namespace_is_in_default() -> None:
 def test_kinds_that_no_rule_reads_are_counted(ignored: Object, counted: str) -> None:
     """They are neither decoded nor stored."""
     view = cluster(ignored, ignored)
-    assert view.ignored == {counted: 2}
-    assert view.size == 0
+    assert view.objects.ignored == {counted: 2}
+    assert view.objects.size == 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_an_object_that_cannot_be_held_is_refused(objects: list[Object], words: 
 def test_one_name_in_two_kinds_is_two_objects() -> None:
     """A Kubernetes node and Longhorn's node have the same name, and so can claims of two namespaces."""
     view = cluster(node("n1"), longhorn_node("n1"), *WHOLE[:3])
-    assert view.size == 5
+    assert view.objects.size == 5
 
 
 def test_a_directory_is_read_whole(tmp_path: Path) -> None:

@@ -26,7 +26,9 @@ pinned VM that no watch has shown yet. The same holds while a VM that may run on
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
+from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
@@ -35,6 +37,14 @@ from webhook.core.scheduler.plugins.pod_topology_spread import has_hard_constrai
 from webhook.core.scheduler.state.node_info import PODS, NodeInfo
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
+
+REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
+"""The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
+
+
+def is_replica(pod: Pod) -> bool:
+    """Whether a pod is one of the webhook's own."""
+    return REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items()
 
 
 def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:

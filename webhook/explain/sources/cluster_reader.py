@@ -18,6 +18,7 @@ from webhook.explain.api.names import Named, Type
 from webhook.files.documents import Document
 
 _T = TypeVar("_T")
+CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller finds the pods of a VMI by this label
 _ROUNDS_MAX: Final = 16  # 5 are enough: claim, PersistentVolume, ShareManager and its pod, node, Longhorn's node
 
 

@@ -21,13 +21,14 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.placement.replica_share import is_replica
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
-from webhook.explain.sources.cluster_reader import Listed
+from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
 from webhook.explain.sources.live_view import Listings, LiveView
 from webhook.files.documents import Document
 from webhook.kube import reader
@@ -37,12 +38,10 @@ from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import connect_for_terminal
-from webhook.kube.records.pods import REPLICA_LABELS
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _COUNTED: Final = ",".join(f"status.phase!={phase}" for phase in _FINISHED)
 _CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
-_CREATED_BY: Final = "kubevirt.io/created-by"  # virt-controller finds the pods of a VMI by this label
 
 
 class NotFound(UserError):
@@ -150,8 +149,7 @@ class LiveReader:
             return SnapshotUnavailable(str(problem))
         nodes = {ref.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
         limits_of = {each.metadata.name or "": volume_limits_of(each.spec) for each in drivers}
-        replicas = sum(REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items() for pod in pods)
-        return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, replicas))
+        return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, sum(map(is_replica, pods))))
 
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Read the PersistentVolume of the volume, and list the VMs' pods in the namespace of its claim."""
@@ -247,4 +245,4 @@ class LiveReader:
         except ApiError as problem:
             return Listed(problem=str(problem))
         uid = found.get("metadata", {}).get("uid", "")
-        return await self._listed(namespace, "pods", Pod, f"{_CREATED_BY}={uid}")
+        return await self._listed(namespace, "pods", Pod, f"{CREATED_BY}={uid}")

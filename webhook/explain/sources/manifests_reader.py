@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
+from webhook.core.api.kubevirt import is_finished
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import Ref
+from webhook.explain.api import names
+from webhook.explain.api.fields import field_at
 from webhook.explain.api.names import Named, Type
-from webhook.explain.sources.cluster_reader import Listed
+from webhook.explain.sources.cluster_reader import CREATED_BY, Listed
 from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
+
+_DEFAULT_NAMESPACE: Final = "default"
 
 
 class ManifestsReader:
     """A cluster that files describe; a ClusterReader."""
 
-    namespace = "default"
-
     def __init__(self, manifests: Manifests, origin: str) -> None:
-        self.origin = origin
+        self.origin = manifests.objects.origin(origin)
         self.view = manifests
+        self._objects = manifests.objects
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects that name none: a bundle has that of the user who made the bundle."""
+        return self._objects.bundle.namespace if self._objects.bundle else _DEFAULT_NAMESPACE
 
     def read(self, refs: Sequence[Ref]) -> None:
         """Raise AssertionError: the files were read completely, so core never needs to read an object."""
@@ -30,11 +42,11 @@ class ManifestsReader:
 
     def node_names(self) -> Listed[str]:
         """Return the names of all nodes, sorted."""
-        return Listed(self.view.node_names())
+        return Listed(self.view.node_names(), self._objects.unread(Node))
 
     def claims(self, namespace: str) -> Listed[PersistentVolumeClaim]:
         """Return the claims of a namespace, by name."""
-        return Listed(self.view.claims(namespace))
+        return Listed(self.view.claims(namespace), self._objects.unread(PersistentVolumeClaim))
 
     def prepare_snapshot(self, is_gone: Callable[[Pod], bool], *, needed: bool) -> None:  # noqa: ARG002 - the protocol's signature
         """Leave the pods that `is_gone` selects out of the snapshot. The files describe all pods."""
@@ -46,17 +58,37 @@ class ManifestsReader:
         """Do nothing: the files describe all claims and pods."""
         return ()
 
-    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:  # noqa: ARG002 - the protocol's signature
-        """Return a problem: the manifests have none of the kinds that explain looks up."""
-        return Listed(problem=f"explain reads no {type_.kind} from {self.origin}")
+    def lookup(self, type_: Type, name: str, namespace: str = "") -> Listed[Document]:
+        """Return the object of that name; nothing if it does not exist; a problem if that is not known."""
+        found = self._objects.documents(type_.api_version, type_.kind).get(NamespacedName(namespace, name))
+        if found:
+            return Listed([Document(f"{type_.title}/{name}", found.value)])
+        problem = self._objects.problem(type_.api_version, type_.kind)
+        return Listed(problem=f"{self.origin}: {problem}" if problem else "")
 
     def find(self, named: Named, namespace: str) -> Document:
-        """Raise BadDocument: the manifests have none of the kinds that users ask for by name."""
-        raise BadDocument(
-            f"{named}: explain reads no {named.type.kind} of namespace {namespace} from {self.origin}; "
-            "expected the object in a file of its own: --filename FILE"
-        )
+        """Return the object of that name. Raises BadDocument if the files do not describe it."""
+        listed = self.lookup(named.type, named.name, namespace)
+        if listed.problem:
+            raise BadDocument(
+                f"{named}: {listed.problem}; expected the object in these files, or in one of its own: --filename FILE"
+            )
+        if not listed.items:
+            raise BadDocument(
+                f"{named}: no {named.type.kind} {named.name} in namespace {namespace} of {self.origin}; check the name "
+                "and --namespace"
+            )
+        return Document(str(named), listed.items[0].value)
 
-    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:  # noqa: ARG002 - the protocol's signature
-        """Return no pods: for an object of a file, explain shows no current pods."""
-        return Listed()
+    def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
+        """Return the unfinished pods that virt-controller created for this VMI, if the files describe the VMI."""
+        listed = self.lookup(names.VIRTUAL_MACHINE_INSTANCE, vmi, namespace)
+        if not listed.items:
+            return Listed(problem=listed.problem if self._objects.bundle else "")
+        uid = field_at(listed.items[0].value, "metadata", "uid")
+        return Listed([pod for pod in self.view.all_virt_launchers() if _is_of(pod, uid) and not is_finished(pod)])
+
+
+def _is_of(pod: Pod, uid: str | None) -> bool:
+    """Whether virt-controller created the pod for the VMI with this uid; a VMI without one has no pods here."""
+    return uid is not None and pod.metadata.label(CREATED_BY) == uid

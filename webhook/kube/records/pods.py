@@ -11,6 +11,7 @@ from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.cache import PodHandle
 from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
@@ -18,8 +19,6 @@ from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
 from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta
 
-REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
-"""The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
 _REPLICA: Final = REPLICA_LABELS.items()
 
 

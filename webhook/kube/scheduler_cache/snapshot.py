@@ -16,6 +16,7 @@ from webhook.core.api import kubevirt
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.node_info import NO_AMOUNTS, UNLISTED, NodeInfo
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
@@ -24,7 +25,6 @@ from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.view import Kind
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
-from webhook.kube.records.pods import REPLICA_LABELS
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 _ASSUMED_SECONDS: Final = 10.0  # the longest that an API server waits for webhooks: then the pod exists, or is rejected

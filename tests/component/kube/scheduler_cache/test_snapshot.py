@@ -22,13 +22,13 @@ from webhook.core.admit import Entry
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
 from webhook.core.opt_in import Policy
+from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED
 from webhook.core.view import Kind
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
-from webhook.kube.records.pods import REPLICA_LABELS
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 Object = dict[str, Any]

@@ -222,6 +222,6 @@ def test_a_field_of_the_wrong_type_is_refused() -> None:
 
 
 def test_files_have_no_such_objects() -> None:
-    """A cluster in files has only objects that core reads; a note says that the others are missing."""
+    """A cluster in files can lack kinds that only explain reads; a note says so."""
     found = share_manager.derive_share_manager(volume(), the_cluster(), NAMESPACE)
-    assert found.notes[-1].endswith("explain reads no PersistentVolume from cluster.yaml")
+    assert found.notes[-1].endswith("adds: cluster.yaml: no Setting is described")

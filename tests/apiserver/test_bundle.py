@@ -1,0 +1,214 @@
+"""bundle on a real API server: what status and explain say of the file is what they say of the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane, User
+from support.control_plane.kube_api import Object
+from support.control_plane.kubevirt_kinds import crd
+from support.drivers.environment import remove_settings
+from support.drivers.explaining import OPT_IN, volumes
+from support.drivers.explaining_plane import RBAC, service_account
+from support.objects import builders
+from support.scenarios.cold_start import PASSPHRASE, a_class, a_volume
+from support.scenarios.vm_scenes import STATES, scenes
+
+from webhook import cli
+from webhook.bundle.settings import BUNDLE
+from webhook.explain.settings import EXPLAIN
+from webhook.status.settings import STATUS
+
+NAMESPACE: Final = builders.NAMESPACE
+DISKS: Final = {"db": "root", "moved": "page", "pinned": "mail", "cold": "cold"}
+PASSWORD: Final = "only-for-the-guest"  # noqa: S105 - of nothing
+SECRETS: Final = (PASSPHRASE, PASSWORD)
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+VIEWER: Final = {
+    "apiVersion": RBAC,
+    "kind": "ClusterRole",
+    "metadata": {"name": "bundle-viewer"},
+    "rules": [
+        {"apiGroups": [""], "resources": ["pods", "persistentvolumeclaims", "nodes"], "verbs": ["list"]},
+        {"apiGroups": ["longhorn.io"], "resources": ["*"], "verbs": ["list"]},
+    ],
+}
+BINDING: Final = {
+    "apiVersion": RBAC,
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "bundle-viewer"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bundle-viewer"},
+    "subjects": [{"kind": "ServiceAccount", "name": "bundle-viewer", "namespace": NAMESPACE}],
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the settings of the user who runs the tests."""
+    remove_settings(monkeypatch, (*STATUS, *EXPLAIN, *BUNDLE))
+
+
+def instance_spec(vm: str) -> Object:
+    """The spec of a VirtualMachineInstance, with a password for its guest."""
+    guest = {"name": "init", "cloudInitNoCloud": {"userData": f"#cloud-config\npassword: {PASSWORD}"}}
+    return {"domain": {"memory": {"guest": "2Gi"}}, "volumes": [*volumes(DISKS[vm]), guest]}
+
+
+def machine(vm: str) -> Object:
+    """A VirtualMachine, as somebody applied it with kubectl."""
+    template = {"metadata": {"annotations": {OPT_IN: "true"}}, "spec": instance_spec(vm)}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": vm, "namespace": NAMESPACE, "annotations": {LAST_APPLIED: json.dumps(template)}},
+        "spec": {"runStrategy": "Always", "template": template},
+    }
+
+
+def instance(vm: str) -> Object:
+    """The VirtualMachineInstance of a VM."""
+    meta = {"name": vm, "namespace": NAMESPACE, "annotations": {OPT_IN: "true"}}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": meta,
+        "spec": instance_spec(vm),
+    }
+
+
+def running(uids: dict[str, str]) -> list[Object]:
+    """The scenes. Each pod has the uid of its VM, and each share-manager's pod has the passphrase of its volume."""
+    made = scenes()
+    for each in made:
+        vm = each["metadata"]["name"].removeprefix("virt-launcher-").rpartition("-")[0]
+        if each["kind"] == "Pod" and vm in uids:
+            each["metadata"]["labels"]["kubevirt.io/created-by"] = uids[vm]
+        elif each["kind"] == "Pod":
+            each["spec"]["containers"][0]["env"] = [{"name": "CRYPTOKEYVALUE", "value": PASSPHRASE}]
+            each["metadata"]["annotations"] = {LAST_APPLIED: json.dumps(each)}
+    return made
+
+
+def volume_of(disk: str) -> Object:
+    """Longhorn's Volume of a disk. Its PersistentVolume has another name."""
+    made = a_volume(pv=f"pv-{disk}")
+    return {**made, "metadata": {**made["metadata"], "name": disk}}
+
+
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """Four VMs with their VirtualMachines and VirtualMachineInstances, and a StorageClass."""
+    definitions = [crd("VirtualMachine"), crd("VirtualMachineInstance")]
+    with ClusterState(control_plane.api) as state:
+        state.become([])
+        state.namespace(NAMESPACE)
+        control_plane.install(definitions)
+        for vm in DISKS:
+            control_plane.api.create(machine(vm))
+        uids = {vm: control_plane.api.create(instance(vm))["metadata"]["uid"] for vm in DISKS}
+        state.become([*running(uids), volume_of("root"), a_class(provisioner="driver.longhorn.io")])
+        yield control_plane
+    for definition in definitions:
+        control_plane.api.delete(definition)
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command: on the live cluster as `user`, or on the file that `made_of` names."""
+
+    def run(words: str, *, user: User | None = None, made_of: Path | None = None) -> tuple[int, str, str]:
+        live = ("--kubeconfig", str(plane.kubeconfig(tmp_path / "kubeconfig", user or plane.admin)))
+        where = ("--manifests", str(made_of)) if made_of else live
+        code = cli.main([*words.split(), *where])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def bundle(run: Run, tmp_path: Path) -> Path:
+    """A bundle by the admin."""
+    code, _, errors = run(f"bundle -o {tmp_path}/cluster.json")
+    assert code == 0, errors
+    return tmp_path / "cluster.json"
+
+
+def without_origin(found: tuple[int, str, str]) -> tuple[int, Any]:
+    """The exit code and the JSON, without what names the cluster and the time."""
+    return found[0], json.loads(found[1]) | {"cluster": "", "at": ""}
+
+
+ASKED: Final = (
+    f"status -n {NAMESPACE} -o json",
+    "status -A -o json",
+    f"status db moved -n {NAMESPACE} -o json",
+    *(f"explain vm/{vm} -n {NAMESPACE} -o json" for vm in DISKS),
+    f"explain vmi/db -n {NAMESPACE} -o json",
+    f"explain pod/virt-launcher-db-aaaaa -n {NAMESPACE} -o json",
+    f"explain pod/virt-launcher-pinned-aaaaa -n {NAMESPACE} -o json",
+    "explain volume/root -o json",
+    "explain pod/share-manager-root -n longhorn-system -o json",
+)
+
+
+@pytest.mark.parametrize("words", ASKED)
+def test_a_bundle_says_what_the_cluster_says(words: str, run: Run, bundle: Path) -> None:
+    """Each row, each decision with its evidence, each hint, and the exit code."""
+    assert without_origin(run(words, made_of=bundle)) == without_origin(run(words))
+
+
+def test_a_bundle_names_its_cluster_and_its_time(run: Run, plane: ControlPlane, bundle: Path) -> None:
+    """Ages in the table count from that time."""
+    made = json.loads(bundle.read_text())["items"][0]
+    found = json.loads(run("status -A -o json", made_of=bundle)[1])
+    assert found["at"] == made["at"]
+    assert found["cluster"] == f"{bundle}, made of context tests, {plane.url} at {made['at']}"
+    assert {item["name"]: item["state"] for item in found["items"] if item["namespace"] == NAMESPACE} == STATES
+
+
+def test_nothing_secret_is_in_a_bundle(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
+    """The passphrase of a volume, and what a VM's user wrote for the guest, are in the cluster and not in the file."""
+    for kind in (("v1", "Pod", "longhorn-system"), ("kubevirt.io/v1", "VirtualMachine", NAMESPACE)):
+        assert any(secret in json.dumps(plane.api.items(*kind)) for secret in SECRETS)
+    code, out, errors = run("bundle -o -")
+    assert code == 0
+    assert [secret for secret in (*SECRETS, LAST_APPLIED, "cloudInit", '"env"') if secret in out] == []
+    assert errors.startswith("standard output: written from context tests, ")
+    assert "left out: Secrets and ConfigMaps, environment" in errors
+    assert list(tmp_path.glob("*.json")) == []
+
+
+def test_what_could_not_be_read_is_unknown_and_never_absent(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
+    """The sentence of the API server is in the file, and status and explain say of the file what they say live."""
+    user = service_account(plane, "bundle-viewer")
+    plane.install([VIEWER, BINDING])
+    file = tmp_path / "partial.json"
+    try:
+        code, _, errors = run(f"bundle -o {file}", user=user)
+        live = run(f"status -n {NAMESPACE} -o json", user=user)
+    finally:
+        plane.api.delete(BINDING)
+        plane.api.delete(VIEWER)
+    refused = f'User "{user.name}" cannot list resource "persistentvolumes"'
+    assert code == 1
+    assert (
+        f"not everything could be read: persistentvolumes: 403 Forbidden: persistentvolumes is forbidden: {refused}"
+        in (errors)
+    )
+    found = run(f"status -n {NAMESPACE} -o json", made_of=file)
+    states = {item["name"]: item["state"] for item in json.loads(found[1])["items"]}
+    assert found[0] == live[0]
+    assert states == {item["name"]: item["state"] for item in json.loads(live[1])["items"]}
+    assert states["db"] == "unknown"
+    assert refused in found[2]
+    code, out, errors = run(f"explain vm/db -n {NAMESPACE}", made_of=file)
+    assert (code, out) == (2, "")
+    assert f'User "{user.name}" cannot list resource "virtualmachines"' in errors

@@ -1,0 +1,54 @@
+"""Bundle: the record in a bundle of `kubevirt-coschedule bundle` that says where, when and how completely it was made.
+
+With this record an examination of the file can distinguish an object that did not exist from one that could not be
+read.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+BUNDLE_API_VERSION: Final = "kubevirt-scheduler/v1"
+BUNDLE_KIND: Final = "Bundle"
+
+
+class BundleList(Struct, rename="camel", frozen=True, kw_only=True):
+    """One kind that the program listed.
+
+    Attributes:
+        api_version: of the objects.
+        kind: of the objects.
+        resource: the kind as in an RBAC rule.
+        objects: how many objects are in the bundle.
+        problem: why the objects could not be listed; empty if they were.
+    """
+
+    api_version: str
+    kind: str
+    resource: str
+    objects: int = 0
+    problem: str = ""
+
+
+class Bundle(Struct, rename="camel", frozen=True, kw_only=True):
+    """Where, when and how completely a bundle was made.
+
+    Attributes:
+        cluster: the API server, as the commands name it.
+        at: the time, as RFC 3339.
+        namespace: the default namespace of the user who made the bundle.
+        longhorn_namespace: the namespace from which Longhorn's objects were listed.
+        lists: each kind.
+    """
+
+    cluster: str
+    at: str
+    namespace: str
+    longhorn_namespace: str
+    lists: list[BundleList]
+
+    def problem(self, api_version: str, kind: str) -> str:
+        """Return why the objects of a kind could not be listed; empty if they were."""
+        return next((each.problem for each in self.lists if (each.api_version, each.kind) == (api_version, kind)), "")

@@ -1,0 +1,58 @@
+"""What `reunite` last said of each VM: the Events that it writes on VirtualMachineInstances (webhook.reunite.reporter).
+
+An Event lives for an hour, and `reunite` repeats what still holds. So a VM without such an Event is one that `reunite`
+does not look after, or `reunite` does not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.observe.events import REUNITE_PREFIX
+from webhook.core.observe.vm_status import State, VMStatus
+
+Words = Mapping[tuple[str, str], str]
+"""Namespace and name of a VM -> what `reunite` last said of the VM."""
+
+
+class InvolvedObject(Struct, frozen=True):
+    """v1.ObjectReference: the VirtualMachineInstance."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class ReuniteEvent(Struct, frozen=True, rename="camel"):
+    """v1.Event, as far as it is decoded."""
+
+    metadata: ObjectMeta
+    involved_object: InvolvedObject = field(default_factory=InvolvedObject)
+    reason: str = ""
+    message: str = ""
+    last_timestamp: str | None = None
+
+
+def latest(events: Iterable[ReuniteEvent]) -> Words:
+    """Return the last of these Events for each VM. Event names end with their time and order those of one second."""
+    said = (each for each in events if is_of_reunite(each))
+    ordered = sorted(said, key=lambda each: (each.last_timestamp or "", each.metadata.name or ""))
+    return {(each.involved_object.namespace, each.involved_object.name): each.message for each in ordered}
+
+
+def is_of_reunite(event: ReuniteEvent) -> bool:
+    """Whether `reunite` wrote the Event."""
+    return event.involved_object.kind == VMI_KIND and event.reason.startswith(REUNITE_PREFIX)
+
+
+def with_words(rows: Sequence[VMStatus], words: Words) -> list[VMStatus]:
+    """Return the rows; those that are apart with what `reunite` last said of them."""
+    return [
+        replace(row, said_by_reunite=words.get((row.namespace, row.name), "")) if row.state is State.APART else row
+        for row in rows
+    ]
