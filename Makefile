@@ -25,7 +25,7 @@ help: ## Show this help
 venv: $(VENV)/.dev ## Set up .venv with everything, and bin/kubevirt-coschedule in it
 
 .PHONY: demo
-demo: $(VENV)/.runtime ## Serve the example cluster for a moment and check the answers
+demo: $(VENV)/.runtime ## Tell what the webhook does: before, after, and ten scenarios, with its answers over TLS
 	@$(BIN)/python -m webhook demo
 
 .PHONY: check
@@ -36,16 +36,17 @@ check: announced lint ## Before a commit: lint, types, unit and component tests,
 
 .PHONY: test
 test: SAID := lint, and all tests with their coverage: 12 minutes at most, and 20 more the first time, to build a control plane
-test: announced lint ## Before a merge: all tests, on a real control plane too, with their coverage; 12 minutes at most
+test: announced lint ## Before a merge: all tests, on a real control plane too, and the coverage of unit and component tests; 12 minutes at most
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
-	$(BIN)/python -m coverage run $(PYTEST) tests/apiserver tests/component tests/modelcheck tests/simulation tests/unit
+	$(BIN)/python -m coverage run $(PYTEST) tests/component tests/unit
 	@$(BIN)/python -m coverage combine -q
 	@echo "Branch coverage of webhook/core, 100 % required:"
 	@$(BIN)/python -m coverage report --include='webhook/core/*' --fail-under=100
 	@echo "Branch coverage of the rest, 90 % required:"
 	@$(BIN)/python -m coverage report --omit='webhook/core/*' --fail-under=90
+	$(BIN)/python $(PYTEST) tests/apiserver tests/modelcheck tests/simulation
 
 .PHONY: soak
 soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
@@ -73,8 +74,9 @@ lint: house ## Lint, types, import contracts, spelling, names, prose and sizes
 	$(BIN)/codespell
 
 .PHONY: house
-house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core README.md" for a part)
+house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
+	$(BIN)/mypy .ci/site
 	$(BIN)/python .ci/house $(IN)
 
 .PHONY: bench
@@ -89,26 +91,35 @@ gain: $(VENV)/.dev ## Measure what a VM gains on its share-manager's node, with 
 lock: ## Renew the hash-locked requirements (needs uv)
 	uv pip compile -q --universal --generate-hashes --extra speed -o requirements.lock pyproject.toml
 	uv pip compile -q --universal --generate-hashes --extra speed --group dev -o requirements-dev.lock pyproject.toml
+	uv pip compile -q --universal --generate-hashes --group docs -o requirements-docs.lock
+
+.PHONY: docs
+docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a broken link fails
+	@$(VENV)-docs/bin/python .ci/site
 
 .PHONY: clean
 clean: ## Remove what was made
-	rm -rf $(VENV) dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-docs dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # A venv from hash-locked requirements: with uv where it is there, with pip otherwise.
 define install
 	@test -n '$(PYTHON)' || { \
 		echo 'error: no Python 3.11 or newer found; install one, or name it: make PYTHON=/path/to/python' >&2; exit 2; }
-	@echo 'Setting up $(VENV) from $< (once)'
+	@echo 'Setting up $(@D) from $< (once)'
 	@if command -v uv >/dev/null; then \
-		uv venv -q --allow-existing --python '$(PYTHON)' $(VENV); \
-		uv pip install -q --python $(BIN)/python --require-hashes -r $<; \
+		uv venv -q --allow-existing --python '$(PYTHON)' $(@D); \
+		uv pip install -q --python $(@D)/bin/python --require-hashes -r $<; \
 	else \
-		$(PYTHON) -m venv $(VENV); \
-		$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r $<; \
+		$(PYTHON) -m venv $(@D); \
+		$(@D)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $<; \
 	fi
 endef
 
 $(VENV)/.runtime: requirements.lock
+	$(install)
+	@touch $@
+
+$(VENV)-docs/.docs: requirements-docs.lock
 	$(install)
 	@touch $@
 

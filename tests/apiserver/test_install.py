@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import shutil
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +12,12 @@ import pytest
 import yaml
 from controlplane import build
 from support.control_plane import rendering
+from support.control_plane.certs_process import CONFIGURATION, SECRET, keeper, trust
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
 from support.control_plane.kubectl import Identity, Kubectl, end_namespace, everything
 from support.control_plane.rendering import (
     CERT_MANAGER,
-    CERTS,
     DEFAULT,
     INSTALLS,
     MANIFESTS,
@@ -28,7 +26,6 @@ from support.control_plane.rendering import (
     identity,
     installed,
 )
-from support.drivers.serving import spawned, until_logged
 from support.objects import builders
 
 from webhook import __version__
@@ -39,12 +36,6 @@ LONGHORN: Final[Object] = {
     "metadata": {"name": builders.LONGHORN_NAMESPACE},
 }
 NAMESPACE: Final[Identity] = ("Namespace", "", NAME)
-SECRET: Final[Object] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": TLS, "namespace": NAME}}
-CONFIGURATION: Final[Object] = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "MutatingWebhookConfiguration",
-    "metadata": {"name": NAME},
-}
 CLIENT_SIDE: Final = ("apply", "--validate=strict", "-k")
 SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-k")
 BOTH: Final = {"client-side": CLIENT_SIDE, "server-side": SERVER_SIDE}
@@ -81,25 +72,6 @@ def remove(plane: ControlPlane, admin: Kubectl, install: str = DEFAULT) -> list[
     """Uninstall, and end the namespace. Returns what the namespace controller found left in it."""
     admin("delete", "--wait=false", "-k", MANIFESTS / install)
     return end_namespace(plane.api, NAME)
-
-
-@contextmanager
-def keeper(plane: ControlPlane, directory: Path) -> Iterator[Callable[[str], object]]:
-    """`certs keep` as its own service account, with the certificate issued and published; waits for what it says."""
-    kubeconfig = plane.kubeconfig(directory / f"{CERTS}.kubeconfig", plane.service_account(NAME, CERTS))
-    command = [sys.executable, "-m", "certs", "keep", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
-    log = directory / "keep.log"
-    with spawned(command, log) as process:
-        until_logged(process, log, "keeping")
-        plane.api.wait_for(SECRET, lambda found: "tls.crt" in ((found or {}).get("data") or {}), what="with a pair")
-        plane.api.wait_for(CONFIGURATION, lambda found: bool(trust(found)), what="with a caBundle")
-        yield lambda message: until_logged(process, log, message)
-
-
-def trust(configuration: Object | None) -> str:
-    """The caBundle of every entry; empty where they have not the same."""
-    bundles = {entry["clientConfig"].get("caBundle", "") for entry in (configuration or {})["webhooks"]}
-    return bundles.pop() if len(bundles) == 1 else ""
 
 
 @each_install
@@ -175,7 +147,7 @@ def test_nothing_comes_back_while_the_keeper_still_runs(plane: ControlPlane, adm
 
 
 def test_cert_manager_can_take_over_and_give_back(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """As the README says: the other overlay, then delete the folder that it does not have. And the way back."""
+    """As the page says: the other overlay, then delete the folder that it does not have. And the way back."""
     before = everything(plane.api)
     admin(*CLIENT_SIDE, MANIFESTS)
     with keeper(plane, tmp_path):

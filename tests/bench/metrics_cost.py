@@ -15,26 +15,31 @@ from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter, perf_counter_ns
+from time import perf_counter, perf_counter_ns, process_time
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 from admissions import QUICK, Contender, Plan, contender  # noqa: E402
+from msgspec.structs import replace  # noqa: E402
 from sample import sample_review  # noqa: E402
 from stages import stages  # noqa: E402
 from support.drivers import serving  # noqa: E402 - a script finds its neighbours after it has said where they are
 from support.drivers.http_calls import request  # noqa: E402 - a script finds its neighbours after it has said where they are
 from support.drivers.scraping import asking, scraped  # noqa: E402
+from support.objects.fleets import launcher, the_row  # noqa: E402
 
 from webhook.app.handler import admit_function  # noqa: E402
+from webhook.core.observe.vm_status import State  # noqa: E402
 from webhook.core.opt_in import Policy  # noqa: E402
 from webhook.files.manifests import Manifests  # noqa: E402
-from webhook.telemetry.metrics import Admissions  # noqa: E402
+from webhook.kube.metrics import NAMED_VMS_MAX, vm_families  # noqa: E402
+from webhook.telemetry.metrics import Admissions, Metrics  # noqa: E402
 
 FULL = Plan(rounds=25, slice_seconds=1.0, connections=8, stage_repeats=400, imports=0)
 GOAL = 0.02
 _SCRAPES = 20
+_VMS = 5_000
 _PAIRS = 20_000
 _COUNTING = "count it for /metrics"
 
@@ -89,6 +94,10 @@ def main() -> None:
         ("counting alone, in a tight loop, us", counting),
         ("a scrape, median, ms", seconds * 1e3),
         ("a scrape, KiB", size / 1024),
+        *(
+            (f"the metrics of {_VMS:,} VMs, {apart:,} apart, CPU ms", _vms_ms(apart))
+            for apart in (0, NAMED_VMS_MAX, 2_500)
+        ),
     ):
         sys.stdout.write(f"{title:66}{value:12.2f}\n")
 
@@ -107,6 +116,18 @@ async def _in_turn(view: Manifests, body: bytes, pairs: int) -> tuple[float, flo
         took.append(ns[uncounted] / 1e3)
         more.append((ns[counted] - ns[uncounted]) / 1e3)
     return statistics.median(took), statistics.median(more)
+
+
+def _vms_ms(apart: int) -> float:
+    """Return the median CPU milliseconds of a scrape of VMs alone, after a pass that found a change."""
+    vm = replace(the_row(launcher()), since="2026-01-01T00:00:00Z")
+    rows = tuple(replace(vm, name=f"vm{n}", state=State.APART if n < apart else State.TOGETHER) for n in range(_VMS))
+    took = []
+    for _ in range(_SCRAPES):
+        began = process_time()
+        Metrics(lambda: vm_families(rows)).expose("")
+        took.append(process_time() - began)
+    return statistics.median(took) * 1e3
 
 
 def _scrapes(port: int) -> tuple[float, int]:

@@ -1,4 +1,4 @@
-"""Builds the programs of a control plane, kubectl, promtool and others' CRDs from their Go modules, once, into a cache.
+"""Builds the programs of a control plane, kubectl, Prometheus and others' CRDs from Go modules, once, into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
@@ -38,7 +38,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "kubernetes-1.36": 2093,
     "kubectl": 892,
     "cert-manager": 438,
-    "monitoring": 1183,
+    "monitoring": 1343,
 }
 _GO_LOCK: Final = HERE / "go.lock"
 
@@ -108,8 +108,11 @@ CERT_MANAGER: Final = Unit(
 )
 MONITORING: Final = Unit(
     name="monitoring",
-    packages={"promtool": "github.com/prometheus/prometheus/cmd/promtool", **_CONTROLLER_GEN},
-    tags="remove_all_sd",  # without the clients of every cloud, which promtool has for service discovery
+    packages={
+        **{name: f"github.com/prometheus/prometheus/cmd/{name}" for name in ("prometheus", "promtool")},
+        **_CONTROLLER_GEN,
+    },
+    tags="remove_all_sd",  # without the clients of every cloud, which both have for service discovery
     then=(
         "controller-gen",
         "crd",
@@ -162,6 +165,15 @@ def promtool() -> Path:
         NotBuilt: nobody has made it.
     """
     return _built(MONITORING) / "promtool"
+
+
+def prometheus() -> Path:
+    """Prometheus itself, without its pages.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(MONITORING) / "prometheus"
 
 
 def prometheus_operator_crds() -> list[Path]:

@@ -47,7 +47,9 @@ def test_nobody_is_stranded_while_the_assumptions_hold(world: str) -> None:
     assert found.pinned
 
 
-@pytest.mark.parametrize("world", WITH_OTHERS)
+@pytest.mark.parametrize(
+    "world", [pytest.param(each, marks=pytest.mark.soak_only if "2 other" in each else ()) for each in WITH_OTHERS]
+)
 def test_each_place_of_another_pod_costs_one_pinned_vm_at_most(world: str) -> None:
     """A pod that no term brings to the node is not seen before it is bound: that is the bound, and it is reached."""
     found = search(WITH_OTHERS[world])

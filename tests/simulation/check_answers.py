@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simulation.admission import Admitted, entry_title
 from simulation.api_server import LONGHORN, POD, Object
@@ -23,19 +23,27 @@ _ASSIGNED: Final = ("running", "starting")
 _POD_PREFIX: Final = f"{LONGHORN}/share-manager-"
 
 
+class Asked(NamedTuple):
+    """The last answer for a VM: when it was given, the pod that it is about, and the replica that gave it."""
+
+    at: float
+    pod: Object
+    replica: str
+
+
 class AnswerChecks:
     """Checks each answer.
 
     Attributes:
         checked: how many answers.
-        asked: the pod that the last answer for a VM was about, by the uid of its VirtualMachineInstance, and when.
+        asked: the last answer for a VM, by the uid of its VirtualMachineInstance.
     """
 
     def __init__(self, world: World, broken: Breaks) -> None:
         self.world = world
         self.broken = broken
         self.checked = 0
-        self.asked: dict[str, tuple[float, Object]] = {}
+        self.asked: dict[str, Asked] = {}
         self._homes: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         world.api.listeners.append(self._changed)
         if world.webhook:
@@ -75,7 +83,7 @@ class AnswerChecks:
                 raise self.broken("target", f"a {title} pod may run on {required_nodes(admitted.after)} only")
             return
         vm = self.world.virt.vm_of(admitted.pod)
-        self.asked[vm.uid] = (admitted.at, admitted.pod)
+        self.asked[vm.uid] = Asked(admitted.at, admitted.pod, admitted.replica.name)
         for node in decision.required if isinstance(decision, Pin) else ():
             if not any(self.was_home(volume, node) for volume in vm.volumes):
                 raise self.broken("evidence", f"{vm.name} must run on {node}, and no share-manager of it was there")

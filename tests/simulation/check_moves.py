@@ -34,6 +34,7 @@ class MoveChecks:
         self.world = world
         self.broken = broken
         self.made = 0
+        self._processes = max(len(world.reuniting), 1)  # none knows what another one decides at the same moment
         self._past: dict[str, list[Migration]] = {}  # by the uid of the VMI
         self._left: dict[str, float] = {}  # when the last evacuation from a node ended
         self._seen: set[str] = set()
@@ -100,11 +101,11 @@ class MoveChecks:
 
     def _budget(self, migration: Migration) -> None:
         ours = [each for each in self.world.migrations.unfinished if each.by == "reunite"]
-        if len(ours) > _AT_ONCE:
+        if len(ours) > _AT_ONCE * self._processes:
             raise self.broken("budget", f"{len(ours)} migrations of reunite at once")
         for node in (self.world.virt.node_of(migration.vm), migration.node):
             here = [each for each in ours if node in (self.world.virt.node_of(each.vm), each.node)]
-            if len(here) > _AT_ONCE_ON_NODE:
+            if len(here) > _AT_ONCE_ON_NODE * self._processes:
                 raise self.broken("budget", f"{len(here)} migrations of reunite from or to {node}")
 
     def _node(self, volume: str) -> str:

@@ -1,8 +1,10 @@
 """Checks of pods and nodes: stranded, room, one pod of a VM on a node.
 
 A pod that our terms keep waiting is stranded. Excepted is a pod one of whose nodes has changed since the evidence was
-read: it was cordoned or lost, or was filled by a pod of which the webhook could not know. Such a pod is freed by the
-rule of issue 15 for stuck VMs; `World.freed_by_nobody` counts it.
+read: it was cordoned or lost, or a pod took the room of which the replica that answered could not know. Such a pod came
+within the delay of a slow watch. Another replica answered for it, or none did. It carries no pin: replicas count the
+pins of one another by their shares (decision 0008). `reunite --restart-stuck` frees a pod that waits;
+`World.freed_by_nobody` counts it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.admission import entry_title
 from simulation.api_server import POD, Object, is_virt_launcher
-from simulation.check_answers import STALE_SECONDS, Breaks, required_nodes
+from simulation.check_answers import STALE_SECONDS, Asked, Breaks, required_nodes
+from simulation.check_stuck import StuckChecks
+from simulation.faults import SLOWEST_WATCH_SECONDS
+from simulation.node_state import Requests, requests
 
 from webhook.core.view import Kind
 
@@ -27,14 +32,16 @@ _LIVE: Final = ("Pending", "Running")
 class NodeChecks:
     """Checks pods that wait, and pods that were bound."""
 
-    def __init__(self, world: World, broken: Breaks, asked: Mapping[str, tuple[float, Object]]) -> None:
+    def __init__(self, world: World, broken: Breaks, asked: Mapping[str, Asked]) -> None:
         self.world = world
         self.broken = broken
         self._asked = asked
         self._node_changed: dict[str, float] = {}
+        self._bound: dict[str, float] = {}
         self._judged: set[str] = set()
         self._fits_since: dict[str, float] = {}
         self._looked_at = 0.0
+        self._stuck = StuckChecks(world, broken)
         world.api.listeners.append(self._changed)
 
     def step(self) -> None:
@@ -47,7 +54,9 @@ class NodeChecks:
             others = self._others(key)
             if not others:
                 self._fits_since.pop(key, None)
-            elif now - self._fits_since.setdefault(key, now) > STRANDED_SECONDS and key not in self._judged:
+                continue
+            self._stuck.look(key, self._fits_since.setdefault(key, now))
+            if now - self._fits_since[key] > STRANDED_SECONDS and key not in self._judged:
                 self._judged.add(key)
                 self._judge(key, others)
 
@@ -55,6 +64,7 @@ class NodeChecks:
         if kind is Kind.NODE:
             self._node_changed[key] = self.world.engine.now
         elif kind is POD and value is not None and value["spec"].get("nodeName") and is_virt_launcher(value):
+            self._bound.setdefault(key, self.world.engine.now)
             self._room(value)
 
     def _others(self, key: str) -> list[str]:
@@ -62,7 +72,8 @@ class NodeChecks:
         pod = self.world.api.pod(key)
         if pod is None or entry_title(pod) != "virt-launcher":
             return []
-        _, before = self._asked.get(self.world.virt.vm_of(pod).uid, (0.0, pod))
+        asked = self._asked.get(self.world.virt.vm_of(pod).uid)
+        before = asked.pod if asked else pod
         if required_nodes(pod) == required_nodes(before):
             return []
         return self.world.scheduler.feasible({**before, "metadata": pod["metadata"]})
@@ -71,14 +82,35 @@ class NodeChecks:
         pod = self.world.api.pod(key)
         assert pod is not None
         vm, nodes = self.world.virt.vm_of(pod), required_nodes(pod)
-        asked_at, _ = self._asked[vm.uid]
-        if any(self._node_changed.get(node, 0.0) >= asked_at - STALE_SECONDS for node in nodes):
+        asked = self._asked[vm.uid]
+        if any(self._node_changed.get(node, 0.0) >= asked.at - STALE_SECONDS for node in nodes) or any(
+            self._filled_unseen(node, pod, asked) for node in nodes
+        ):
             self.world.freed_by_nobody += 1
             return
         since = self._fits_since[key]
         raise self.broken(
             "stranded", f"{vm.name} waits for {sorted(nodes)}; since {since:.0f} it would fit on {others}"
         )
+
+    def _filled_unseen(self, node: str, pod: Object, asked: Asked) -> bool:
+        """Whether the pod would have room on the node without pods of which the replica could not know."""
+        state = self.world.scheduler.state(node)
+        unseen = [requested for key, requested in state.pods.items() if self._unseen(key, asked)]
+        return state.fits(
+            Requests(
+                requests(pod).cpu - sum(each.cpu for each in unseen),
+                requests(pod).memory - sum(each.memory for each in unseen),
+            )
+        )
+
+    def _unseen(self, key: str, asked: Asked) -> bool:
+        """Whether a pod on a node came too late for the watch of the replica, and not by a pin or this replica."""
+        other = self.world.api.pod(key)
+        if other is None or self._bound.get(key, 0.0) < asked.at - SLOWEST_WATCH_SECONDS or required_nodes(other):
+            return False
+        answer = self._asked.get(self.world.virt.vm_of(other).uid) if entry_title(other) == "virt-launcher" else None
+        return answer is None or answer.replica != asked.replica
 
     def _room(self, pod: Object) -> None:
         node = pod["spec"]["nodeName"]

@@ -6,6 +6,7 @@ A slow watch is at most 8 s late. The webhook trusts a watch that is up, and wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from simulation.admission import Replica
@@ -35,7 +36,9 @@ def plan(world: World, until: float) -> None:
         world.webhook.lost_share = _LOST_SHARE
     for replica in world.replicas:
         _plan_slow_watches(world, replica, rng, until)
-        _plan_deaths(world, replica, rng, until)
+        _plan_deaths(world, rng, until, lambda seconds, replica=replica: kill(world, replica, seconds))
+    for process in world.reuniting:
+        _plan_deaths(world, rng, until, lambda seconds, process=process: process.die(seconds))
     at = rng.expovariate(1 / _AWAY_EVERY_SECONDS)
     while at < until:
         seconds = rng.uniform(*_AWAY_SECONDS)
@@ -73,9 +76,9 @@ def _plan_slow_watches(world: World, replica: Replica, rng: random.Random, until
         at += rng.expovariate(1 / _SLOW_EVERY_SECONDS)
 
 
-def _plan_deaths(world: World, replica: Replica, rng: random.Random, until: float) -> None:
+def _plan_deaths(world: World, rng: random.Random, until: float, die: Callable[[float], object]) -> None:
     at = rng.expovariate(1 / _DEATH_EVERY_SECONDS)
     while at < until:
         seconds = rng.uniform(*_DOWN_SECONDS)
-        world.engine.at(at, lambda seconds=seconds: kill(world, replica, seconds))
+        world.engine.at(at, lambda seconds=seconds: die(seconds))
         at += seconds + rng.expovariate(1 / _DEATH_EVERY_SECONDS)

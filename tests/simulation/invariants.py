@@ -4,6 +4,7 @@
 - target: what we write on a migration's target or on a share-manager pod is never a requirement.
 - told: the annotation and the audit log say what the pod's affinity does.
 - stranded: no virt-launcher pod waits longer than STRANDED_SECONDS because of what we wrote.
+- stuck: where `reunite` runs, a pod that waits because of what we wrote is freed within 90 s, and no other.
 - room: no node has more pods than it has resources for.
 - one: a VM has at most one unfinished migration, and a node at most one pod of a VM.
 - budget: KubeVirt's limits on migrations hold, and those of reunite.

@@ -37,6 +37,7 @@ class KubeScheduler:
         extender: a Filter plugin more, as a peer of the webhook has one; None for none.
         waiting: the pods that fit nowhere, with the time since when.
         waited_seconds: how long pods have waited that wait no more.
+        queue_seconds: how long a pod is in the queue, at least and at most.
         ignores_anti_affinity, ignores_requests: planted faults.
     """
 
@@ -46,6 +47,7 @@ class KubeScheduler:
         self.extender: Extender | None = None
         self.waiting: dict[str, float] = {}
         self.waited_seconds = 0.0
+        self.queue_seconds = _QUEUE_SECONDS
         self.ignores_anti_affinity = False
         self.ignores_requests = False
         self._states: dict[str, NodeState] = {}
@@ -77,7 +79,7 @@ class KubeScheduler:
             self._queue(key)
 
     def _queue(self, key: str, pause: float = 0.0) -> None:
-        start = max(self._free_at, self.engine.now + pause) + self._rng.uniform(*_QUEUE_SECONDS)
+        start = max(self._free_at, self.engine.now + pause) + self._rng.uniform(*self.queue_seconds)
         self._free_at = start if pause == 0.0 else self._free_at
         self.api.act(start - self.engine.now, lambda: self._attempt(key))
 

@@ -1,9 +1,9 @@
 """The model of live migrations: virt-controller's migration controller, its limits, and evacuation.
 
 Upstream: kubevirt pkg/virt-controller/watch/migration/migration.go and watch/drain/evacuation. At most 5 migrations run
-in the cluster, and 2 leave one node. The target pod has a required anti-affinity to the VM's pods. A target pod that
-fits nowhere fails the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. The
-last 5 finished migrations of a VM stay. virt-api refuses a second migration while one is unfinished.
+in the cluster, and 2 leave one node. The target pod has an anti-affinity to the VM's pods. One that fits nowhere fails
+the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. KubeVirt keeps the last 5
+finished migrations of a VM, and refuses a second unfinished one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Final
 from simulation.admission import Creation
 from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
-from simulation.virt_controller import VM, VirtController, virt_launcher_pod
+from simulation.launcher_pod import virt_launcher_pod
+from simulation.virt_controller import VM, VirtController
 
 from webhook.core.reunite.migration import PLACING_SECONDS
 
@@ -24,7 +25,7 @@ PARALLEL_IN_CLUSTER: Final = 5  # virt-config.go, ParallelMigrationsPerClusterDe
 PARALLEL_OUT_OF_NODE: Final = 2  # virt-config.go, ParallelOutboundMigrationsPerNodeDefault
 KEPT: Final = 5  # migration.go, defaultFinalizedMigrationGarbageCollectionBuffer
 _UNSCHEDULABLE_SECONDS: Final = 300.0  # migration.go, defaultUnschedulablePendingTimeoutSeconds
-_CATCH_ALL_SECONDS: Final = 900.0  # migration.go, defaultCatchAllPendingTimeoutSeconds
+_CATCH_ALL_SECONDS: Final = 900.0  # the same, defaultCatchAllPendingTimeoutSeconds
 _BACKOFF_SECONDS: Final = 20.0  # migration.go, handleMigrationBackoff
 _SYNC_SECONDS: Final = (0.05, 0.3)
 _REQUEUE_SECONDS: Final = 1.0  # migration.go: another look at the limits
@@ -129,8 +130,8 @@ class Migrations:
     def evacuate(self, node: str) -> bool:
         """Make a migration for each VM on a node that is drained; return whether no VM's pod is left there."""
         vms = [vm for vm in self.virt.vms.values() if self.virt.node_of(vm) == node]
-        for vm in vms:
-            if vm.running and not vm.migration and self.engine.now >= self._retry_at(vm):
+        for vm in (each for each in vms if each.running and not each.migration):
+            if self.engine.now >= self._retry_at(vm):
                 vm.evacuates = node
                 self.create(vm, "evacuation")
         return not vms
@@ -150,8 +151,7 @@ class Migrations:
             key=lambda each: (each.by != "evacuation", each.created, each.name),
         )
         for each in pending:
-            running = self.running()
-            source = self.virt.node_of(each.vm)
+            running, source = self.running(), self.virt.node_of(each.vm)
             leaving = sum(other.source == source for other in running)
             if self.keeps_limits and (len(running) >= PARALLEL_IN_CLUSTER or leaving >= PARALLEL_OUT_OF_NODE):
                 continue

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from simulation import wrong_views
 from simulation.admission import entry_title
 from simulation.policies import OURS, REUNITE, Policy
+from simulation.spoiled import spoil
 
 from webhook.core.admit import Answer, PodCreation
 from webhook.core.decision import Leave, Pin
@@ -153,6 +154,12 @@ def _limits(**changed: float) -> Plant:
     return plant
 
 
+def _frees_nobody(world: World) -> None:
+    spoil(world)
+    for each in world.reuniting:
+        each.stuck.limits = replace(each.stuck.limits, stuck_seconds=1e9)
+
+
 def _sees(**changed: Any) -> Plant:
     def plant(world: World) -> None:
         for each in world.reuniting:
@@ -226,5 +233,6 @@ MUTATIONS: Final = {
     "a named target is no will": Mutation(REUNITE, _sees(names_target=False)),
     "an evacuation is not seen": Mutation(REUNITE, _sees(evacuates=None)),
     "own migrations are not recognized": Mutation(REUNITE, _sees(ours=False, names_target=False)),
+    "stuck VMs are not freed": Mutation(REUNITE, _frees_nobody),
     "the home node is guessed": Mutation(REUNITE, _guesses_home),
 }

@@ -4,15 +4,15 @@ The rules of peers are written from their documents:
 
 - kubevirt-scheduler (MichaelTrip/kubevirt-scheduler on GitHub, README and pkg/plugins/longhorn_cosched): a Filter and
   a Score plugin for virt-launcher pods that opt in, migration targets excepted. Only the node of
-  ShareManager.status.ownerID passes, whatever the state is. Without an ownerID the node of the running share-manager
-  pod passes, and without such a pod every node does. Nothing steers the share-manager pod.
+  ShareManager.status.ownerID passes while the share-manager is running or starting (since commit b2924a6, 2026-02-25).
+  Else the node of the running share-manager pod passes, and without one every node. Nothing steers that pod.
 - "by hostname label": a webhook that prefers `kubernetes.io/hostname` of status.ownerID, with weight 100.
 - "share-manager pods only": a webhook that prefers the node of the running share-manager pod, with weight 100.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from simulation.admission import Replica, Replicas, Webhook, entry_title
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 _REPLICAS: Final = 2
+_EVERY_STATE: Final = ("running", "starting", "stopping", "stopped", "error", "unknown", "")
 
 
 class Policy(NamedTuple):
@@ -88,11 +89,12 @@ def _plan(world: World) -> None:
 # Peers.
 
 
-def _owner(world: World, pod: Object) -> str:
-    """Return status.ownerID of the first share-manager of a pod."""
+def _owner(world: World, pod: Object, states: Container[str] = _EVERY_STATE) -> str:
+    """Return status.ownerID of the first share-manager of a pod, if it is in one of these states."""
     vm = world.virt.vm_of(pod)
     found = world.api.get(Kind.SHARE_MANAGER, f"{LONGHORN}/{vm.volumes[0]}")
-    return str((found or {}).get("status", {}).get("ownerID") or "")
+    status = (found or {}).get("status", {})
+    return str(status.get("ownerID") or "") if status.get("state") in states else ""
 
 
 def _running_pod_node(world: World, pod: Object) -> str:
@@ -106,7 +108,7 @@ def _scheduler_plugin(world: World) -> None:
     def passes(pod: Object, node: Object) -> bool:
         if entry_title(pod) != "virt-launcher":
             return True
-        wanted = _owner(world, pod) or _running_pod_node(world, pod)
+        wanted = _owner(world, pod, ("running", "starting")) or _running_pod_node(world, pod)
         return not wanted or bool(node["metadata"]["name"] == wanted)
 
     world.scheduler.extender = passes

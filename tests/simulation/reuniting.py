@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 from msgspec import convert
 from simulation.api_server import POD, VMS
 from simulation.engine import EPOCH, rfc3339
+from simulation.launcher_pod import virt_launcher_pod
 from simulation.migrations import Migration
-from simulation.virt_controller import VM, virt_launcher_pod
+from simulation.stuck import FreeingStuck
+from simulation.virt_controller import VM
 from simulation.watcher import Watcher
 
 from webhook.core.api.kubevirt import owner
@@ -53,6 +55,7 @@ class Reuniting:
         edit_seen: changes what the watch of migrations shows: a planted fault.
         down_until: the process does not run before this time.
         waiting: of the last turn, why VMs are not moved yet.
+        stuck: the part that frees stuck VMs.
     """
 
     def __init__(self, world: World, name: str) -> None:
@@ -66,17 +69,32 @@ class Reuniting:
         self.watcher = Watcher(name, world.engine, world.api, lambda _: self._rng.uniform(*_LAG_SECONDS))
         self._queue: deque[tuple[float, str, SeenMigration | None]] = deque()
         self._rows: dict[str, tuple[list[str], list[object], VMStatus | None]] = {}
+        self.stuck = FreeingStuck(self)
         world.watchers.append(self.watcher)
         world.reuniting.append(self)
         world.migrations.listeners.append(self._changed)
 
     def begin(self) -> None:
-        """Take a turn each minute from now on."""
+        """Take a turn each minute from now on, and free stuck VMs."""
         self.world.engine.after(self._rng.uniform(0.0, _TURN_SECONDS), self._turn)
+        self.stuck.begin()
+
+    @property
+    def runs(self) -> bool:
+        """Whether the process runs and reaches the API server."""
+        return self.world.engine.now >= self.down_until and not self.world.api.away
+
+    def die(self, seconds: float) -> None:
+        """The process ends, and is back after so many seconds with nothing in memory."""
+        self.down_until = self.world.engine.now + seconds
+        self.watcher.die()
+        self.world.engine.after(seconds, self.restart)
 
     def restart(self) -> None:
         """Begin with empty caches: nothing in memory matters."""
         self.watcher.restart()
+        self.stuck.restart()
+        self._rows.clear()
         self._queue.clear()
         known = [*self.world.migrations.unfinished]
         known += [each for vm in self.world.virt.vms.values() for each in vm.finished]
@@ -110,7 +128,7 @@ class Reuniting:
 
     def _turn(self) -> None:
         world = self.world
-        if world.engine.now >= self.down_until and not world.api.away:
+        if self.runs:
             plan = self.decided()
             if plan:
                 self.waiting = dict(plan.waiting)
@@ -165,7 +183,7 @@ class Reuniting:
         return self.edit_seen(seen)
 
     def _vm(self, vm: VM) -> decide.VM | None:
-        row = self._row(vm)
+        row = self.row(vm)
         if row is None:
             return None
         return decide.VM(
@@ -175,7 +193,7 @@ class Reuniting:
             evacuates=vm.evacuates or None,
         )
 
-    def _row(self, vm: VM) -> VMStatus | None:
+    def row(self, vm: VM) -> VMStatus | None:
         """Return the VM's row; the same one as long as the records are the same ones."""
         caches, volume = self.watcher.caches, vm.volumes[0]
         index = caches[POD].index

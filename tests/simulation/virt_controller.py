@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from simulation.admission import Creation
 from simulation.api_server import LONGHORN, POD, VMS, ApiServer, Object, is_virt_launcher, key_of
 from simulation.engine import Engine
+from simulation.launcher_pod import virt_launcher_pod
 from simulation.longhorn import Longhorn
 from simulation.nodes import Nodes
-from support.objects import builders
 
 from webhook.core.view import Kind
 
@@ -29,6 +29,8 @@ _DETACH_SECONDS: Final = (0.5, 3.0)
 _BOOT_SECONDS: Final = (2.0, 6.0)  # volumes served to Running
 _SHUTDOWN_SECONDS: Final = (5.0, 30.0)
 _AGAIN_SECONDS: Final = (1.0, 10.0)  # a VMI that failed or ended, to the next one
+_START_BACKOFF_SECONDS: Final = 10.0  # watch/vm/vm.go, calculateStartBackoffTime: times the square of the failures
+_MOST_START_BACKOFF_SECONDS: Final = 300.0  # the same
 _SHARE_MANAGER: Final = f"{LONGHORN}/share-manager-"
 
 
@@ -44,6 +46,7 @@ class VM:
         cause: what placed the VM or its share-manager last.
         migration: the unfinished migration.
         finished: the migrations that KubeVirt still has.
+        failed_starts: how many of its VirtualMachineInstances in a row have ended before they ran.
     """
 
     name: str
@@ -60,6 +63,7 @@ class VM:
     cause: str = "start"
     migration: Migration | None = None
     finished: list[Migration] = field(default_factory=list)
+    failed_starts: int = 0
 
 
 class VirtController:
@@ -149,6 +153,16 @@ class VirtController:
         if vm.wanted:  # started again in the meantime
             self._again(vm)
 
+    def pod_deleted(self, pod: Object) -> None:
+        """Somebody deleted the pod of a VM that does not run: the VirtualMachineInstance fails, and a new one comes."""
+        vm, key = self.vm_of(pod), key_of(pod)
+        self.remove(vm, key)
+        if vm.pod == key and not vm.running:
+            self._leave(vm)
+            vm.failed_starts += 1
+            pause = min(vm.failed_starts**2 * _START_BACKOFF_SECONDS, _MOST_START_BACKOFF_SECONDS)
+            self.api.act(pause + self._rng.uniform(*_AGAIN_SECONDS), lambda: self._make(vm))
+
     def _leave(self, vm: VM) -> None:
         vm.running, vm.evacuates = False, ""
         self.stopping(vm)
@@ -211,7 +225,7 @@ class VirtController:
             return
         self.api.put(POD, {**pod, "status": {**pod["status"], "phase": "Running"}})
         if key == vm.pod:
-            vm.running = True
+            vm.running, vm.failed_starts = True, 0
         self.pod_runs(key)
 
     def _node_died(self, node: str) -> None:
@@ -227,20 +241,3 @@ class VirtController:
                     self._leave(vm)
                     self._again(vm)
                 self.remove(vm, key)
-
-
-def virt_launcher_pod(vm: VM, **more: Object) -> Object:
-    """Return the pod that virt-controller creates for a start of the VM."""
-    resources = {"requests": {"cpu": "100m", "memory": f"{vm.memory_mib + 256}Mi"}}
-    pod = builders.virt_launcher_pod(
-        claims=[f"{volume}-claim" for volume in vm.volumes],
-        namespace=VMS,
-        nodeSelector={"kubevirt.io/schedulable": "true", "kubernetes.io/arch": "amd64"},
-        containers=[{"name": "compute", "resources": resources}],
-        **more,
-    )
-    meta = pod["metadata"]
-    meta["generateName"] = f"virt-launcher-{vm.name}-"
-    meta["labels"]["kubevirt.io/created-by"] = vm.uid
-    meta["ownerReferences"][0] |= {"name": vm.name, "uid": vm.uid}
-    return pod

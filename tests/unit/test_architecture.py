@@ -25,7 +25,7 @@ PLUGINS: Final = ROOT / "webhook/core/scheduler/plugins"
 PICTURES: Final = ("webhook", "webhook.core", "webhook.kube", "certs")
 DOCUMENTS: Final = [
     str(path.relative_to(ROOT))
-    for place in ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "tests/*/README.md")
+    for place in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "tests/*/README.md")
     for path in sorted(ROOT.glob(place))
 ]
 _PATH: Final = re.compile(r"(?<![\w./-])(?:webhook|certs|tests|manifests|docs|\.ci)/[\w./*-]*[\w*]")

@@ -1,20 +1,34 @@
-"""The README's tables follow the code. `python tests/unit/test_readme.py` writes them."""
+"""README.md stays short, and the generated tables of docs/reference follow the code.
+
+`python tests/unit/test_readme.py` writes the tables.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
+import click
+import pytest
+
+from certs import cli as certs
+from webhook import cli
 from webhook.app.settings import SERVE
 from webhook.cluster_options import ENVIRONMENT_PREFIX
-from webhook.component_base.options import Option
+from webhook.component_base.command_line import Command
 from webhook.core.reasons import Reason
-from webhook.reunite.settings import REUNITE
 from webhook.telemetry.exposition import Family
 
+ROOT: Final = Path(__file__).parents[2]
+README: Final = ROOT / "README.md"
+REFERENCE: Final = ROOT / "docs/reference"
+README_LINES: Final = 150
+FIRST_SCREEN_LINES: Final = 40
 _NAME, _EMPHASIS = re.compile(r"{([a-z]+)}"), r"*\1*"
-README = Path(__file__).parents[2] / "README.md"
+_COMMANDS: Final = {command.name: command for command in cli.COMMANDS}
+_CERTS_COMMANDS: Final = {command.name: command for command in certs.COMMANDS}
 
 
 def reasons() -> str:
@@ -23,56 +37,94 @@ def reasons() -> str:
     return "\n".join(["| Code | Sentence |", "|---|---|", *rows])
 
 
-def options_table() -> str:
-    """The table of serve's options."""
-    return (
-        f"{_rows(SERVE)}\n\nEach flag is also an environment variable: "
-        f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
-    )
-
-
-def reunite_table() -> str:
-    """The table of reunite's options, without those that every command has."""
-    return _rows([option for option in REUNITE if option not in SERVE])
-
-
-def _rows(options: Sequence[Option]) -> str:
-    rows = "\n".join(f"| `{option.opts[0]}` | {_default(option)} | {option.help} |" for option in options)
-    return f"| Flag | Default | What it is |\n|---|---|---|\n{rows}"
-
-
 def metrics() -> str:
     """The table of metrics."""
     rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in Family]
     return "\n".join(["| Metric | Type | Labels | What it tells |", "|---|---|---|---|", *rows])
 
 
+def serve() -> str:
+    """The table of serve's flags."""
+    return (
+        f"{_flags(SERVE)}\n\nEach flag is also an environment variable: "
+        f"`{ENVIRONMENT_PREFIX}LISTEN` for `--listen`, and so on. The flag wins."
+    )
+
+
+def of(command: Command) -> Callable[[], str]:
+    """What makes the table of a command's flags."""
+    return lambda: _flags([each for each in command.params if isinstance(each, click.Option)])
+
+
+def certs_flags() -> str:
+    """The flags of each command of the certificate controller."""
+    return "\n\n".join(f"### {name}\n\n{of(command)()}" for name, command in _CERTS_COMMANDS.items())
+
+
+def exit_codes() -> str:
+    """The table of the exit codes of all commands."""
+    named = {f"kubevirt-coschedule {name}": each for name, each in _COMMANDS.items()}
+    named |= {f"python -m certs {name}": each for name, each in _CERTS_COMMANDS.items()}
+    rows = [f"| `{name}` | {each.exit_codes} |" for name, each in named.items()]
+    return "\n".join(["| Command | Exit codes |", "|---|---|", *rows])
+
+
+def _flags(options: Sequence[click.Option]) -> str:
+    rows = "\n".join(f"| {_names(option)} | {_default(option)} | {option.help} |" for option in options)
+    return f"| Flag | Default | What it is |\n|---|---|---|\n{rows}"
+
+
+def _names(option: click.Option) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(option.opts, key=len, reverse=True))
+
+
 def _labels(family: Family) -> str:
     return ", ".join(f"`{label}`" for label in family.labels)
 
 
-def _default(option: Option) -> str:
+def _default(option: click.Option) -> str:
     if option.required:
         return "required"
     return f"`{option.default}`" if isinstance(option.default, str) and option.default else "none"
 
 
-def render(text: str) -> str:
-    """Return the README with current generated parts."""
-    tables = {"reasons": reasons(), "options": options_table(), "reunite": reunite_table(), "metrics": metrics()}
-    for name, table in tables.items():
-        head, _, rest = text.partition(f"<!-- {name}: ")
-        opening, _, rest = rest.partition("\n")
-        _, closing, tail = rest.partition(f"<!-- /{name} -->")
-        text = f"{head}<!-- {name}: {opening}\n\n{table}\n\n{closing}{tail}"
-    return text
+TABLES: Final[Mapping[str, Callable[[], str]]] = {
+    "reasons": reasons,
+    "metrics": metrics,
+    "serve": serve,
+    "explain": of(_COMMANDS["explain"]),
+    "status": of(_COMMANDS["status"]),
+    "reunite": of(_COMMANDS["reunite"]),
+    "certs": certs_flags,
+    "exit-codes": exit_codes,
+}
 
 
-def test_the_readme_shows_the_reasons_options_and_metrics_that_the_code_has() -> None:
+def render(name: str, text: str) -> str:
+    """Return a page of docs/reference with its generated table as the code has it now."""
+    before, start, rest = text.partition(f"<!-- {name}: ")
+    opening, _, rest = rest.partition("\n")
+    _, end, after = rest.partition(f"<!-- /{name} -->")
+    assert start, f"the page has no line <!-- {name}: ... -->"
+    assert end, f"the page has no line <!-- /{name} -->"
+    return f"{before}{start}{opening}\n\n{TABLES[name]()}\n\n{end}{after}"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_page_of_the_reference_shows_what_the_code_has(name: str) -> None:
     """Otherwise run `python tests/unit/test_readme.py`."""
-    text = README.read_text(encoding="utf-8")
-    assert render(text) == text
+    text = (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
+    assert render(name, text) == text
+
+
+def test_the_readme_is_short_and_shows_the_annotation_at_once() -> None:
+    """At most 150 lines, and the annotation in the first 40, which is one screen."""
+    lines = README.read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= README_LINES
+    assert any('kubevirt-scheduler/co-schedule: "true"' in line for line in lines[:FIRST_SCREEN_LINES])
 
 
 if __name__ == "__main__":
-    README.write_text(render(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in TABLES:
+        file = REFERENCE / f"{page}.md"
+        file.write_text(render(page, file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The sizes of tests: which one a run takes, and what the README says of them."""
+"""The sizes of tests: which one a run takes, and what docs/tests.md says of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from support import sizes
 
-README: Final = Path(__file__).parents[2] / "README.md"
+PAGE: Final = Path(__file__).parents[2] / "docs/tests.md"
 NAME: Final = "STORM_VMS"
 
 
@@ -18,9 +18,9 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_the_readme_has_the_table() -> None:
+def test_the_page_of_the_tests_has_the_table() -> None:
     """Otherwise put there what `python tests/support/sizes.py` prints."""
-    assert sizes.table() in README.read_text(encoding="utf-8")
+    assert sizes.table() in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("column", ["test", "small", "whole"])

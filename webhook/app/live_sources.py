@@ -24,6 +24,7 @@ from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
+from webhook.kube.vm_starts import VMStarts
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.serving.health import Check
 from webhook.telemetry.record import LOGGER
@@ -43,7 +44,8 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.reflectors().items():
         background.start(f"cache {name}", work)
-    vm_statuses = _vm_statuses(settings, cache, background)
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    vm_statuses = _vm_statuses(settings, cache, policy, background)
     events = EventRecorder(api) if settings.events else None
     if events is not None:
         background.start("events", events.run())
@@ -54,7 +56,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
             checks=_cache_checks(cache),
             metrics=(
                 CacheMetrics(cache.states, cache.lookups).families,
-                *([VMMetrics(vm_statuses).families] if vm_statuses else []),
+                *([VMMetrics(vm_statuses, VMStarts(cache.caches, policy)).families] if vm_statuses else []),
                 lambda: event_families(events.counts if events else {}),
             ),
             vm_statuses=vm_statuses,
@@ -77,11 +79,12 @@ def _cluster_cache(settings: ServeSettings, api: Api) -> ClusterCache:
     )
 
 
-def _vm_statuses(settings: ServeSettings, cache: ClusterCache, background: Background) -> VMStatusTracker | None:
+def _vm_statuses(
+    settings: ServeSettings, cache: ClusterCache, policy: Policy, background: Background
+) -> VMStatusTracker | None:
     """Start to follow the states of the VMs, if the process watches pods."""
     if settings.watch_pods == "none":
         return None
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
     vm_statuses = VMStatusTracker(cache.caches, policy, on_stuck=_log_stuck)
     background.start("vms", vm_statuses.run())
     return vm_statuses

@@ -8,12 +8,16 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.api.admission_review import POD_KIND, RequestHead
-from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
+from webhook.core.api.kubevirt import (
+    ANNOTATION_PROVISIONING,
+    ANNOTATION_RECEIVER,
+    LABEL_APP,
+    LABEL_MIGRATION_JOB_UID,
+    VIRT_LAUNCHER,
+)
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 
-_ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"
-_ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"
 _VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
 
 
@@ -65,9 +69,9 @@ def migration_target_mode(pod: Pod, policy: Policy) -> Mode | Why:
 def _why_not_scheduled(pod: Pod) -> Why | None:
     """Rule 3: return why kube-scheduler does not choose a node for the VM by this pod."""
     meta = pod.metadata
-    if meta.annotation(_ANNOTATION_RECEIVER) == "true":
+    if meta.annotation(ANNOTATION_RECEIVER) == "true":
         return Reason.MIGRATION_RECEIVER.why()
-    if meta.annotation(_ANNOTATION_PROVISIONING) == "true":
+    if meta.annotation(ANNOTATION_PROVISIONING) == "true":
         return Reason.EPHEMERAL_PROVISIONING.why()
     if pod.spec.node_name:
         return Reason.NODE_ALREADY_SET.why(node=pod.spec.node_name)

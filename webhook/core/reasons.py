@@ -1,4 +1,4 @@
-"""Reason code -> sentence: the one table behind decisions, annotations, logs, audit annotations and the README.
+"""Reason code -> sentence: the one table behind decisions, annotations, logs, audit annotations and docs.
 
 Codes are stable, and there is a fixed number of them, because they become metric labels. A sentence names the objects.
 The rules have the numbers of webhook.core.admit.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client.metrics_core import Metric
 
@@ -17,7 +18,13 @@ from webhook.telemetry.exposition import Family, Labels
 if TYPE_CHECKING:
     from webhook.kube.cache.lookups import LookupCounts
     from webhook.kube.cache.readiness import CacheState
-    from webhook.kube.vm_status import Changes, VMStatusTracker
+    from webhook.kube.vm_starts import VMStarts
+    from webhook.kube.vm_status import VMStatusTracker
+
+NAMED_VMS_MAX: Final = 100  # as many series as that, however many VMs are apart; an alert for each is already too many
+_NAMED_STATES: Final = (State.STUCK, State.APART)  # the worst first: a VM that is stuck does not run
+_Named = tuple[int, str, str, str]
+"""Number of the state in _NAMED_STATES, since when, namespace and name: the order in which VMs are named."""
 
 
 class CacheMetrics:
@@ -55,56 +62,58 @@ def event_families(counts: Mapping[Outcome, int]) -> Iterator[Metric]:
 
 
 class VMMetrics:
-    """The number of VMs by state and decision, their time by state, and the number of starts.
+    """The number of VMs by state and decision, those that are apart or stuck by name, their time by state, and starts.
 
-    There are no families before all caches were synced once. Starts are counted from the changes between two scrapes.
+    There are no families before all caches were synced once.
     """
 
-    def __init__(self, tracker: VMStatusTracker) -> None:
+    def __init__(self, tracker: VMStatusTracker, starts: VMStarts) -> None:
         self._tracker = tracker
+        self._starts = starts
         self._version = 0
-        self._known: set[tuple[str, str]] | None = None
-        self._starts = dict.fromkeys(Decided, 0)
         self._families: list[Metric] = []
 
-    def families(self) -> Iterable[Metric]:
-        """Return the families as of the tracker's last pass."""
+    def families(self) -> Iterator[Metric]:
+        """Yield the families as of the tracker's last pass, and the starts until now."""
+        yield Family.VM_STARTS.metric({(decision.value,): n for decision, n in self._starts.by_decision.items()})
         snapshot = self._tracker.snapshot
-        if self._known is None and (snapshot.late or not snapshot.version):
-            return ()
+        if not self._version and (snapshot.late or not snapshot.version):
+            return
         if snapshot.version != self._version:
-            self._count_starts(self._tracker.changes(self._version))
             self._version = snapshot.version
-            starts = Family.VM_STARTS.metric({(decision.value,): count for decision, count in self._starts.items()})
-            self._families = [*vm_families(snapshot.rows), starts]
-        seconds: dict[Labels, float] = {
-            (state.value,): value for state, value in self._tracker.seconds.by_state.items()
-        }
-        return [*self._families, Family.VM_SECONDS.metric(seconds)]
-
-    def _count_starts(self, changes: Changes) -> None:
-        """Count each VM that is new. The target pod of a live migration belongs to a VM that is not new."""
-        rows = {(row.namespace, row.name): row for row in changes.rows}
-        known = self._known
-        if known is None:
-            known = set(rows)  # when they started is not known
-        for vm in rows.keys() - known:
-            self._starts[rows[vm].decided] += 1
-        self._known = set(rows) if changes.whole else (known | rows.keys()) - set(changes.gone)
+            self._families = list(vm_families(snapshot.rows))
+        yield from self._families
+        yield Family.VM_SECONDS.metric({(state.value,): n for state, n in self._tracker.seconds.by_state.items()})
 
 
 def vm_families(rows: Iterable[VMStatus]) -> Iterator[Metric]:
-    """Yield the number of VMs by state and by decision, and the oldest `since` of each state."""
+    """Yield the number of VMs by state and by decision, the oldest `since` of each state, and the named VMs."""
     states, decisions = dict.fromkeys(State, 0), dict.fromkeys(Decided, 0)
     oldest: dict[State, str] = {}
+    to_name: list[_Named] = []
     for row in rows:
         states[row.state] += 1
         decisions[row.decided] += 1
         if row.since:
             oldest[row.state] = min(oldest.get(row.state, row.since), row.since)
+            if row.state in _NAMED_STATES:
+                to_name.append((_NAMED_STATES.index(row.state), row.since, row.namespace, row.name))
     yield Family.VMS.metric({(state.value,): count for state, count in states.items()})
     yield Family.VMS_SINCE.metric({(state.value,): _timestamp(text) for state, text in oldest.items()})
     yield Family.VM_DECISIONS.metric({(decision.value,): count for decision, count in decisions.items()})
+    yield from _named_families(states, nsmallest(NAMED_VMS_MAX, to_name))
+
+
+def _named_families(states: Mapping[State, int], named: Sequence[_Named]) -> Iterator[Metric]:
+    """Yield one sample for each of these VMs, and how many VMs of their states have none."""
+    left_out = {state: states[state] for state in _NAMED_STATES}
+    samples: dict[Labels, float] = {}
+    for number, since, namespace, name in named:
+        state = _NAMED_STATES[number]
+        left_out[state] -= 1
+        samples[namespace, name, state.value] = _timestamp(since)
+    yield Family.VM_NAMED.metric(samples)
+    yield Family.VMS_NOT_NAMED.metric({(state.value,): count for state, count in left_out.items()})
 
 
 def _timestamp(text: str) -> float:

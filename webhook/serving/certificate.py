@@ -96,6 +96,11 @@ class ServingCertificate:
             self._note_problem(problem, now())
 
     @property
+    def not_before(self) -> datetime | None:
+        """From when on the certificate that is served is valid; None if there is no certificate."""
+        return self._loaded.certificate.not_valid_before_utc if self._loaded else None
+
+    @property
     def not_after(self) -> datetime | None:
         """When the certificate that is served expires; None if there is no certificate."""
         return self._loaded.certificate.not_valid_after_utc if self._loaded else None

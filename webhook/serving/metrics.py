@@ -13,7 +13,8 @@ from webhook.telemetry.exposition import Family
 
 def certificate_families(certificate: ServingCertificate) -> Iterator[Metric]:
     """Return the metrics of the certificate that is served, of its files, and of failed handshakes."""
-    until = certificate.not_after
+    begin, until = certificate.not_before, certificate.not_after
+    yield Family.CERTIFICATE_NOT_BEFORE.metric({(): begin.timestamp()} if begin else {})
     yield Family.CERTIFICATE_EXPIRY.metric({(): until.timestamp()} if until else {})
     yield Family.CERTIFICATE_RELOADS.metric({(): certificate.reloads})
     yield Family.CERTIFICATE_FAILURES.metric({(each.value,): certificate.failures[each] for each in Problem})

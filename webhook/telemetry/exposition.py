@@ -1,7 +1,7 @@
-"""Every metric of `serve`: name, type, labels and help text. /metrics and the README's table are made from it.
+"""Every metric of `serve`: name, type, labels and help text. /metrics and the table in docs are made from it.
 
 Names and units follow Prometheus' rules. Every label has few values, which are known in advance. Names that a caller or
-a cluster chooses are never labels.
+a cluster chooses are labels of one metric only, which has at most 100 samples.
 """
 
 from __future__ import annotations
@@ -132,6 +132,12 @@ class Family(Enum):
         (),
         "Time at which the served certificate expires; absent while there is no certificate.",
     )
+    CERTIFICATE_NOT_BEFORE = (
+        "certificate_not_before_timestamp_seconds",
+        "gauge",
+        (),
+        "Time from which the served certificate is valid; absent while there is no certificate.",
+    )
     CERTIFICATE_RELOADS = (
         "certificate_reloads_total",
         "counter",
@@ -192,11 +198,23 @@ class Family(Enum):
         ("decision",),
         "The same VMs, by the decision for their pod. migrated: by a live migration, no call. nothing: no answer.",
     )
+    VM_NAMED = (
+        "vm_apart_or_stuck_timestamp_seconds",
+        "gauge",
+        ("vm_namespace", "vm", "state"),
+        "Time since which this VM has been apart or stuck. At most 100 VMs: stuck ones first, then the longest.",
+    )
+    VMS_NOT_NAMED = (
+        "vms_apart_or_stuck_not_named",
+        "gauge",
+        ("state",),
+        "VMs that are apart or stuck beyond the 100 VMs that vm_apart_or_stuck_timestamp_seconds names.",
+    )
     VM_STARTS = (
         "vm_starts_total",
         "counter",
         ("decision",),
-        "Starts of such VMs, by the decision for their pod. nothing: the webhook gave no answer.",
+        "Starts of such VMs, by the decision for their pod, except of pods that came and went while no watch was up.",
     )
     VM_SECONDS = (
         "vm_seconds_total",

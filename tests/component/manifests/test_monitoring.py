@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -143,7 +144,71 @@ def test_the_network_policies_let_prometheus_in(install: str) -> None:
         assert all("from" not in rule for rule in opened)
 
 
+# The runbook, which one setting names.
+
+METRIC: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)[\w:]+")
+
+
+def rules(objects: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rules of the PrometheusRule."""
+    return [rule for group in the("PrometheusRule", objects)["spec"]["groups"] for rule in group["rules"]]
+
+
+def runbooks(objects: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Alert -> the address of its section in the runbook."""
+    return {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rules(objects) if "alert" in rule}
+
+
+@each_install
+def test_each_alert_links_its_section_by_an_absolute_address(install: str) -> None:
+    """The address is that of the setting, which the dashboard reads from Prometheus."""
+    (setting,) = [rule["labels"]["url"] for rule in rules(monitored(install)) if "url" in rule.get("labels", {})]
+    found = runbooks(monitored(install))
+    assert setting.startswith("https://")
+    assert found == {alert: f"{setting}#{alert.lower()}" for alert in found}
+    assert len(found) == len(prometheus.alerts())
+
+
+def test_one_line_changes_the_address_of_every_alert(tmp_path: Path) -> None:
+    """A user writes the address of their copy of the runbook."""
+    folder = with_component(MONITORING, tmp_path)
+    file = folder / MONITORING / "prometheus-rule.yaml"
+    text = file.read_text(encoding="utf-8")
+    (line,) = (each for each in text.splitlines() if each.strip().startswith("url: "))
+    file.write_text(text.replace(line, f"{line.partition('url:')[0]}url: https://wiki.here/runbook?page=1"), "utf-8")
+    found = runbooks(kustomize(folder))
+    assert {url.partition("#")[0] for url in found.values()} == {"https://wiki.here/runbook?page=1"}
+    assert len(set(found.values())) == len(found)
+
+
 # The dashboard.
+
+
+def test_the_dashboard_has_variables_and_its_first_panels_are_the_shares() -> None:
+    """A user chooses the data source, the cluster and the namespace, and sees first how many VMs are together."""
+    dashboard = json.loads(prometheus.DASHBOARD.read_text(encoding="utf-8"))
+    names = [each["name"] for each in dashboard["templating"]["list"]]
+    assert names == ["datasource", "cluster", "namespace", "runbook"]
+    first = sorted(prometheus.panels(), key=lambda panel: (panel["gridPos"]["y"], panel["gridPos"]["x"]))[:2]
+    assert [panel["title"] for panel in first] == ["Share of VMs together", "VM-hours together, last 30 days"]
+
+
+def test_the_links_of_the_dashboard_lead_to_sections_of_the_runbook() -> None:
+    """The dashboard links the runbook, and panels link the section of their alert."""
+    dashboard = json.loads(prometheus.DASHBOARD.read_text(encoding="utf-8"))
+    assert [link["url"] for link in dashboard["links"]] == ["${runbook}"]
+    sections = {f"${{runbook}}#{rule['alert'].lower()}" for rule in prometheus.alerts()}
+    links = [link["url"] for panel in prometheus.panels() for link in panel.get("links", ())]
+    assert len(links) >= 8
+    assert set(links) <= sections
+
+
+def test_each_query_of_the_dashboard_is_about_the_chosen_cluster() -> None:
+    """Otherwise it would add up several clusters."""
+    for panel in prometheus.panels():
+        for target in panel["targets"]:
+            query = target["expr"]
+            assert query.count('{cluster="$cluster"') == len(METRIC.findall(query)) > 0, query
 
 
 def test_the_dashboard_is_applied_as_it_stands() -> None:

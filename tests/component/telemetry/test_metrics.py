@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from cryptography import x509
 from prometheus_client.metrics_core import Metric
 from support.control_plane.mounted import END, Clock, Mounted, good
 from support.drivers import serving
@@ -102,6 +103,8 @@ def test_what_happened_to_the_certificate_is_counted(mounted_at_noon: tuple[Moun
     certificate.handshakes.failures["HTTP_REQUEST"] += 1
     found = of(certificate)
     assert found.value(Family.CERTIFICATE_EXPIRY.title) == END.timestamp()
+    begin = x509.load_pem_x509_certificate(good().certificate).not_valid_before_utc
+    assert found.value(Family.CERTIFICATE_NOT_BEFORE.title) == begin.timestamp()
     assert found.value(Family.CERTIFICATE_RELOADS.title) == 1
     assert found.value(Family.CERTIFICATE_FAILURES.title, problem="key-mismatch") == 1
     failures = [each.value for each in found.samples if each.name == Family.CERTIFICATE_FAILURES.title]
@@ -116,6 +119,7 @@ def test_without_a_certificate_there_is_no_expiry(mounted_at_noon: tuple[Mounted
     mounted.put({})
     found = of(ServingCertificate(mounted.files, now=Clock()))
     assert not found.has(Family.CERTIFICATE_EXPIRY.title)
+    assert not found.has(Family.CERTIFICATE_NOT_BEFORE.title)
     assert found.value(Family.CERTIFICATE_PROBLEM.title) == 1
 
 

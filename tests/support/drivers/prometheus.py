@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 import yaml
 from controlplane import build
-from prometheus_client.samples import Sample
 from support.control_plane.rendering import MANIFESTS
 from support.waits import MAX_WAIT_SECONDS
 
 ALERTS: Final = MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml"
 DASHBOARD: Final = MANIFESTS / "components" / "monitoring" / "kubevirt-coschedule.json"
 
-# Between two scrapes of a test, and when queries are asked: after the last of them.
-_INTERVAL: Final = "1m"
-_EVALUATED: Final = "5m"
-# What Grafana puts in, as long as the queries' series are.
-_GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m"}
+RUNBOOK: Final = MANIFESTS.parent / "docs" / "operate" / "runbook.md"
+
+# What Grafana puts in.
+_GRAFANA: Final = {"$__rate_interval": "5m", "$__range": "5m", "$cluster": "", "$namespace": ".*"}
 _NAME: Final = re.compile(r"\b(?:kubevirt_coschedule|apiserver|process)_\w+")
 
 
@@ -41,6 +40,28 @@ def promtool(*words: str | Path, standard_input: bytes = b"") -> tuple[int, str]
         timeout=MAX_WAIT_SECONDS,
     )
     return asked.returncode, asked.stdout.decode()
+
+
+def against(tests: Mapping[str, Mapping[str, Any]], directory: Path) -> dict[str, str]:
+    """Return what promtool says against each test of the rules in this directory; nothing about one that passes.
+
+    One process runs all tests. Each is a file of its own, because promtool reports by file.
+    """
+    files = {name: directory / f"test-{number}.yaml" for number, name in enumerate(tests)}
+    for name, test in tests.items():
+        rules = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": [test]}
+        files[name].write_text(json.dumps(rules), encoding="utf-8")  # YAML, too
+    report = directory / "report.xml"
+    code, said = promtool("test", "rules", f"--junit={report}", *files.values())
+    suites = {suite.get("name"): suite for suite in ET.parse(report).getroot().iter("testsuite")}  # noqa: S314 - promtool's own
+    found = {name: _failures(suites[str(file)]) for name, file in files.items()}
+    assert (code == 0) == (not any(found.values())), said
+    return found
+
+
+def _failures(suite: ET.Element) -> str:
+    assert list(suite.iter("testcase")), "promtool ran no test"
+    return "\n".join("".join(each.itertext()) or "failed" for kind in ("failure", "error") for each in suite.iter(kind))
 
 
 def alerts() -> list[dict[str, Any]]:
@@ -98,32 +119,3 @@ def _filled(query: str) -> str:
         query = query.replace(variable, text)
     assert "$" not in query, f"a variable that a test does not know: {query}"
     return query
-
-
-def unanswered(
-    asked: Mapping[str, str], scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]], directory: Path
-) -> str:
-    """Return what promtool prints about queries without a result in these scrapes; empty if each query has a result.
-
-    Each scrape is samples, and the labels that Prometheus adds to each. The last one is seen again and again.
-    """
-    expressions = [
-        {"expr": f"count({query})>bool 0", "eval_time": _EVALUATED, "exp_samples": [{"labels": "{}", "value": 1}]}
-        for query in asked.values()
-    ]
-    test = {"interval": _INTERVAL, "input_series": _series(scrapes), "promql_expr_test": expressions}
-    rules = {"rule_files": [write_rules(directory).name], "evaluation_interval": _INTERVAL}
-    file = directory / "queries.yaml"
-    file.write_text(json.dumps({**rules, "tests": [test]}), encoding="utf-8")  # YAML, too, and thousands of series
-    code, said = promtool("test", "rules", file)
-    return said if code else ""
-
-
-def _series(scrapes: Sequence[Iterable[tuple[Mapping[str, str], Sample]]]) -> list[dict[str, str]]:
-    values: dict[str, list[str]] = {}
-    for number, scrape in enumerate(scrapes):
-        for added, sample in scrape:
-            labels = ",".join(f"{name}={json.dumps(value)}" for name, value in {**sample.labels, **added}.items())
-            seen = values.setdefault(f"{sample.name}{{{labels}}}", [])
-            seen += ["_"] * (number - len(seen)) + [f"{sample.value:.17g}"]
-    return [{"series": series, "values": " ".join([*seen, f"{seen[-1]}x5"])} for series, seen in values.items()]

@@ -1,4 +1,4 @@
-"""The metrics of VMs: their states, since when, the decisions for their pods, and their starts."""
+"""The metrics of VMs: their states, since when, the decisions for their pods, their starts, and VMs by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from support.drivers.scraping import told
 from support.objects.fleets import launcher, the_row
 
-from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.vm_status import Decided, State, VMStatus
 from webhook.kube.metrics import VMMetrics, vm_families
 from webhook.kube.vm_seconds import VMSeconds
-from webhook.kube.vm_status import Changes, VMStatuses
+from webhook.kube.vm_status import VMStatuses
 from webhook.telemetry.exposition import Family
 
 ROW: Final = replace(
@@ -45,80 +44,123 @@ def test_the_longest_time_in_a_state_has_a_sample() -> None:
     assert [each for each in found.samples if each.name == Family.VMS_SINCE.title][1:] == []
 
 
-class Rows:
-    """A tracker whose rows a test sets. Changes are reported as all rows, or as the difference."""
+class Tracked:
+    """A tracker whose rows a test sets."""
 
     def __init__(self) -> None:
         self.snapshot = VMStatuses(
             version=0, at="", rows=(), counts={}, by_namespace={}, late=("nodes: not listed yet",)
         )
-        self.whole = False
         self.seconds = VMSeconds()
-        self._before: tuple[VMStatus, ...] = ()
 
-    def become(self, *names: str, late: tuple[str, ...] = (), decided: Decided = Decided.NOTHING) -> None:
-        """Let the next pass find these VMs; new ones have this decision."""
-        there = {row.name: row for row in self.snapshot.rows}
-        rows = tuple(there.get(name) or replace(ROW, name=name, decided=decided) for name in names)
-        self._before = self.snapshot.rows
+    def become(self, *rows: VMStatus, late: tuple[str, ...] = ()) -> None:
+        """Let the next pass find these VMs."""
         self.snapshot = replace(self.snapshot, version=self.snapshot.version + 1, rows=rows, late=late)
 
-    def changes(self, version: int) -> Changes:
-        """As in VMStatusTracker."""
-        assert version in (0, self.snapshot.version - 1), "each change is asked for once"
-        rows, before = self.snapshot.rows, self._before
-        new = rows if self.whole else tuple(row for row in rows if row not in before)
-        gone = () if self.whole else tuple(NamespacedName(row.namespace, row.name) for row in before if row not in rows)
-        return Changes(version=self.snapshot.version, rows=new, gone=gone, whole=self.whole)
+
+class Started:
+    """Starts that a test sets."""
+
+    def __init__(self) -> None:
+        self.by_decision: dict[Decided, int] = {}
 
 
-@pytest.fixture(params=[False, True], ids=["told as a difference", "told whole"])
-def rows(request: pytest.FixtureRequest) -> Rows:
+@pytest.fixture
+def tracked() -> Tracked:
     """A tracker without VMs, before its first complete cache."""
-    made = Rows()
-    made.whole = request.param
-    return made
+    return Tracked()
 
 
-def test_vms_have_no_samples_before_they_are_known(rows: Rows) -> None:
+def of(tracked: Tracked, started: Started | None = None) -> VMMetrics:
+    """Return the metrics of the tracker and these starts."""
+    return VMMetrics(tracked, started or Started())  # type: ignore[arg-type] # that much of both is asked for
+
+
+def test_vms_have_no_samples_before_they_are_known(tracked: Tracked) -> None:
     """0 VMs apart would be wrong while no cache is complete."""
-    vms = VMMetrics(rows)  # type: ignore[arg-type] # that much of a Fleet is asked for
+    vms = of(tracked)
     assert Family.VMS.title not in told(vms.families).names
-    rows.become(late=("nodes: forbidden",))
+    tracked.become(late=("nodes: forbidden",))
     assert Family.VMS.title not in told(vms.families).names
-    rows.become("a")
+    tracked.become(ROW)
     assert told(vms.families).value(Family.VMS.title) == 1
-    rows.become("a", late=("nodes: cut",))
+    tracked.become(ROW, late=("nodes: cut",))
     assert told(vms.families).value(Family.VMS.title) == 1
 
 
-def test_a_vm_that_was_not_there_has_started(rows: Rows) -> None:
-    """VMs of the first pass have not started, nor those that go. A VM that comes back has started again."""
-    vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
-    seen = []
-    for names in (("a", "b"), ("a", "b", "c"), ("a", "c"), ("a", "b", "c")):
-        rows.become(*names)
-        seen.append(told(vms.families).value(Family.VM_STARTS.title, decision="nothing"))
-        assert told(vms.families).value(Family.VM_STARTS.title) == seen[-1]
-    assert seen == [0, 1, 1, 2]
-
-
-def test_a_start_is_counted_by_the_decision_for_its_pod(rows: Rows) -> None:
-    """An alert needs to know whether the API server called the webhook."""
-    vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
-    rows.become()
-    told(vms.families)
-    rows.become("a", decided=Decided.REQUIRED)
+def test_starts_are_exposed_as_of_the_scrape(tracked: Tracked) -> None:
+    """A start is a sample of the next scrape, even if no pass of the tracker has seen the VM, or none ever will."""
+    started = Started()
+    vms = of(tracked, started)
+    assert Family.VM_STARTS.title not in told(vms.families).names
+    started.by_decision = {Decided.REQUIRED: 219, Decided.NOTHING: 0}
     found = told(vms.families)
-    assert found.value(Family.VM_STARTS.title, decision="required") == found.value(Family.VM_STARTS.title) == 1
+    assert found.value(Family.VM_STARTS.title, decision="required") == 219
+    assert found.value(Family.VM_STARTS.title, decision="nothing") == 0
 
 
-def test_the_time_of_vms_is_exposed_as_of_the_scrape(rows: Rows) -> None:
+def test_the_time_of_vms_is_exposed_as_of_the_scrape(tracked: Tracked) -> None:
     """Every state has a sample. The time goes on while no row changes."""
-    vms = VMMetrics(rows)  # type: ignore[arg-type] # as above
-    rows.become("a")
+    vms = of(tracked)
+    tracked.become(ROW)
     for at, seen in enumerate((0, 1, 2)):
-        rows.seconds.add({State.TOGETHER: 1}, late=False, at=at)
+        tracked.seconds.add({State.TOGETHER: 1}, late=False, at=at)
         found = told(vms.families)
         states = {state: found.value(Family.VM_SECONDS.title, state=state) for state in State}
         assert states == {**dict.fromkeys(State, 0), State.TOGETHER: seen}
+
+
+# The VMs that have a sample each.
+
+
+def vm(number: int, state: State = State.APART, since: str | None = None) -> VMStatus:
+    """Return the row of a VM. Without a time, VMs with a higher number are in their state for a shorter time."""
+    return replace(ROW, name=f"vm{number:03}", state=state, since=since or f"2026-01-02T00:{number:02}:00Z")
+
+
+def named(tracked: Tracked) -> list[tuple[str, str]]:
+    """Return the VMs with a sample, and their state."""
+    samples = told(of(tracked).families).samples
+    return [(each.labels["vm"], each.labels["state"]) for each in samples if each.name == Family.VM_NAMED.title]
+
+
+def test_a_vm_that_is_apart_or_stuck_has_a_sample_with_its_name(tracked: Tracked) -> None:
+    """Its value is since when. A VM in another state, or one whose time is not known, has none."""
+    tracked.become(vm(1), vm(2, State.STUCK), *(vm(3, state) for state in State if state not in ("apart", "stuck")))
+    assert named(tracked) == [("vm002", "stuck"), ("vm001", "apart")]
+    found = told(of(tracked).families)
+    labels = {"vm_namespace": ROW.namespace, "vm": "vm001", "state": "apart"}
+    assert found.value(Family.VM_NAMED.title, **labels) == datetime(2026, 1, 2, 0, 1, tzinfo=UTC).timestamp()
+    tracked.become(replace(ROW, state=State.APART, since=None))
+    assert named(tracked) == []
+    assert told(of(tracked).families).value(Family.VMS_NOT_NAMED.title, state="apart") == 1
+
+
+def test_the_sample_ends_when_the_vm_is_together_or_gone(tracked: Tracked) -> None:
+    """An alert about a VM then ends, too."""
+    vms = of(tracked)
+    for rows in ([vm(1), vm(2)], [vm(1, State.TOGETHER)]):
+        tracked.become(*rows)
+        found = told(vms.families)
+    assert Family.VM_NAMED.title not in found.names
+    assert found.value(Family.VMS_NOT_NAMED.title) == 0
+
+
+@pytest.mark.parametrize(
+    ("apart", "stuck", "beyond"),
+    [(0, 0, (0, 0)), (100, 0, (0, 0)), (101, 0, (1, 0)), (60, 60, (20, 0)), (5, 120, (5, 20))],
+)
+def test_at_most_100_vms_have_a_sample_and_the_others_are_counted(
+    apart: int, stuck: int, beyond: tuple[int, int], tracked: Tracked
+) -> None:
+    """Stuck VMs come first, then those that have been in their state the longest, whatever the order of the rows."""
+    many = [
+        vm(number % 60, State.APART, f"2026-01-02T{number // 60:02}:{number % 60:02}:00Z") for number in range(apart)
+    ]
+    rows = [replace(row, name=f"apart{number:03}") for number, row in enumerate(many)]
+    rows += [replace(vm(0, State.STUCK), name=f"stuck{number:03}") for number in range(stuck)]
+    tracked.become(*reversed(rows))
+    found = told(of(tracked).families)
+    assert tuple(found.value(Family.VMS_NOT_NAMED.title, state=state) for state in ("apart", "stuck")) == beyond
+    wanted = [f"stuck{number:03}" for number in range(stuck)] + [f"apart{number:03}" for number in range(apart)]
+    assert [name for name, _ in named(tracked)] == wanted[:100]

@@ -16,6 +16,8 @@ LABEL_NODE_NAME: Final = "kubevirt.io/nodeName"
 """The node on which the VM runs. KubeVirt copies the VirtualMachineInstance's labels to its pods, so that the target of
 a live migration has the name of the source node (pkg/virt-controller/watch/vmi/lifecycle.go)."""
 ANNOTATION_MIGRATION: Final = "kubevirt.io/migrationJobName"  # on the same pod: the name of the migration
+ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"  # "true" on a pod that receives another cluster's VM
+ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"  # "true" on a pod that only provisions the disk
 HOSTNAME: Final = "kubernetes.io/hostname"
 VIRT_LAUNCHER: Final = "virt-launcher"
 VMI_KIND: Final = "VirtualMachineInstance"

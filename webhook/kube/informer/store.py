@@ -5,6 +5,7 @@ Invariant: a list in progress is not visible. `objects` changes by single events
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.core.api.meta import NamespacedName
@@ -22,6 +23,8 @@ class Store:
         index: the index of the resource over `objects`; None if the resource has none.
         synced: whether a list was whole once. Until then `objects` is empty.
         listing: the records of the list in progress by cache key; None if no list is in progress.
+        on_add: called with the key and record of each object that is new since the first list was whole, as client-go's
+            OnAdd outside of the initial list. An object that a later list shows first is new, too.
     """
 
     def __init__(self, resource: Resource) -> None:
@@ -30,6 +33,7 @@ class Store:
         self.index = resource.index() if resource.index else None
         self.synced = False
         self.listing: dict[str, Any] | None = None
+        self.on_add: Callable[[str, Any], None] | None = None
         self._changed: list[str] = []  # keys of the list in progress whose records differ from `objects`
 
     def get(self, key: NamespacedName) -> Any | None:
@@ -49,7 +53,10 @@ class Store:
         record = self.resource.transform(wire)
         if self.listing is None or not self.synced:
             objects = self.objects if self.listing is None else self.listing
+            new = self.on_add is not None and self.listing is None and key not in objects
             objects[key] = self.index.put(key, objects.get(key), record) if self.index else record
+            if new:
+                self._added(key, objects[key])
             return
         stored = self.objects.get(key)
         if (stored is not None and self.index.same(stored, record)) if self.index else stored == record:
@@ -69,9 +76,16 @@ class Store:
     def complete_list(self) -> None:
         """Replace `objects` by the list in progress, which is whole."""
         assert self.listing is not None  # noqa: S101 - for the type checker: only a list is completed
+        new = [key for key in dict.fromkeys(self._changed) if key in self.listing and key not in self.objects]
         if self.index and self.synced:
             self._update(self.index, self.listing)
         self.objects, self.listing, self._changed, self.synced = self.listing, None, [], True
+        for key in new:
+            self._added(key, self.objects[key])
+
+    def _added(self, key: str, record: Any) -> None:
+        if self.on_add is not None:
+            self.on_add(key, record)
 
     def _update(self, index: Index, listing: dict[str, Any]) -> None:
         """Bring the index from `objects` to the list. Nearly all records are the same ones, and cost nothing here."""

@@ -12,7 +12,14 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import ANNOTATION_MIGRATION, LABEL_MIGRATION_JOB_UID, VMI_KIND, placing_node_selector
+from webhook.core.api.kubevirt import (
+    ANNOTATION_MIGRATION,
+    ANNOTATION_PROVISIONING,
+    ANNOTATION_RECEIVER,
+    LABEL_MIGRATION_JOB_UID,
+    VMI_KIND,
+    placing_node_selector,
+)
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
@@ -25,11 +32,13 @@ _WORD_CHARS: Final = 16  # of the annotation's first word: required, preferred o
 
 
 class _Annotations(Struct, gc=False):
-    """The annotations of the webhook, of KubeVirt's migrations, and the one that marks the end of a streaming list."""
+    """The annotations of the webhook and of KubeVirt, and the one that marks the end of a streaming list."""
 
     co_schedule: str | None = field(name=ANNOTATION_CO_SCHEDULE, default=None)
     decision: str | None = field(name=ANNOTATION_DECISION, default=None)
     migration: str | None = field(name=ANNOTATION_MIGRATION, default=None)
+    receiver: str | None = field(name=ANNOTATION_RECEIVER, default=None)
+    provisioning: str | None = field(name=ANNOTATION_PROVISIONING, default=None)
     initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
 
 
@@ -79,6 +88,8 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
         decided: the first word of the annotation with the webhook's decision.
         named: the names of the nodes that a pod without a node may run on; empty if it has a node or names none.
         migrated: whether the pod is the target of a live migration.
+        starts: whether a VM starts in the pod. None starts in the target of a migration, in a pod that receives a VM of
+            another cluster, and in a pod that only provisions a disk.
         placing: the part of the node selector that a user chose (`placing_node_selector`); nearly always empty.
     """
 
@@ -88,6 +99,7 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
     named: tuple[str, ...]
     phase: str | None
     migrated: bool
+    starts: bool
     placing: tuple[tuple[str, str], ...]
 
 
@@ -120,9 +132,12 @@ def transform(wire: Any) -> VirtLauncher:
     decided = decision.partition(" ")[0][:_WORD_CHARS] if decision else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
+    starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
     migration = meta.annotations.migration if meta.annotations else None
     placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
-    common = _VirtLauncherCommon(co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated, placing)
+    common = _VirtLauncherCommon(
+        co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing
+    )
     return VirtLauncher(
         tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
         owner.name,
@@ -162,6 +177,10 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
 def by_claim(_: str, record: VirtLauncher) -> tuple[str, ...]:
     """Index a pod by the cache keys of the claims that it uses."""
     return record.claims
+
+
+def _starts_no_vm(annotations: _Annotations) -> bool:
+    return "true" in (annotations.receiver, annotations.provisioning)
 
 
 def _annotations(common: _VirtLauncherCommon) -> dict[str, str]:

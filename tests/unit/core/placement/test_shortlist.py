@@ -95,15 +95,15 @@ def test_a_list_is_spread_over_the_cluster() -> None:
 
 def test_a_volume_has_the_same_list_each_time_and_most_volumes_one_of_their_own() -> None:
     """A second admission finds what the first one wrote; and no few nodes are what every volume has to choose from."""
-    lists = [picked(seed=f"pvc-{i}") for i in range(200)]
-    assert lists == [picked(seed=f"pvc-{i}") for i in range(200)]
-    assert len(set(lists)) > 150
+    lists = [picked(seed=f"pvc-{i}") for i in range(40)]
+    assert lists == [picked(seed=f"pvc-{i}") for i in range(40)]
+    assert len(set(lists)) > 30
 
 
 def test_every_node_is_on_as_many_lists_as_another() -> None:
     """Over many volumes each node has its share of lists, none has four times that."""
-    counted = Counter(name for i in range(500) for name in picked(seed=f"pvc-{i}")[1:])
-    share = 500 * (LIST - 1) / len(NAMES)
+    counted = Counter(name for i in range(150) for name in picked(seed=f"pvc-{i}")[1:])
+    share = 150 * (LIST - 1) / len(NAMES)
     assert set(counted) == set(NAMES) - {"m0001"}
     assert share / 4 < min(counted.values())
     assert max(counted.values()) < 4 * share

@@ -57,10 +57,10 @@ def test_each_function_of_an_extension_point_is_registered_once(name: str) -> No
         assert len(inspect.signature(getattr(module, each)).parameters) == expected[each]
 
 
-def test_the_readme_names_plugins_by_their_upstream_names() -> None:
+def test_the_page_names_plugins_by_their_upstream_names() -> None:
     """Its table of what can refuse a full node, in the order in which the webhook asks."""
-    readme = (Path(__file__).parents[4] / "README.md").read_text()
-    table = readme.partition("| What can refuse a node |")[2].partition("\n\n")[0]
+    page = (Path(__file__).parents[4] / "docs/concepts/full-nodes.md").read_text()
+    table = page.partition("| What can refuse a node |")[2].partition("\n\n")[0]
     named = [line.rsplit("|", 2)[1].strip() for line in table.splitlines()[2:]]
     beside_pods = (registry.FILTER_BY_REQUESTS, registry.FILTER_VOLUME_LIMITS, registry.FILTER_BETWEEN_PODS)
     assert named == [name for table in beside_pods for name in table]

@@ -1,0 +1,166 @@
+"""Which events of the cache of pods are starts of VMs, however often the API server makes the cache list again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from support.fakes.watching import RESOURCES, Driver, Says, lists, pages, refuses
+from support.models.model_api import event, refusal
+from support.objects import builders
+
+from webhook.core.observe.vm_status import Decided
+from webhook.core.opt_in import Mode, Policy
+from webhook.core.view import Kind
+from webhook.kube.vm_starts import VMStarts
+
+Object = dict[str, Any]
+EXPIRED: Final = refuses(refusal(410, "Expired"))
+NO_STREAMS: Final = refuses(refusal(400, "BadRequest"))
+NONE: Final = {Decided.REQUIRED: 0, Decided.PREFERRED: 0, Decided.UNCHANGED: 0, Decided.NOTHING: 0}
+DECISION: Final = "kubevirt-scheduler/decision"
+
+
+def launcher(
+    name: str,
+    *,
+    version: int = 11,
+    decision: str | None = "required: ShareManagerPod",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    opt_in: str | None = "true",
+) -> Object:
+    """The pod of a VM as the API server stores it, with the webhook's decision."""
+    pod = builders.virt_launcher_pod(claims=["disk"], namespace="vms", opt_in=opt_in)
+    meta = pod["metadata"]
+    meta |= {"name": f"virt-launcher-{name}-aaaaa", "resourceVersion": str(version)}
+    meta["labels"] |= dict(labels or {})
+    meta["annotations"] |= {**({DECISION: decision} if decision else {}), **(annotations or {})}
+    return pod
+
+
+class Starting(Driver):
+    """Plays an API server's answers to a cache of pods, and counts the starts."""
+
+    def __init__(self, policy: Policy = Policy()) -> None:  # noqa: B008 - Policy is frozen
+        super().__init__(resource=RESOURCES[Kind.VIRT_LAUNCHER_POD])
+        self.starts = VMStarts({Kind.VIRT_LAUNCHER_POD: self.machine}, policy)  # type: ignore[arg-type] # one cache will do
+
+    def look(self) -> None:
+        """Not needed: the starts are looked at."""
+
+    def counted(self) -> Mapping[Decided, int]:
+        """Return the decisions with a start."""
+        return {decided: count for decided, count in self.starts.by_decision.items() if count}
+
+
+def added(*pods: Object) -> Says:
+    """A watch that shows these pods for the first time."""
+    return Says(b"".join(event("ADDED", pod) for pod in pods), seconds=300)
+
+
+def test_nothing_is_known_before_the_first_list() -> None:
+    """A count of 0 would say that no VM has started."""
+    driver = Starting()
+    driver.play(refuses(refusal(403, "Forbidden")))
+    assert driver.starts.by_decision == {}
+    driver.play(lists())
+    assert driver.starts.by_decision == NONE
+
+
+def test_a_pod_of_the_first_list_has_not_started_now() -> None:
+    """It may have started weeks ago, whether the list comes as a stream or by pages, and whatever broke before."""
+    driver = Starting()
+    driver.play(Says(event("ADDED", launcher("a", version=5)), error="reset"), lists(launcher("a", version=5)))
+    assert driver.counted() == {}
+    driver = Starting()
+    driver.play(NO_STREAMS, pages(launcher("a", version=5), continue_="t2"), pages(launcher("b", version=6)))
+    assert driver.counted() == {}
+
+
+def test_every_start_is_counted_once_however_short_it_was() -> None:
+    """219 VMs that start before anybody asks, and a VM that stops and starts again meanwhile."""
+    pods = [launcher(f"vm{number}", version=11 + number) for number in range(219)]
+    driver = Starting()
+    driver.play(lists(), added(*pods))
+    assert driver.counted() == {Decided.REQUIRED: 219}
+    again = launcher("vm0", version=401)
+    again["metadata"]["name"] = "virt-launcher-vm0-bbbbb"
+    gone = event("DELETED", {**pods[0], "metadata": {**pods[0]["metadata"], "resourceVersion": "400"}})
+    driver.play(Says(gone + event("ADDED", again) + event("MODIFIED", again), seconds=300))
+    assert driver.counted() == {Decided.REQUIRED: 220}
+
+
+@pytest.mark.parametrize("ends", [Says(error="reset"), Says(b"<html>\n"), Says(status=500), Says(seconds=300)])
+def test_a_watch_that_continues_counts_what_it_missed_and_nothing_twice(ends: Says) -> None:
+    """It continues at the last event that came."""
+    driver = Starting()
+    driver.play(lists(), added(launcher("a")), ends, added(launcher("b", version=12)))
+    assert driver.counted() == {Decided.REQUIRED: 2}
+
+
+def test_a_new_list_adds_the_pods_that_the_watch_missed() -> None:
+    """Pods that were there before are not counted again, nor when a first try of the list breaks off."""
+    driver = Starting()
+    both = launcher("a"), launcher("b", version=15)
+    cut = Says(event("ADDED", both[0]) + event("ADDED", both[1]), error="reset")
+    driver.play(lists(), added(both[0]), EXPIRED, cut)
+    assert driver.counted() == {Decided.REQUIRED: 1}
+    driver.play(lists(*both, version=20), EXPIRED, lists(*both, version=30))
+    assert driver.counted() == {Decided.REQUIRED: 2}
+    bound = {**both[0], "spec": {**both[0]["spec"], "nodeName": "node-a"}}
+    driver.play(EXPIRED, lists(bound, both[1], version=40))
+    assert driver.counted() == {Decided.REQUIRED: 2}
+
+
+def test_a_new_list_by_pages_adds_the_pods_that_the_watch_missed() -> None:
+    """As a list by a stream."""
+    driver = Starting()
+    driver.play(NO_STREAMS, pages(launcher("a", version=5)), EXPIRED)
+    driver.play(pages(launcher("a", version=5), launcher("b"), version=20))
+    assert driver.counted() == {Decided.REQUIRED: 1}
+
+
+@pytest.mark.parametrize(
+    ("decision", "decided"),
+    [
+        ("required: ShareManagerPod", Decided.REQUIRED),
+        ("preferred: NoRoom", Decided.PREFERRED),
+        ("unchanged: ClaimNotFound", Decided.UNCHANGED),
+        ("what a user wrote", Decided.NOTHING),
+        (None, Decided.NOTHING),
+    ],
+)
+def test_a_start_is_counted_by_the_decision_for_its_pod(decision: str | None, decided: Decided) -> None:
+    """An alert needs to know whether the API server called the webhook."""
+    driver = Starting()
+    driver.play(lists(), added(launcher("a", decision=decision)))
+    assert driver.counted() == {decided: 1}
+
+
+NO_STARTS: Final = {
+    "the target of a live migration": launcher("a", labels={"kubevirt.io/migrationJobUID": "x"}),
+    "a pod that receives another cluster's VM": launcher(
+        "a", annotations={"kubevirt.io/create-migration-target": "true"}
+    ),
+    "a pod that only provisions a disk": launcher("a", annotations={"kubevirt.io/ephemeral-provisioning": "true"}),
+    "a VM that did not ask": launcher("a", opt_in=None),
+    "a VM that asked not to": launcher("a", opt_in="false"),
+    "a pod of no VM": launcher("a", labels={"kubevirt.io": "hotplug-disk"}),
+}
+
+
+@pytest.mark.parametrize("pod", NO_STARTS.values(), ids=NO_STARTS)
+def test_another_pod_is_no_start(pod: Object) -> None:
+    """Only a pod in which a VM starts that asked for co-scheduling."""
+    driver = Starting()
+    driver.play(lists(), added(pod))
+    assert driver.counted() == {}
+
+
+def test_while_the_cluster_s_mode_is_off_true_asks_for_nothing() -> None:
+    """As such a VM has no row in `status`."""
+    driver = Starting(Policy(Mode.OFF))
+    driver.play(lists(), added(launcher("a"), launcher("b", version=12, opt_in="required")))
+    assert driver.counted() == {Decided.REQUIRED: 1}

@@ -1,0 +1,66 @@
+"""The documentation site: each page has its place, and the check of the built site finds what leads nowhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+NOT_IN_THE_MENU: Final = "docs/decisions/[0-9]*.md"  # docs/decisions/README.md lists them
+
+Menu = str | Sequence[Any] | Mapping[str, Any]
+
+
+def _named(menu: Menu) -> Iterator[str]:
+    if isinstance(menu, str):
+        yield menu
+    else:
+        for each in menu.values() if isinstance(menu, Mapping) else menu:
+            yield from _named(each)
+
+
+def _site() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("site_main", ROOT / ".ci/site/__main__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_page_is_in_the_menu_once() -> None:
+    """Otherwise add it to `nav` in .ci/site/zensical.toml."""
+    named = list(_named(tomllib.loads((ROOT / ".ci/site/zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]))
+    pages = set(ROOT.glob("docs/**/*.md")) - set(ROOT.glob(NOT_IN_THE_MENU))
+    assert {name for name in named if name.startswith("docs/")} == {str(page.relative_to(ROOT)) for page in pages}
+    assert len(named) == len(set(named))
+    assert all((ROOT / name).is_file() for name in named)
+
+
+@pytest.mark.parametrize(
+    ("tag", "broken"),
+    [
+        pytest.param('<a href="other.html#x">', False, id="another page"),
+        pytest.param('<a href="/folder/page.html">', False, id="a page from the top"),
+        pytest.param('<a href="#here">', False, id="this page"),
+        pytest.param('<a href="https://example.com/">', False, id="a link to another server"),
+        pytest.param('<a href="no.html">', True, id="no such page"),
+        pytest.param('<a href="../folder">', True, id="a folder"),
+        pytest.param('<img src="no.png">', True, id="no such picture"),
+        pytest.param('<script src="https://example.com/x.js">', True, id="a script of another server"),
+        pytest.param('<link href="//example.com/x.css">', True, id="a stylesheet of another server"),
+    ],
+)
+def test_what_leads_nowhere_or_comes_from_another_server_is_found(tag: str, broken: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a column
+    """In any page of the site."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "other.html").touch()
+    (folder / "page.html").write_text(tag, encoding="utf-8")
+    assert bool(list(_site().broken(tmp_path))) == broken

@@ -1,0 +1,47 @@
+"""VMStarts: how many VMs that asked for co-scheduling have started, by the decision for their pod.
+
+What a reader may assume: a start is counted once, when the cache of pods adds its pod. That pod is neither the target
+of a migration nor one that only provisions a disk. Pods of the first list started at an unknown time and are not
+counted. A watch that continues after an interruption shows every pod. If the API server makes the cache list again,
+the list has the pods that were created meanwhile. It lacks those that were deleted meanwhile, and nobody can count
+these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from webhook.core.observe.vm_status import Decided
+from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.view import Kind
+from webhook.kube.cache.caches import Caches
+from webhook.kube.records import virt_launchers
+from webhook.kube.records.pods import PodRecord
+
+_ANNOTATED: Final = {each.value: each for each in (Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED)}
+
+
+class VMStarts:
+    """The starts that `caches` have shown since their first list of pods."""
+
+    def __init__(self, caches: Caches, policy: Policy) -> None:
+        self._policy = policy
+        self._pods = caches[Kind.VIRT_LAUNCHER_POD]
+        self._pods.on_add = self._count
+        self._starts = dict.fromkeys(Decided, 0)
+        del self._starts[Decided.MIGRATED]  # no VM starts by a migration
+
+    @property
+    def by_decision(self) -> Mapping[Decided, int]:
+        """The number of starts by decision; empty before the first list, because nothing is known then."""
+        return self._starts if self._pods.synced else {}
+
+    def _count(self, key: str, record: PodRecord) -> None:
+        virt_launcher = record.virt_launcher
+        if virt_launcher is None or not virt_launcher.common.starts:
+            return
+        pod = virt_launchers.to_object(key, virt_launcher)
+        if isinstance(requested_mode(pod, self._policy), Mode):
+            first_word = (virt_launcher.common.decided or "").rstrip(":")
+            self._starts[_ANNOTATED.get(first_word, Decided.NOTHING)] += 1
