@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
+
+import click
 
 from webhook.app.settings import SERVE, ServeSettings
 from webhook.bundle.settings import BUNDLE, BundleSettings
 from webhook.cluster_options import ENVIRONMENT_PREFIX
-from webhook.component_base import command_line
+from webhook.component_base import command_line, completion
 from webhook.component_base.command_line import Command
 from webhook.component_base.options import Argument
 from webhook.component_base.program import program
@@ -21,7 +24,9 @@ from webhook.explain.settings import EXPLAIN, ExplainSettings
 from webhook.reunite.settings import REUNITE, ReuniteSettings
 from webhook.status.settings import STATUS, StatusSettings
 
-PROGRAM: Final = "kubevirt-coschedule"
+_PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
+EXECUTABLE: Final = _PLUGIN if Path(sys.argv[0]).stem == _PLUGIN else "kubevirt-coschedule"
+PROGRAM: Final = EXECUTABLE.replace("kubectl-", "kubectl ")
 
 
 def _serve(**values: Any) -> int:
@@ -143,6 +148,11 @@ no kubectl; with --manifests it reads files instead.""",
 {PROGRAM} status -n prod-vms
 {PROGRAM} status -A -o wide
 
+# The VMs with a label; their names, for other programs
+{PROGRAM} status -A -l app=db --no-headers
+{PROGRAM} status -n prod-vms --apart -o name
+{PROGRAM} status -A -o jsonpath='{{range .items[*]}}{{.metadata.name}} {{.node}}{{"\\n"}}{{end}}'
+
 # Is this VM with its share-manager? The exit code says so
 {PROGRAM} status db01 -n prod-vms && echo yes
 
@@ -217,7 +227,7 @@ moving away. Without --dry-run off it only says what it would do.""",
 )
 _PROGRAM: Final = program(
     PROGRAM,
-    executable=PROGRAM,
+    executable=EXECUTABLE,
     description="Starts KubeVirt VMs on the node of the Longhorn share-manager that serves their ReadWriteMany disk.",
     commands=COMMANDS,
 )
@@ -226,3 +236,9 @@ _PROGRAM: Final = program(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program. Returns its exit code: 0, 1 where a command documents it, 2 for bad input."""
     return command_line.main(_PROGRAM, argv)
+
+
+def complete() -> int:
+    """Print the completions for kubectl, which runs `kubectl_complete-coschedule` with the words of the user."""
+    click.echo(completion.completions_for_kubectl(_PROGRAM, _PLUGIN, sys.argv[1:]))
+    return 0

@@ -35,14 +35,22 @@ def headroom(text: str) -> Mapping[str, int]:
 
 
 KUBECONFIG, CONTEXT = kubeconfig_options(ENVIRONMENT_PREFIX)
-MANIFESTS: Final = option(
-    "--manifests",
-    metavar="DIR",
-    type=FILE,
-    help="File, or directory of .yaml, .yml and .json files, that describes a cluster. The program reads it instead of "
-    "a live cluster: nodes, claims, volumes, ShareManagers, VolumeAttachments, pods and CSINodes. It ignores other "
-    "kinds.",
-)
+
+
+def manifests_option(*short: str) -> Option:
+    """`--manifests`, and a short form of it where a command has one."""
+    return option(
+        "--manifests",
+        *short,
+        metavar="DIR",
+        type=FILE,
+        help="File, or directory of .yaml, .yml and .json files, that describes a cluster. The program reads it "
+        "instead of a live cluster: a file that `bundle` wrote, or nodes, claims, volumes, ShareManagers, "
+        "VolumeAttachments, pods and CSINodes.",
+    )
+
+
+MANIFESTS: Final = manifests_option()
 MODE: Final = option(
     "--mode",
     default="required",

@@ -22,7 +22,7 @@ from webhook.explain.settings import EXPLAIN
 from webhook.reunite.settings import REUNITE
 
 _EMPTY: Final = '""'
-_NAMES: Final = ["serve", "explain", "status", "reunite", "demo", "version", "help", "completion"]
+_NAMES: Final = ["serve", "explain", "status", "bundle", "reunite", "demo", "version", "help", "completion"]
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ TYPED: Final = {
         "serv",
         [
             (
-                "unknown command 'serv': expected one of serve, explain, status, reunite, demo, version, help, "
+                "unknown command 'serv': expected one of serve, explain, status, bundle, reunite, demo, version, help, "
                 "completion; did you mean serve?"
             )
         ],

@@ -20,7 +20,8 @@ from webhook.bundle.settings import BundleSettings
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files import bundle
-from webhook.files.bundle import Bundle, BundleList
+from webhook.files.bundle import BundleList, ClusterBundle
+from webhook.files.documents import LIST_START
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
@@ -62,7 +63,7 @@ def run(settings: BundleSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     with connect_for_terminal(kubeconfig, hint="") as (runner, api, origin):
         found: list[_Found] = []
         runner.run(_list_all(api, settings.longhorn_namespace, found))
-        made = Bundle(
+        made = ClusterBundle(
             cluster=origin,
             at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             namespace=api.namespace or "default",
@@ -77,7 +78,7 @@ def run(settings: BundleSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     return EXIT_PARTIAL if any(each.problem for each in made.lists) else EXIT_WHOLE
 
 
-def _tell(file: Path, made: Bundle, stderr: TextIO) -> None:
+def _tell(file: Path, made: ClusterBundle, stderr: TextIO) -> None:
     counted = ", ".join(f"{each.objects} {each.resource}" for each in made.lists if not each.problem)
     name = "standard output" if file == _STDOUT else file
     stderr.write(f"{name}: written from {made.cluster} at {made.at}: {counted}\n{_LEFT_OUT}\n")
@@ -107,14 +108,14 @@ async def _list(api: Api, listed: BundledKind, longhorn_namespace: str) -> _Foun
     return _Found(replace(record, objects=len(objects)), [msgspec.json.encode(each) for each in objects])
 
 
-def _pieces(made: Bundle, found: Sequence[_Found]) -> Iterator[bytes]:
+def _pieces(made: ClusterBundle, found: Sequence[_Found]) -> Iterator[bytes]:
     """A List in JSON, one object a line."""
     header: dict[str, Any] = {
         "apiVersion": bundle.BUNDLE_API_VERSION,
         "kind": bundle.BUNDLE_KIND,
         "metadata": {"name": "bundle"},
     }
-    yield b'{"apiVersion":"v1","kind":"List","items":[\n'
+    yield f"{LIST_START}\n".encode()
     yield msgspec.json.encode(header | msgspec.to_builtins(made))
     for each in found:
         for line in each.lines:

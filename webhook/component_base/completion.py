@@ -1,7 +1,8 @@
-"""Shell completion: click's; it completes a value behind `--flag=`, too."""
+"""Shell completion: click's; it completes a value behind `--flag=`, too. For a plugin of kubectl, kubectl's."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import click
@@ -36,6 +37,8 @@ class _Zsh(_Joined, ZshComplete):
 
 _SHELLS: Final = {"bash": _Bash, "fish": _Fish, "zsh": _Zsh}
 SHELLS: Final = tuple(_SHELLS)
+# Cobra's ShellCompDirective, the last line that kubectl reads of a plugin's completions (plugin_completion.go).
+_FILES, _NO_FILES = ":0", ":4"
 
 
 def variable(executable: str) -> str:
@@ -52,3 +55,12 @@ def completions(program: click.Group, executable: str, asked: str) -> str:
     """The completions of the command line that a shell asks about; none for a shell that is not one of SHELLS."""
     shell = _SHELLS.get(asked.removesuffix("_complete"))
     return shell(program, {}, executable, variable(executable)).complete() if shell else ""
+
+
+def completions_for_kubectl(program: click.Group, executable: str, words: Sequence[str]) -> str:
+    """What `kubectl_complete-PLUGIN` prints for the words behind the plugin's name; the last word is begun."""
+    *before, begun = words or [""]
+    found = _Fish(program, {}, executable, variable(executable)).get_completions(before, begun)
+    plain = [item for item in found if item.type == "plain"]
+    lines = [f"{item.value}\t{item.help}" if item.help else str(item.value) for item in plain]
+    return "\n".join([*lines, _NO_FILES if len(plain) == len(found) else _FILES])

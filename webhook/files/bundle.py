@@ -1,4 +1,4 @@
-"""Bundle: the record in a bundle of `kubevirt-coschedule bundle` that says where, when and how completely it was made.
+"""ClusterBundle: the record in a bundle that says where, when and how completely `bundle` made the file.
 
 With this record an examination of the file can distinguish an object that did not exist from one that could not be
 read.
@@ -32,7 +32,7 @@ class BundleList(Struct, rename="camel", frozen=True, kw_only=True):
     problem: str = ""
 
 
-class Bundle(Struct, rename="camel", frozen=True, kw_only=True):
+class ClusterBundle(Struct, rename="camel", frozen=True, kw_only=True):
     """Where, when and how completely a bundle was made.
 
     Attributes:

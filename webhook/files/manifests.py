@@ -23,7 +23,7 @@ from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.files.documents import BadDocument, Document, read_file
-from webhook.files.objects import Objects
+from webhook.files.objects import DescribedObjects
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml")
@@ -62,9 +62,9 @@ class Manifests:
             headroom: what must stay free on a node; None if the resources of nodes do not count.
 
         Raises:
-            BadDocument: as `Objects`.
+            BadDocument: as `DescribedObjects`.
         """
-        self.objects = objects = Objects(documents)
+        self.objects = objects = DescribedObjects(documents)
         self._claims = objects.of(PersistentVolumeClaim)
         self._volumes = objects.within(PersistentVolume, "")
         self._nodes = objects.within(Node, "")

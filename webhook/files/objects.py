@@ -1,4 +1,4 @@
-"""Objects: what the documents of a cluster describe, by type and by kind.
+"""DescribedObjects: what the documents of a cluster describe, by type and by kind.
 
 Core reads objects as types. `explain` and `status` look some kinds up by name, and get the documents. Invariant: an
 object is described once, and an object that can't be read is an error.
@@ -18,7 +18,7 @@ from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.files import bundle
-from webhook.files.bundle import Bundle
+from webhook.files.bundle import ClusterBundle
 from webhook.files.documents import BadDocument, Document
 
 _T = TypeVar("_T")
@@ -70,7 +70,7 @@ class _Taken(NamedTuple):
     place: str
 
 
-class Objects:
+class DescribedObjects:
     """What documents describe.
 
     `ignored` counts, by kind, the objects that nothing reads; `size` counts those that core reads. `bundle` is None
@@ -85,7 +85,7 @@ class Objects:
                 error has a message for each.
         """
         self.ignored: Counter[str] = Counter()
-        self.bundle: Bundle | None = None
+        self.bundle: ClusterBundle | None = None
         self._taken: dict[tuple[str, str], dict[NamespacedName, _Taken]] = defaultdict(dict)
         problems: list[str] = []
         for document in documents:
@@ -131,7 +131,7 @@ class Objects:
         kind = document.api_version, document.kind
         type_, looked_up = TYPES.get(kind), _group_and_kind(*kind)
         if kind == (bundle.BUNDLE_API_VERSION, bundle.BUNDLE_KIND):
-            self.bundle = document.read(Bundle)
+            self.bundle = document.read(ClusterBundle)
         elif type_ is None and looked_up not in _LOOKED_UP:
             self.ignored[f"{document.api_version} {document.kind}"] += 1
         else:

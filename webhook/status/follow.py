@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from webhook.core.observe import vm_status
-from webhook.core.observe.vm_status import VMStatus
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.status import text
 from webhook.status.output import Output, now
-from webhook.status.report import Asked
+from webhook.status.report import TROUBLED, Asked
 
 if TYPE_CHECKING:
     from webhook.kube.vm_status import Changes, VMStatuses
@@ -19,6 +20,9 @@ _CLEAR_LINE: Final = "\x1b[K"
 _CLEAR_SCREEN: Final = "\x1b[J"
 _ALTERNATE_SCREEN: Final = "\x1b[?1049h\x1b[?25l"  # and hide the cursor
 _MAIN_SCREEN: Final = "\x1b[?25h\x1b[?1049l"
+
+
+_WORST_FIRST: Final = (State.STUCK, State.APART, State.UNKNOWN, State.PENDING, State.FREE, State.TOGETHER)
 
 
 class Screen:
@@ -46,13 +50,22 @@ class Screen:
             f"{self._origin} at {now()}; end with Ctrl-C",
             *(f"not up to date: {problem}" for problem in snapshot.late),
         ]
-        shown = self._asked.shown(chosen)
+        shown = sorted(self._asked.shown(chosen), key=lambda row: _WORST_FIRST.index(row.state))
         height = max(1, size.lines - len(foot) - 2)
         lines = self._out.table.lines(shown[:height], now()) if shown else []
         if len(shown) > height:
-            lines.append(f"... and {len(shown) - height} more; to see fewer, add --apart, --namespace or names")
+            lines.append(_below(shown[height:]))
         cut = [text.cut(line, size.columns) + _CLEAR_LINE for line in (*lines, *foot)]
         self._out.write(_HOME + "\r\n".join(cut) + _CLEAR_SCREEN)
+
+
+def _below(rows: Sequence[VMStatus]) -> str:
+    """How many rows the screen has no line for, and how many of them are in trouble."""
+    counts = vm_status.count_states(rows)
+    troubled = [
+        f"{counts[state]} of them {state.value}" for state in _WORST_FIRST if state in TROUBLED and counts[state]
+    ]
+    return "... " + ", ".join((f"{len(rows)} more", *troubled))
 
 
 class Lines:

@@ -19,6 +19,7 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
+from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.core.view import Kind
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -53,7 +54,12 @@ class NotReadable(UserError):
 
 @contextmanager
 def connect(
-    kubeconfig: Kubeconfig, *, longhorn_namespace: str, namespace: str | None, everywhere: bool
+    kubeconfig: Kubeconfig,
+    *,
+    longhorn_namespace: str,
+    namespace: str | None,
+    everywhere: bool,
+    selector: Selector | None = None,
 ) -> Iterator[LiveRows]:
     """The rows of a live cluster, until the block ends.
 
@@ -62,6 +68,7 @@ def connect(
         longhorn_namespace: of Longhorn's objects.
         namespace: of the VMs; None for the namespace of the context.
         everywhere: whether to show the VMs of all namespaces instead.
+        selector: of the labels of the VMs' pods; None for all VMs.
 
     Raises:
         UserError: as `webhook.kube.reader.connect_for_terminal`.
@@ -70,15 +77,25 @@ def connect(
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
-        yield LiveRows(runner, api, origin, longhorn_namespace, within)
+        yield LiveRows(runner, api, origin, longhorn_namespace=longhorn_namespace, namespace=within, selector=selector)
 
 
 class LiveRows:
     """The rows of a live cluster behind one API client. `namespace` is empty for all namespaces."""
 
-    def __init__(self, runner: asyncio.Runner, api: Api, origin: str, longhorn_namespace: str, namespace: str) -> None:
+    def __init__(  # noqa: PLR0913 - as `connect`
+        self,
+        runner: asyncio.Runner,
+        api: Api,
+        origin: str,
+        *,
+        longhorn_namespace: str,
+        namespace: str,
+        selector: Selector | None = None,
+    ) -> None:
         self.origin = origin
         self.namespace = namespace
+        self._selector = selector
         self._api = api
         self._run = runner.run
         self._longhorn_namespace = longhorn_namespace
@@ -144,7 +161,7 @@ class LiveRows:
         return Policy(longhorn_namespace=self._longhorn_namespace)
 
     def _store(self, *, streams: bool) -> ClusterCache:
-        kinds = _kinds(self._longhorn_namespace, self.namespace)
+        kinds = _kinds(self._longhorn_namespace, self.namespace, self._selector)
         store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
         self._caches, self._known = store.caches, CachedView(store.caches)
         return store
@@ -159,8 +176,9 @@ class LiveRows:
             )
 
 
-def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
+def _kinds(longhorn_namespace: str, namespace: str, selector: Selector | None) -> Iterator[Resource]:
     """The kinds that a row needs, in one namespace or all: of pods only those of VMs; no nodes."""
+    labels = selector.requirements if selector else ()
     for resource in resources(longhorn_namespace, WatchedPods.VIRT_LAUNCHER):
         if resource.kind is Kind.PERSISTENT_VOLUME_CLAIM:
             yield replace(resource, namespace=namespace)
@@ -170,6 +188,7 @@ def _kinds(longhorn_namespace: str, namespace: str) -> Iterator[Resource]:
             yield replace(
                 resource,
                 namespace=namespace,
+                selector=",".join((resource.selector, *map(str, labels))),
                 wire=virt_launchers.WireVirtLauncher,
                 transform=virt_launchers.transform,
                 to_object=virt_launchers.to_object,

@@ -13,14 +13,19 @@ from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
+from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.manifests import Manifests
 from webhook.status.last_words import ReuniteEvent, latest, with_words
 
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager)
 
 
-def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[VMStatus]:
-    """Return a row for each VM that opted in. Pods without a namespace are in `default`.
+def rows_from_manifests(
+    manifests: Manifests, longhorn_namespace: str, selector: Selector | None = None
+) -> list[VMStatus]:
+    """Return a row for each VM that opted in, of those whose pods have the labels of the `selector`.
+
+    Pods without a namespace are in `default`.
 
     Raises:
         UserError: the files are a bundle whose pods could not be listed.
@@ -29,6 +34,8 @@ def rows_from_manifests(manifests: Manifests, longhorn_namespace: str) -> list[V
         raise UserError(f"pods: {manifests.objects.unread(Pod)}; expected a bundle by a user who may list all pods")
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.all_virt_launchers():
+        if selector and not selector.matches(pod.metadata.labels or {}):
+            continue
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)

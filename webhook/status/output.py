@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
 import msgspec
 
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
+from webhook.jsonpath import Template
 from webhook.status import report, text
 from webhook.status.report import Asked, exit_code
 from webhook.status.settings import StatusSettings
 from webhook.terminal import to_json, to_yaml
 
 _TABLES: Final = ("table", "wide")
+_NAME: Final = "name"
 
 
 class Output:
@@ -24,7 +26,10 @@ class Output:
     def __init__(self, chosen: StatusSettings, stdout: TextIO, stderr: TextIO, *, color: bool) -> None:
         self._format = chosen.output
         self._stdout, self._stderr = stdout, stderr
-        self.table = text.Table(wide=chosen.output == "wide", namespaces=chosen.all_namespaces, color=color)
+        self._template = None if chosen.template is None else Template(chosen.template)
+        self.table = text.Table(
+            wide=chosen.output == "wide", namespaces=chosen.all_namespaces, color=color, head=not chosen.no_headers
+        )
         self.is_screen = stdout.isatty() and chosen.output in _TABLES
 
     def write(self, text: str) -> None:
@@ -40,9 +45,12 @@ class Output:
     def show(self, asked: Asked, rows: Sequence[VMStatus], *, origin: str, at: str, problems: Sequence[str]) -> int:
         """Print those of all `rows` that the user asked for. Returns the exit code."""
         chosen = asked.rows(rows)
-        if self._format not in _TABLES:
+        shown = asked.shown(chosen)
+        if self._format == _NAME:
+            self.write("".join(f"{report.resource_name(row.name)}\n" for row in shown))
+        elif self._format not in _TABLES:
             self._print(report.build_report(asked, chosen, cluster=origin, at=at, problems=problems))
-        elif shown := asked.shown(chosen):
+        elif shown:
             self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
         self.tell(text.summary(vm_status.count_states(chosen)))
         return self.conclude(asked, chosen, problems)
@@ -57,7 +65,9 @@ class Output:
         return exit_code(chosen, missing)
 
     def _print(self, value: object) -> None:
-        if self._format == "yaml":
+        if self._template:
+            self.write(self._template.render(msgspec.to_builtins(value)))
+        elif self._format == "yaml":
             self.write(to_yaml(msgspec.to_builtins(value)))
         else:
             self.write(to_json(value))
@@ -76,15 +86,21 @@ class Output:
         else:
             self._line({"at": at, "namespace": namespace, "name": name, "state": text.GONE})
 
-    def _line(self, value: object) -> None:
-        """Write one line of JSON, which is YAML too."""
-        self.write(msgspec.json.encode(value).decode() + "\n")
+    def _line(self, value: dict[str, Any]) -> None:
+        """Write one line of JSON, which is YAML too; or the VM's name, or the values of the template."""
+        if self._format == _NAME:
+            self.write(f"{report.resource_name(value['name'])}\n")
+        elif self._template:
+            self.write(self._template.render(value))
+        else:
+            self.write(msgspec.json.encode(value).decode() + "\n")
 
 
 def _absence(name: str, asked: Asked) -> str:
+    where = f"namespace {asked.namespace}" if asked.namespace else "any namespace"
     return (
-        f"{name}: no VM of this name runs and asks for co-scheduling in namespace {asked.namespace}; "
-        f"try: explain vm/{name} -n {asked.namespace}"
+        f"{name}: no VM of this name runs and asks for co-scheduling in {where}; "
+        f"try: explain vm/{name} -n {asked.namespace or 'NAMESPACE'}"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import Decided, State, VMStatus, VMVolumeStatus
 
@@ -27,9 +28,17 @@ class VolumeItem(Struct, rename="camel", frozen=True, kw_only=True):
     because: str
 
 
+class ItemMetadata(Struct, frozen=True, kw_only=True):
+    """Namespace and name, where every object of Kubernetes has them."""
+
+    namespace: str
+    name: str
+
+
 class Item(Struct, rename="camel", frozen=True, kw_only=True):
     """One VM, as a row of the report. `reunite`: what that program last said of it, empty for nothing."""
 
+    metadata: ItemMetadata
     namespace: str
     name: str
     state: State
@@ -99,9 +108,15 @@ def build_report(
     )
 
 
+def resource_name(name: str) -> str:
+    """Return a VM's name as `kubectl get -o name` prints names. A VM that runs always is a VirtualMachineInstance."""
+    return f"{VMI_KIND.lower()}.kubevirt.io/{name}"
+
+
 def item(row: VMStatus) -> Item:
     """Return a row in the form that is printed."""
     return Item(
+        metadata=ItemMetadata(namespace=row.namespace, name=row.name),
         namespace=row.namespace,
         name=row.name,
         state=row.state,

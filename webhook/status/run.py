@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from webhook.plan.step import Step
     from webhook.status.live_rows import LiveRows
 
-_TYPES: Final = ("vm/", "vmi/")
+_TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
 
 
 class _Planned(NamedTuple):
@@ -47,6 +48,7 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
         longhorn_namespace=chosen.longhorn_namespace,
         namespace=chosen.namespace,
         everywhere=chosen.all_namespaces,
+        selector=chosen.selector,
     ) as live:
         asked = _asked(chosen, live.namespace)
         if chosen.watch:
@@ -62,7 +64,7 @@ def _described(chosen: StatusSettings, out: Output) -> int:
 
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace)
+    rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace, chosen.selector)
     made, unread = manifests.objects.bundle, manifest_rows.unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
     origin, at = manifests.objects.origin(str(chosen.manifests)), made.at if made else now()
@@ -79,8 +81,9 @@ def _asked(chosen: StatusSettings, namespace: str) -> Asked:
 
 
 def _name(word: str) -> str:
-    """The name of a VM. `vm/NAME` is accepted because `explain` takes this form."""
-    return next((word.removeprefix(type_) for type_ in _TYPES if word.startswith(type_)), word)
+    """The name of a VM. `vm/NAME` and what `-o name` prints are taken, because `explain` and kubectl take them."""
+    found = _TYPED.match(word)
+    return word[found.end() :] if found else word
 
 
 def _watch(live: LiveRows, asked: Asked, out: Output) -> None:

@@ -4,11 +4,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
-from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, MANIFESTS, option, two_clusters
+import click
+
+from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, manifests_option, option, two_clusters
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import NAMESPACE, OneOf
+from webhook.component_base.options import NAMESPACE, OneOf, Parsed
+
+if TYPE_CHECKING:
+    from webhook.core.scheduler.matching.label_selector import Selector
+
+_JSONPATH: Final = "jsonpath="
+
+
+class _Format(OneOf):
+    """One of a few words, or a JSONPath template."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The word, or the text with its template."""
+        if not value.startswith(_JSONPATH):
+            return super().convert(value, param, ctx)
+        from webhook.jsonpath import Template  # noqa: PLC0415 - few command lines have one
+
+        try:
+            Template(value.removeprefix(_JSONPATH))
+        except ValueError as error:
+            self.fail(f"got {value!r}: {error}", param, ctx)
+        return value
+
+
+def _selector(text: str) -> Selector:
+    from webhook.label_query import parse_query  # noqa: PLC0415 - the rules are not for help and completion
+
+    return parse_query(text)
+
 
 STATUS: Final = (
     option(
@@ -18,6 +48,13 @@ STATUS: Final = (
         help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
     ),
     option("--all-namespaces", "-A", is_flag=True, help="Show the VMs of all namespaces."),
+    option(
+        "--selector",
+        "-l",
+        type=Parsed("SELECTOR", _selector),
+        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test. "
+        "KubeVirt copies the labels of a VM's template to its pods.",
+    ),
     option(
         "--apart",
         is_flag=True,
@@ -41,12 +78,15 @@ STATUS: Final = (
         "--output",
         "-o",
         default="table",
-        type=OneOf("table", "wide", "json", "yaml"),
-        help="Output format.",
+        type=_Format("table", "wide", "json", "yaml", "name", f"{_JSONPATH}TEMPLATE"),
+        metavar="FORMAT",
+        help="Output format: table, wide (the table with more columns), json, yaml, name "
+        "(virtualmachineinstance.kubevirt.io/NAME) or jsonpath=TEMPLATE (values of what json prints, as in kubectl).",
     ),
+    option("--no-headers", is_flag=True, help="Print the table without the line of its column names."),
     KUBECONFIG,
     CONTEXT,
-    MANIFESTS,
+    manifests_option("-f"),
     LONGHORN_NAMESPACE,
 )
 
@@ -62,20 +102,27 @@ class StatusSettings:
     names: tuple[str, ...]
     namespace: str | None
     all_namespaces: bool
+    selector: Selector | None
     apart: bool
     watch: bool
     plan: bool
-    output: Literal["table", "wide", "json", "yaml"]
+    output: str
+    no_headers: bool
     kubeconfig: Path | None
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
 
+    @property
+    def template(self) -> str | None:
+        """The text of the JSONPath template; None for other formats."""
+        return self.output.removeprefix(_JSONPATH) if self.output.startswith(_JSONPATH) else None
+
     def __post_init__(self) -> None:
         """Say every contradiction at once."""
         both = (
             ("--all-namespaces and --namespace", self.all_namespaces and self.namespace),
-            ("--all-namespaces and names of VMs", self.all_namespaces and self.names),
+            ("--selector and names of VMs", self.selector and self.names),
             ("--plan and --watch", self.plan and self.watch),
             ("--plan and --output", self.plan and self.output != "table"),
             ("--watch and --manifests", self.watch and self.manifests),

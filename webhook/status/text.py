@@ -29,16 +29,26 @@ GONE: Final = "gone"
 
 
 class Table:
-    """A table of rows. `wide`: all columns; `namespaces`: with the column NAMESPACE; `color`: with ANSI colors."""
+    """A table of rows.
 
-    def __init__(self, *, wide: bool, namespaces: bool, color: bool) -> None:
+    Args:
+        wide: whether the table has more columns; the others stay as they are.
+        namespaces: whether the table has the column NAMESPACE.
+        color: whether the table has ANSI colors.
+        head: whether the first line has the names of the columns.
+    """
+
+    def __init__(self, *, wide: bool, namespaces: bool, color: bool, head: bool = True) -> None:
+        self._has_head = head
         self._wide = wide
         self._namespaces = namespaces
         self._color = color
 
     def lines(self, rows: Sequence[VMStatus], now: str) -> list[str]:
         """Return the head and a line for each row. `now`: the time from which ages count, as RFC 3339."""
-        return self._joined([self._head(), *(self._cells(row, now) for row in rows)], [None, *(r.state for r in rows)])
+        cells = [self._cells(row, now) for row in rows]
+        states = [row.state for row in rows]
+        return self._joined([self._head(), *cells], [None, *states]) if self._has_head else self._joined(cells, states)
 
     def _head(self) -> list[str]:
         return [
@@ -48,21 +58,20 @@ class Table:
             "SHARE-MANAGERS",
             "STATE",
             "SINCE",
-            *(["POD", "ASKED", "DECIDED", "VOLUMES"] if self._wide else []),
+            *(["SINCE-TIME", "POD", "ASKED", "DECIDED", "VOLUMES"] if self._wide else []),
             "WHY",
         ]
 
     def _cells(self, row: VMStatus, now: str) -> list[str]:
-        settled = row.state is State.TOGETHER and not self._wide
         return [
             *([row.namespace] if self._namespaces else []),
             row.name,
             (row.node or "-") + (" (migrating)" if row.migrating else ""),
             _share_managers(row),
             row.state.value,
-            (row.since or "-") if self._wide else age(row.since, now),
-            *([row.pod, row.asked, row.decided.value, _volumes(row.volumes)] if self._wide else []),
-            "-" if settled else f"{row.why.reason.code}: {row.why.sentence}{_said_by_reunite(row)}",
+            age(row.since, now),
+            *(_wide_cells(row) if self._wide else []),
+            "-" if row.state is State.TOGETHER else f"{row.why.reason.code}: {row.why.sentence}{_said_by_reunite(row)}",
         ]
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
@@ -75,6 +84,10 @@ class Table:
                 cells[place] = f"{_COLOR[state]}{cells[place]}{RESET}"
             lines.append(_GAP.join(cells))
         return lines
+
+
+def _wide_cells(row: VMStatus) -> list[str]:
+    return [row.since or "-", row.pod, row.asked, row.decided.value, _volumes(row.volumes)]
 
 
 def change(row: VMStatus, at: str) -> str:

@@ -31,7 +31,7 @@ COMPLETED: Final = {
 
 def words(program: Program) -> dict[str, str]:
     """What stands for the names in the table."""
-    commands = {"webhook": "serve explain status reunite demo", "certs": "keep inspect issue"}[program.module]
+    commands = {"webhook": "serve explain status bundle reunite demo", "certs": "keep inspect issue"}[program.module]
     values = {"webhook": "text yaml json", "certs": "text json"}[program.module]
     common = program._asdict() | {"prints": program.prints.split()[0]}
     return common | {"commands": f"{commands} version help completion", "values": values}
@@ -84,4 +84,9 @@ def test_zsh_and_fish_replace_a_whole_word(program: Program, shell: str) -> None
 def test_what_shells_complete_is_what_the_package_installs() -> None:
     """A shell never asks for the completions of a command that does not exist."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    assert scripts == {program.executable: f"{program.module}.cli:main" for program in (WEBHOOK, CERTS)}
+    own = {program.executable: f"{program.module}.cli:main" for program in (WEBHOOK, CERTS)}
+    assert scripts == {
+        **own,
+        "kubectl-coschedule": "webhook.cli:main",
+        "kubectl_complete-coschedule": "webhook.cli:complete",
+    }

@@ -26,7 +26,7 @@ def test_each_vm_has_a_line(status: Status) -> None:
     head, *lines = (line.split("   ") for line in ran.out.splitlines())
     cells = [[cell.strip() for cell in line if cell] for line in lines]
     assert [cell.strip() for cell in head if cell] == [
-        *("VM", "NODE", "SHARE-MANAGERS", "STATE", "SINCE", "POD", "ASKED", "DECIDED", "VOLUMES", "WHY")
+        *("VM", "NODE", "SHARE-MANAGERS", "STATE", "SINCE", "SINCE-TIME", "POD", "ASKED", "DECIDED", "VOLUMES", "WHY")
     ]
     assert [(row[0], row[1], row[2], row[3]) for row in cells] == [
         ("cold", "node-a", "cold: -", "free"),
@@ -35,7 +35,7 @@ def test_each_vm_has_a_line(status: Status) -> None:
         ("new", "-", "root: node-a", "pending"),
         ("web", "node-a", "page: node-b", "apart"),
     ]
-    assert cells[2][4:] == [
+    assert cells[2][5:] == [
         "2026-01-02T04:00:00Z",
         "virt-launcher-mail-aaaaa",
         "true",
@@ -115,6 +115,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
         }
     ]
     assert item == {
+        "metadata": {"namespace": "vms", "name": "web"},
         "namespace": "vms",
         "name": "web",
         "state": "apart",
@@ -211,7 +212,7 @@ def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFi
 
 CONTRADICTIONS: Final = {
     "-A -n vms": "got --all-namespaces and --namespace: expected one of the two",
-    "-A db": "got --all-namespaces and names of VMs: expected one of the two",
+    "db -l app=shop": "got --selector and names of VMs: expected one of the two",
     "--plan --watch": "got --plan and --watch: expected one of the two",
     "--plan -o json": "got --plan and --output: expected one of the two",
     "--watch --manifests x": "got --watch and --manifests: expected one of the two",

@@ -78,12 +78,14 @@ async def _version(_: Asked, line: Line) -> None:
 
 
 @asynccontextmanager
-async def watching(server: ApiServer, directory: Path, *words: str, screen: bool = False) -> AsyncIterator[Run]:
-    """A run with these arguments, on a terminal or into a file."""
+async def watching(
+    server: ApiServer, directory: Path, *words: str, screen: bool = False, size: tuple[int, int] = (100, 12)
+) -> AsyncIterator[Run]:
+    """A run with these arguments, on a terminal of this size or into a file."""
     kubeconfig = write_kubeconfig(directory / "kubeconfig", server.url)
     printed, errors = directory / "out", directory / "err"
     command = [sys.executable, "-m", "webhook", "status", "-A", "--watch", "--kubeconfig", str(kubeconfig), *words]
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "LINES": "12"}
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": str(size[0]), "LINES": str(size[1])}
     master, slave = pty.openpty() if screen else (-1, os.open(printed, os.O_CREAT | os.O_WRONLY))
     shown = bytearray()
 
@@ -185,12 +187,22 @@ async def test_a_terminal_has_a_table_that_is_updated(server: ApiServer, cluster
         assert _FIRST_SCREEN in run.out
 
 
-async def test_many_vms_leave_room_for_the_summary(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:
-    """The table ends before the summary, with the number of VMs that are not shown."""
-    for number in range(30):
-        put(cluster, Kind.VIRT_LAUNCHER_POD, running_pod(f"vm-{number:02}", "root"))
-    async with watching(server, tmp_path, screen=True) as run:
-        await run.until("36 VMs: ", "... and 29 more; to see fewer, add --apart, --namespace or names")
+async def test_the_worst_stand_first_and_the_rest_is_counted(
+    server: ApiServer, cluster: Cluster, tmp_path: Path
+) -> None:
+    """With 500 more VMs on a small terminal: stuck, apart, and below the screen how many more, and how many of them
+    are in trouble.
+    """
+    for number in range(500):
+        node = "node-c" if number < 20 else "node-a"
+        put(cluster, Kind.VIRT_LAUNCHER_POD, running_pod(f"vm-{number:03}", "root", node))
+    async with watching(server, tmp_path, screen=True, size=(80, 24)) as run:
+        await run.until("506 VMs: 482 together, 21 apart, 1 stuck, 1 pending, 1 free", "... 487 more, 3 of them apart")
+        screen = run.out.rpartition("\x1b[H")[2].replace("\x1b[K", "").replace("\x1b[J", "")
+    lines = screen.replace("\r", "").split("\n")
+    assert (len(lines), max(map(len, lines))) == (24, 80)
+    assert lines[1].split()[1] == "mail"
+    assert [line.split()[1] for line in lines[2:20]] == [f"vm-{number:03}" for number in range(18)]
 
 
 async def test_missing_permissions_are_named_once(server: ApiServer, cluster: Cluster, tmp_path: Path) -> None:

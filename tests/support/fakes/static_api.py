@@ -149,11 +149,11 @@ def _collections(path: str) -> tuple[str, str]:
 
 
 def _selected(value: Object, query: Mapping[str, str]) -> bool:
-    """Select by one label, and by the fields that the programs use: a node, a kind, and phases that are left out."""
-    label, _, wanted = query.get("labelSelector", "").partition("=")
-    labelled = not label or (value["metadata"].get("labels") or {}).get(label) == wanted
-    return bool(
-        labelled and all(_has(value, field) for field in filter(None, query.get("fieldSelector", "").split(",")))
+    """Select by labels, and by the fields that the programs use: a node, a kind, and phases that are left out."""
+    labels = value["metadata"].get("labels") or {}
+    wanted = (label.partition("=") for label in filter(None, query.get("labelSelector", "").split(",")))
+    return all(labels.get(name) == equal for name, _, equal in wanted) and all(
+        _has(value, field) for field in filter(None, query.get("fieldSelector", "").split(","))
     )
 
 
