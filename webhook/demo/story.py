@@ -100,7 +100,7 @@ def next_commands(examples: Path) -> Iterator[tuple[str, Sequence[str]]]:
     yield "Once: make venv && source .venv/bin/activate", [f"cluster={examples / 'cluster'}"]
     yield (
         "This cluster has VMs that are together, apart, stuck and free:",
-        [f"{_PROGRAM} status -A --manifests $cluster"],
+        [f"{_PROGRAM} status -A --manifests $cluster", f"{_PROGRAM} status -A --plan --manifests $cluster"],
     )
     yield (
         "Why db01 starts where it does:",

@@ -80,19 +80,17 @@ class Planner:
     async def _read_vm(self, row: VMStatus, old: str) -> VMDetails:
         within = reader.within(row.namespace)
         vmi, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
-        notes = [f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else []
         pod, pod_problem = await self._get(f"/api/v1/{within}/pods/{row.pod}")
-        owner = owner_of(vmi)
+        owner = assumed_owner(vmi, row.name)
         vm: Mapping[str, Any] = {}
         if owner:
             vm, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
-        return VMDetails(
-            pod=_pod(pod, vmi) if pod else None,
+        found = details_of(owner, pod, vmi, vm)
+        return replace(
+            found,
             problem=f"pod {row.pod} could not be read: {pod_problem}" if pod_problem else "",
-            owner=owner,
-            run_strategy=restart.run_strategy(vm.get("spec") or {}) if vm else None,
-            unmigratable=old or _unmigratable(vmi),
-            notes=notes,
+            unmigratable=old or found.unmigratable,
+            notes=[f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else [],
         )
 
     async def _target_node(self, node: str) -> TargetNode:
@@ -127,6 +125,21 @@ class Planner:
         items: list[Any] = found.get("items") or []
         versions = [(item.get("status") or {}).get("observedKubeVirtVersion") for item in items]
         return next((str(version) for version in versions if version), "")
+
+
+def assumed_owner(vmi: Mapping[str, Any], name: str) -> str | None:
+    """Return the VirtualMachine that owns a VMI. If the VMI is not known: that of its name, as KubeVirt names a VMI."""
+    return owner_of(vmi) if vmi else name
+
+
+def details_of(owner: str | None, pod: Mapping[str, Any], vmi: Mapping[str, Any], vm: Mapping[str, Any]) -> VMDetails:
+    """Return what a plan needs of a VM's pod, VMI and VirtualMachine, as JSON; each is empty if it is not known."""
+    return VMDetails(
+        pod=_pod(pod, vmi) if pod else None,
+        owner=owner,
+        run_strategy=restart.run_strategy(vm.get("spec") or {}) if vm else None,
+        unmigratable=_unmigratable(vmi),
+    )
 
 
 def _is_old(version: re.Match[str]) -> bool:

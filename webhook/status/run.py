@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TextIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files.manifests import Manifests
@@ -15,10 +15,20 @@ from webhook.status.report import Asked
 from webhook.status.settings import StatusSettings
 
 if TYPE_CHECKING:
-    from webhook.kube.vm_status import VMStatuses
+    from webhook.core.observe.vm_status import VMStatus
+    from webhook.plan.step import Step
     from webhook.status.live_rows import LiveRows
 
 _TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
+
+
+class _Planned(NamedTuple):
+    """What a plan is made of. `steps_of` returns a step for each row, and the version of KubeVirt."""
+
+    steps_of: Callable[[Sequence[VMStatus]], tuple[list[Step], str]]
+    rows: Sequence[VMStatus]
+    origin: str
+    at: str
 
 
 def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) -> int:
@@ -45,7 +55,7 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
             _watch(live, asked, out)
         snapshot, problems = live.once()
         if chosen.plan:
-            return _plan(live, asked, snapshot, problems, out)
+            return _plan(_Planned(live.plan, snapshot.rows, live.origin, snapshot.at), asked, problems, out)
         return out.show(asked, snapshot.rows, origin=live.origin, at=snapshot.at, problems=problems)
 
 
@@ -57,8 +67,12 @@ def _described(chosen: StatusSettings, out: Output) -> int:
     rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace, chosen.selector)
     made, unread = manifests.objects.bundle, manifest_rows.unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
-    origin = manifests.objects.origin(str(chosen.manifests))
-    return out.show(asked, rows, origin=origin, at=made.at if made else now(), problems=unread)
+    origin, at = manifests.objects.origin(str(chosen.manifests)), made.at if made else now()
+    if chosen.plan:
+        from webhook.plan.files_planner import FilesPlanner  # noqa: PLC0415 - as connect
+
+        return _plan(_Planned(FilesPlanner(manifests).steps, rows, origin, at), asked, unread, out)
+    return out.show(asked, rows, origin=origin, at=at, problems=unread)
 
 
 def _asked(chosen: StatusSettings, namespace: str) -> Asked:
@@ -81,13 +95,13 @@ def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
         live.watch(screen.show)
 
 
-def _plan(live: LiveRows, asked: Asked, snapshot: VMStatuses, problems: Sequence[str], out: Output) -> int:
+def _plan(planned: _Planned, asked: Asked, problems: Sequence[str], out: Output) -> int:
     from webhook.status import plan_text  # noqa: PLC0415 - as connect
 
-    chosen = asked.rows(snapshot.rows)
+    chosen = asked.rows(planned.rows)
     troubled = [row for row in chosen if row.state in report.TROUBLED]
-    steps, version = live.plan(troubled) if troubled else ([], "")
+    steps, version = planned.steps_of(troubled) if troubled else ([], "")
     if steps:
-        out.put(plan_text.render_plan(steps, live.origin, snapshot.at, version))
-    out.tell(plan_text.plan_summary(steps) if chosen else nobody(asked, snapshot.rows))
+        out.put(plan_text.render_plan(steps, planned.origin, planned.at, version))
+    out.tell(plan_text.plan_summary(steps) if chosen else nobody(asked, planned.rows))
     return out.conclude(asked, chosen, problems)

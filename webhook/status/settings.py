@@ -125,7 +125,6 @@ class StatusSettings:
             ("--selector and names of VMs", self.selector and self.names),
             ("--plan and --watch", self.plan and self.watch),
             ("--plan and --output", self.plan and self.output != "table"),
-            ("--plan and --manifests", self.plan and self.manifests),
             ("--watch and --manifests", self.watch and self.manifests),
         )
         problems = [f"got {flags}: expected one of the two" for flags, given in both if given]

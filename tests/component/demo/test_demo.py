@@ -18,7 +18,8 @@ from webhook.demo.exchange import Exchange
 from webhook.terminal import GREEN, RESET
 
 NEXT: Final = {
-    "status": ("status", 1, ["apart", "together", "stuck", "free"]),
+    "status": ("status -A --manifests", 1, ["apart", "together", "stuck", "free"]),
+    "plan": ("status -A --plan", 1, ["VirtualMachineInstanceMigration", "virtctl restart erp01"]),
     "explain": ("explain", 0, ["required on node-a"]),
 }
 

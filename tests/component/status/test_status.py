@@ -226,7 +226,6 @@ CONTRADICTIONS: Final = {
     "db -l app=shop": "got --selector and names of VMs: expected one of the two",
     "--plan --watch": "got --plan and --watch: expected one of the two",
     "--plan -o json": "got --plan and --output: expected one of the two",
-    "--plan --manifests x": "got --plan and --manifests: expected one of the two",
     "--watch --manifests x": "got --watch and --manifests: expected one of the two",
     "--manifests x --context y": "got --context y and --manifests x: expected a live cluster or one in files, not both",
 }

@@ -1,0 +1,103 @@
+"""status --plan --manifests: the plan of a cluster that files describe is that of an API server with these objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from support.drivers.serving import ROOT
+from support.drivers.status_runs import NODES, Ran, Status, instance, machine, migrations, objects, put, sentences
+from support.fakes.static_api import StaticApi
+from support.objects import builders
+from support.objects.fleets import disk, running_pod, served
+
+from webhook import cli
+from webhook.core.observe.restart import restart_command
+
+EXAMPLES: Final = ROOT / "manifests" / "examples" / "cluster"
+Object = dict[str, Any]
+
+
+class Files:
+    """Runs status --plan with a file of these objects."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._file = directory / "cluster.yaml"
+        self._capsys = capsys
+
+    def __call__(self, *described: Object, words: str = "-n vms") -> Ran:
+        """The run, and what it printed."""
+        self._file.write_text(yaml.safe_dump_all(described), encoding="utf-8")
+        code = cli.main(["status", "--plan", "--manifests", str(self._file), *words.split()])
+        return Ran(code, *self._capsys.readouterr())
+
+
+@pytest.fixture
+def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
+    """Status with a file."""
+    return Files(tmp_path, capsys)
+
+
+def described(memory: str = "16Gi") -> list[Object]:
+    """The VMs of `objects`, on nodes with memory."""
+    rest = [each for each in objects() if (each["apiVersion"], each["kind"]) != ("v1", "Node")]
+    return [*rest, *(builders.node(name, allocatable={"memory": memory}) for name in NODES)]
+
+
+def requesting(pod: Object, memory: str) -> Object:
+    """The pod with a request of memory."""
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"memory": memory}}
+    return pod
+
+
+def test_the_plan_is_that_of_an_api_server_with_these_objects(status: Status, api: StaticApi, files: Files) -> None:
+    """All lines after the first, which names the cluster; the summary; and the exit code."""
+    put(api, *described())
+    live, filed = status("--plan"), files(*described())
+    assert len(migrations(filed)) == 1
+    assert filed.out.splitlines()[1:] == live.out.splitlines()[1:]
+    assert (filed.code, filed.err) == (live.code, live.err)
+
+
+def test_a_migration_takes_room_from_the_next(files: Files) -> None:
+    """Of two VMs that go to one node, only the first fits."""
+    more = [*disk("more"), *served("more", "node-b"), instance("more"), machine("more")]
+    pods = [requesting(running_pod(vm, claim), "5Gi") for vm, claim in (("web", "page"), ("more", "more"))]
+    rest = [each for each in described("8Gi") if each["metadata"]["name"] != "virt-launcher-web-aaaaa"]
+    ran = files(*rest, *more, *pods)
+    assert [migration["spec"]["vmiName"] for migration in migrations(ran)] == ["more"]
+    assert "not possible without downtime: node node-b has too little of memory" in sentences(ran, "web")[0]
+
+
+def test_what_files_do_not_describe_is_said(files: Files) -> None:
+    """No VirtualMachine and no VirtualMachineInstance, and no resources of the node."""
+    kept = [each for each in objects() if each["kind"] not in ("VirtualMachineInstance", "VirtualMachine", "Node")]
+    left = [*kept, *(builders.node(name, allocatable=None) for name in NODES), *map(builders.longhorn_node, NODES)]
+    assert sentences(files(*left), "web") == [
+        f"with its next start: {restart_command('web', 'vms', None)}",
+        "without downtime: to node-b, by this live migration",
+        "the node's free resources could not be read: the files have no status.allocatable of node node-b",
+        "the VM's condition LiveMigratable is not known: no VMI is described",
+    ]
+
+
+def test_a_vm_that_kubevirt_can_not_migrate_has_no_migration(files: Files) -> None:
+    """By the condition of its VirtualMachineInstance."""
+    left = [
+        each for each in described() if (each["kind"], each["metadata"]["name"]) != ("VirtualMachineInstance", "web")
+    ]
+    ran = files(*left, instance("web", migratable="False"))
+    assert migrations(ran) == []
+    assert "KubeVirt can't migrate it: DisksNotLiveMigratable" in sentences(ran, "web")[0]
+
+
+def test_the_example_cluster_has_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its VM that is apart is migrated, and its VM that is stuck is restarted."""
+    code = cli.main(["status", "-A", "--plan", "--manifests", str(EXAMPLES)])
+    ran = Ran(code, *capsys.readouterr())
+    (migration,) = migrations(ran)
+    assert migration["spec"] == {"vmiName": "db01", "addedNodeSelector": {"kubernetes.io/hostname": "node-a"}}
+    assert "virtctl restart erp01 -n prod-vms" in ran.out
+    assert (ran.code, ran.err) == (1, "1 apart, 1 stuck; 1 can be brought together by the live migrations above\n")
