@@ -20,7 +20,8 @@ from support.drivers.serving import Client, Serving
 from support.objects.builders import NAMESPACE, virt_launcher_pod
 from support.scenarios.admitting import FAIL_OPEN, WEBHOOK, Cache, Counted, admitted, caches, until, until_watched
 
-from webhook.core.observe.vm_status import Decided, State
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State
 from webhook.reunite.metrics import reunite_families
 from webhook.reunite.reporter import Reporter
 from webhook.telemetry.exposition import Family

@@ -25,7 +25,8 @@ from support.scenarios.one_story import HOME, VMS, Story, happened
 from support.scenarios.one_story_told import COUNTS, DECIDED, STATES, of_rows, truth
 
 from webhook import cli
-from webhook.core.observe.vm_status import Decided, State
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State
 from webhook.explain.settings import EXPLAIN
 from webhook.status.settings import STATUS
 from webhook.telemetry.exposition import Family
@@ -104,7 +105,8 @@ def test_status_in_columns(form: str, story: Story, run: Run) -> None:
         at = (row["STATE"], row["NODE"], row["SHARE-MANAGERS"])
         assert at == (told.state, told.node or "-", f"{vm}: {told.share_manager}")
         silent = form == "table" and told.state == "together"
-        assert row["WHY"] == ("-" if silent else f"{told.reason}: {item['because']}")
+        to_do = f"; to do: {item['cure']}" if item["cure"] else ""
+        assert row["WHY"] == ("-" if silent else f"{told.reason}: {item['because']}{to_do}")
         if form == "wide":
             shown = (row["SINCE"], row["POD"], row["DECIDED"], row["VOLUMES"])
             assert shown == (item["since"], item["pod"], told.decided, f"pvc-{vm} (running)")
@@ -118,7 +120,7 @@ def test_status_plan(story: Story, run: Run) -> None:
     heads = [line for line in out.splitlines() if line.startswith(f"# {NAMESPACE}/")]
     assert heads == [
         f"# {NAMESPACE}/{vm} is {STATES[vm]}, on {story.nodes[vm] or 'no node'} since {found[vm]['since']}: "
-        f"{found[vm]['because']}"
+        f"{found[vm]['reason']}: {found[vm]['because']}; to do: {found[vm]['cure'].partition(': kubevirt')[0]}"
         for vm in ("apart", "pinned")
     ]
     (migration,) = (each for each in yaml.safe_load_all(out) if each)

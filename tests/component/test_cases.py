@@ -43,7 +43,7 @@ NEEDS_TOO_MUCH = {
     "AnnotationsFull",
     "TooManyNeighbours",
 }  # ten thousand label sets: tests/unit/core/test_neighbours.py has them
-TOLD_OF_RUNNING_VMS = {"VmNotScheduled", "VmStuck", "VmUnschedulable"}
+TOLD_OF_RUNNING_VMS = {reason.code for reason in Reason if reason.name.startswith("VM_")}
 NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
 IS_NO_DECISION = {"NodeFeasible"}  # the fit of a node; the reason of such a decision is its evidence
 BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked for us, and it gets no annotation

@@ -224,7 +224,9 @@ def test_many_problems_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main(["serve", *map(str, flags)]) == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 21
-    assert told[0].endswith("PersistentVolumeClaim: metadata.name: Expected `str | null`, got `int`")
+    assert told[0].endswith(
+        "PersistentVolumeClaim: metadata.name: got a number, expected a string: put the value in quotes"
+    )
     assert told[-1] == "error: and 5 more"
 
 

@@ -22,6 +22,7 @@ from yaml import YAMLError
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
+_NOT_ONE: Final = "not a kubeconfig as `kubectl config view` prints one"
 
 
 async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Context]:
@@ -43,8 +44,9 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
             context = await _load_file(kubeconfig, configuration)
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
         where = kubeconfig.file or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        problem = one_line(error) if isinstance(error, (ConfigException, OSError, YAMLError)) else _NOT_ONE
         raise BadKubeconfig(
-            f"{where}: {one_line(error)}; expected a kubeconfig with a usable context (or a pod's service account)"
+            f"{where}: {problem}; expected a kubeconfig with a usable context (or a pod's service account)"
         ) from None
     # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
     # clusters' certificates do not have them.

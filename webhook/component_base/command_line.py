@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import indent
 from typing import Any, Final
@@ -122,11 +123,12 @@ class Program(click.Group):
 def main(program: Program, argv: Sequence[str] | None = None) -> int:
     """Run the program with the words of `argv`, without them the process's own. Returns the exit code."""
     _open_streams()
+    code = 0
     try:
         code = _run(program, list(sys.argv[1:] if argv is None else argv) or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
-        return 0  # the program that reads (head, less) has read enough
+        return code  # the program that reads (head, less) has read enough
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -177,8 +179,9 @@ def _sentence(program: Program, error: click.UsageError) -> str:
 
 
 def _refuse(problems: Sequence[str], see: str | None = None) -> int:
-    for problem in problems:
-        click.echo(f"error: {problem}", err=True)
-    if see:
-        click.echo(f"See '{see} --help' for usage.", err=True)
+    with suppress(OSError):  # standard error can be on a full disk, too
+        for problem in problems:
+            click.echo(f"error: {problem}", err=True)
+        if see:
+            click.echo(f"See '{see} --help' for usage.", err=True)
     return EXIT_BAD_INPUT

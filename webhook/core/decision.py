@@ -15,6 +15,7 @@ from webhook.core.scheduler.state.pod_requests import Usage
 
 _FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
 _NODES_SHOWN: Final = 3  # in the annotation; explain and the log show all nodes
+NOT_REQUIRED: Final = "; not required, because "  # between the evidence of a preference and its reason
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
 
@@ -143,4 +144,4 @@ def decision_sentence(decision: Decision) -> str:
         return f"required on {names}: {evidence}"
     among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
     sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}"
-    return sentence if isinstance(decision, Steer) else f"{sentence}; not required, because {decision.why}"
+    return sentence if isinstance(decision, Steer) else f"{sentence}{NOT_REQUIRED}{decision.why}"

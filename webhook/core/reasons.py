@@ -356,13 +356,56 @@ class Reason(Enum):
     )
     INTERNAL_ERROR = "InternalError", "the webhook failed on this pod ({problem}); please report this"
 
-    # A VM as it is now (status, metrics), if it is on no node. A VM on a node has the reason of a claim.
+    # A VM as it is now (status, metrics), if it is on no node. A VM that is together has the reason of a claim.
     VM_NOT_SCHEDULED = "VmNotScheduled", "pod {pod} is on no node yet"
     VM_UNSCHEDULABLE = "VmUnschedulable", "pod {pod} is on no node yet: kube-scheduler reports: {message}"
     VM_STUCK = (
         "VmStuck",
         "pod {pod} may run only on the nodes that its affinity names, and fits none: {message}",
     )
+
+    # What made a VM apart from a share-manager, by the times and annotations of both pods.
+    VM_SHARE_MANAGER_MOVED = (
+        "VmShareManagerMoved",
+        "{before}; since then the share-manager of claim {claim} has taken node {other}{since}",
+    )
+    VM_SHARE_MANAGER_LATER = (
+        "VmShareManagerLater",
+        (
+            "the share-manager of claim {claim} took node {other} at {since}, after the VM had taken node {node} at "
+            "{at}; {steering}"
+        ),
+    )
+    VM_SHARE_MANAGERS_SPREAD = (
+        "VmShareManagersSpread",
+        "the VM's share-managers are on nodes {nodes}, and the VM can be on only one of them",
+    )
+    VM_LIVE_MIGRATED = (
+        "VmLiveMigrated",
+        (
+            "the VM was live-migrated to node {node} at {at}, and the share-manager of claim {claim} stayed on node "
+            "{other}; {decision}"
+        ),
+    )
+    VM_PREFERRED = (
+        "VmPreferred",
+        (
+            "at the VM's start the webhook preferred {on} and did not require it, because {because}; kube-scheduler "
+            "chose node {node}"
+        ),
+    )
+    VM_LEFT_UNCHANGED = (
+        "VmLeftUnchanged",
+        "at the VM's start the webhook left the pod unchanged, because {because}",
+    )
+    VM_WEBHOOK_NOT_ASKED = (
+        "VmWebhookNotAsked",
+        (
+            "the VM's pod has no decision of the webhook: at the VM's start the API server did not call the webhook, "
+            "or got no answer"
+        ),
+    )
+    VM_CAUSE_NOT_KNOWN = "VmCauseNotKnown", "it is not known why: {facts}"
 
 
 CHAIN_ORDER: Final = {reason: rank for rank, reason in enumerate(Reason)}

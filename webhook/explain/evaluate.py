@@ -18,6 +18,7 @@ from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_L
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
+from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.placement import share_manager
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
@@ -27,8 +28,8 @@ from webhook.explain.api.fields import field_at
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
-from webhook.explain.explanation import AffinityChange, Explanation, OptIn
-from webhook.explain.pods_now import gone_before
+from webhook.explain.explanation import AffinityChange, Explanation, OptIn, VMNow
+from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.files.documents import BadDocument
 
@@ -101,6 +102,7 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
         notes=[*request.notes, *unknown, *found.problem, *lost],
         hints=[*request.hints, *running],
         running=request.running,
+        now=_now(vm_now(request.vm_pods, cluster, policy)),
         opt_in=_opt_in(answer.pod, decision, policy),
         claims=found.claims,
         volume=found.volume,
@@ -169,6 +171,13 @@ def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
         return []  # core reports what is wrong with the pod
     cluster.node_names()
     return list(cluster.prepare_volume(volume))
+
+
+def _now(row: VMStatus | None) -> VMNow | None:
+    if row is None:
+        return None
+    cure = str(row.cure or "")
+    return VMNow(state=row.state, since=row.since, reason=row.why.reason.code, because=row.why.sentence, cure=cure)
 
 
 def _followers(found: Evidence, decision: Decision) -> list[str]:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.api import admission_review
+from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_DECISION
@@ -73,7 +74,11 @@ def request_for_name(named: Named, cluster: ClusterReader, namespace: str) -> Ex
     request = _request_for_pod(document, as_created(document.value), namespace)
     pod = document.read(Pod)
     return msgspec.structs.replace(
-        request, notes=[_AS_CREATED], hints=_stuck_hints(cluster, pod), running=[_running(pod)]
+        request,
+        notes=[_AS_CREATED],
+        hints=_stuck_hints(cluster, pod),
+        running=[_running(pod)],
+        vm_pods=[pod] if pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER else [],
     )
 
 
@@ -94,6 +99,7 @@ def _request_for_vm(document: Document, cluster: ClusterReader, namespace: str) 
         notes=[*derived.notes, *unknown],
         hints=[*derived.hints, *_stuck_hints(cluster, *listed.items)],
         running=[_running(pod) for pod in listed.items],
+        vm_pods=listed.items,
     )
 
 
@@ -173,10 +179,14 @@ def _request_for_review(document: Document, namespace: str) -> ExplainRequest:
 
 
 class ExplainRequest(Struct, frozen=True, kw_only=True):
-    """What to explain: the AdmissionReview that the API server would send for `subject`, with notes and hints."""
+    """What to explain: the AdmissionReview that the API server would send for `subject`, with notes and hints.
+
+    `running`: the pods that the subject has now. `vm_pods`: those in which a VM runs.
+    """
 
     subject: Subject
     review: dict[str, Any]
     notes: Sequence[str] = ()
     hints: Sequence[str] = ()
     running: Sequence[RunningPod] = ()
+    vm_pods: Sequence[Pod] = ()

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.core.decision import WeightedNode
+from webhook.core.observe.vm_status import State
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.evidence import NodeEvidence
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -32,6 +33,19 @@ class RunningPod(Struct, rename="camel", frozen=True, kw_only=True):
     phase: str | None
     node: str | None
     decision: str | None
+
+
+class VMNow(Struct, rename="camel", frozen=True, kw_only=True):
+    """Where a VM is that runs and asks for co-scheduling, as `status` shows it.
+
+    `cure`: what to do, empty for nothing.
+    """
+
+    state: State
+    since: str | None
+    reason: str
+    because: str
+    cure: str
 
 
 class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
@@ -60,6 +74,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
         notes: what could not be read or derived.
         hints: what the user can do.
         running: the pods that the object has now.
+        now: where the VM is now; None if it does not run or does not ask for co-scheduling.
         opt_in: what the pod asks for.
         claims: of a virt-launcher pod, each claim with the objects behind it.
         volume: of a share-manager pod, its volume with the objects behind it.
@@ -82,6 +97,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     notes: Sequence[str]
     hints: Sequence[str]
     running: Sequence[RunningPod]
+    now: VMNow | None
     opt_in: OptIn
     claims: Sequence[ClaimChain]
     volume: VolumeChain | None

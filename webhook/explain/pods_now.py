@@ -5,17 +5,21 @@ The resources of a current pod therefore count as free. A hint names the command
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_APP, LABEL_MIGRATION_JOB_UID, VIRT_LAUNCHER
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
+from webhook.core.observe.vm_status import VMStatus, vm_status_of
+from webhook.core.opt_in import Policy
 from webhook.core.patch.applied_patch import from_annotation
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
+from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.api import names
-from webhook.explain.sources.cluster_reader import ClusterReader
+from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 
 
 def gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
@@ -32,6 +36,19 @@ def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
         return pod.metadata.name == meta.name
     vm = kubevirt.vm_name(incoming)
     return bool(vm) and pod.metadata.label(LABEL_APP) == VIRT_LAUNCHER and kubevirt.vm_name(pod) == vm
+
+
+def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMStatus | None:
+    """Return where the VM of these pods is, as `status` shows it; None if no pod runs it, or if it does not opt in."""
+
+    def ask(view: ClusterView) -> VMStatus | NeedObjects | None:
+        for pod in pods:
+            found = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
+            if isinstance(found, NeedObjects):
+                return found
+        return vm_status_of(pods, view, policy)
+
+    return answer_when_read(cluster, ask)
 
 
 def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:

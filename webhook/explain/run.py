@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
@@ -43,6 +43,7 @@ _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
+_DISKS: Final = ("PersistentVolumeClaim", "DataVolume")  # stand in the files of VMs, and nobody wants them explained
 _EXPECTED: Final = (
     f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(kubevirt.API_VERSIONS)}) "
     f"or AdmissionReview ({REVIEW_KIND[0]})"
@@ -94,7 +95,8 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     explanations = _explain_all(requests, cluster, policy)
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
-    stdout.write(_render(explanations, settings.output, color=color))
+    with suppress(BrokenPipeError):  # the exit code is of the decisions, whether the program that reads has ended
+        stdout.write(_render(explanations, settings.output, color=color))
     return EXIT_PLACED if all(explained.placed for explained in explanations) else EXIT_UNCHANGED
 
 
@@ -123,19 +125,20 @@ def _read(source: str, stdin: TextIO) -> list[Document]:
 
 
 def _select(found: Iterable[Document], source: str) -> tuple[list[Document], str]:
-    """The objects to explain, and in words how many objects of which other kinds there are.
+    """The objects to explain, and in words how many objects of which other kinds there are, without the VMs' disks.
 
     Raises:
         BadDocument: there is no object to explain.
     """
     chosen: list[Document] = []
     others: Counter[str] = Counter()
+    disks: Counter[str] = Counter()
     for document in found:
         if (document.api_version, document.kind) in _EXPLAINED:
             chosen.append(document)
         else:
-            others[f"{document.kind} ({document.api_version})"] += 1
-    left_out = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+            (disks if document.kind in _DISKS else others)[f"{document.kind} ({document.api_version})"] += 1
+    left_out = _counts(others if chosen else others + disks)
     if not chosen:
         name = "stdin" if source == _STDIN else source
         raise BadDocument(
@@ -143,6 +146,10 @@ def _select(found: Iterable[Document], source: str) -> tuple[list[Document], str
             "try the output of: kubectl get virtualmachine NAME -o yaml"
         )
     return chosen, left_out
+
+
+def _counts(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
 def _explain_all(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.metrics_core import Metric
 
 from webhook.core.observe.events import Outcome
-from webhook.core.observe.vm_status import Decided, State, VMStatus
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.view import Kind
 from webhook.telemetry.exposition import Family, Labels
 

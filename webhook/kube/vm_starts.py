@@ -10,16 +10,13 @@ these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-from webhook.core.observe.vm_status import Decided
+from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.view import Kind
 from webhook.kube.cache.caches import Caches
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import PodRecord
-
-_ANNOTATED: Final = {each.value: each for each in (Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED)}
 
 
 class VMStarts:
@@ -43,5 +40,4 @@ class VMStarts:
             return
         pod = virt_launchers.to_object(key, virt_launcher)
         if isinstance(requested_mode(pod, self._policy), Mode):
-            first_word = (virt_launcher.common.decided or "").rstrip(":")
-            self._starts[_ANNOTATED.get(first_word, Decided.NOTHING)] += 1
+            self._starts[past_decision(pod).decided] += 1

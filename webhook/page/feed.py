@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from webhook.core.observe.vm_status import Decided, State, VMStatus
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Mode
 from webhook.page.decisions import KEPT, Decisions
 from webhook.telemetry.record import AdmissionRecord
@@ -150,6 +151,7 @@ class _Row(Struct, kw_only=True, gc=False):
     migrating: bool
     reason: str
     because: str
+    cure: str
     volumes: tuple[_Volume, ...]
 
 
@@ -166,6 +168,7 @@ def _shape(row: VMStatus) -> _Row:
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
+        cure=str(row.cure or ""),
         volumes=tuple(_Volume(v.claim, v.volume, v.node, v.together, v.why.reason.code) for v in row.volumes),
     )
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core.api.container import Quantities
-from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID
+from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID, without_target_rule
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
@@ -136,12 +136,16 @@ def _is_old(version: re.Match[str]) -> bool:
 def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
     """The pod as it was at its creation, which is what KubeVirt makes the target pod of a migration from.
 
-    It has no node, nothing that the webhook wrote, and no node selector that an earlier migration added.
+    It has no node, nothing that the webhook wrote, and nothing that an earlier migration added: a node selector, and
+    KubeVirt's rule that keeps the target off the VM's node.
     """
     pod, _ = without_applied_patch(msgspec.convert(value, Pod))
     pod = replace(pod, spec=replace(pod.spec, node_name=None))
     own = (vmi.get("spec") or {}).get("nodeSelector") or {}
-    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None or HOSTNAME in own:
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
+        return pod
+    pod = without_target_rule(pod)
+    if HOSTNAME in own:
         return pod
     left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != HOSTNAME}
     return replace(pod, spec=replace(pod.spec, node_selector=left))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.status import text
-from webhook.status.output import Output, now
+from webhook.status.output import Output, nobody, now
 from webhook.status.report import Asked
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Screen:
         chosen = self._asked.rows(snapshot.rows)
         foot = [
             "",
-            text.summary(vm_status.count_states(chosen)),
+            text.summary(vm_status.count_states(chosen)) if chosen else nobody(self._asked, snapshot.rows),
             f"{self._origin} at {now()}; end with Ctrl-C",
             *(f"not up to date: {problem}" for problem in snapshot.late),
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
@@ -28,9 +29,14 @@ class Output:
         self.is_screen = stdout.isatty() and chosen.output in _TABLES
 
     def write(self, text: str) -> None:
-        """Write to standard output, and flush."""
+        """Write to standard output, and flush. Raises BrokenPipeError if the program that reads has ended."""
         self._stdout.write(text)
         self._stdout.flush()
+
+    def put(self, text: str) -> None:
+        """Write as `write` does; go on if the program that reads has ended, because the exit code is of the VMs."""
+        with suppress(BrokenPipeError):
+            self.write(text)
 
     def tell(self, *sentences: str) -> None:
         """Write sentences to standard error, a line each."""
@@ -43,8 +49,8 @@ class Output:
         if self._format not in _TABLES:
             self._print(report.build_report(asked, chosen, cluster=origin, at=at, problems=problems))
         elif shown := asked.shown(chosen):
-            self.write("".join(f"{line}\n" for line in self.table.lines(shown, at)))
-        self.tell(text.summary(vm_status.count_states(chosen)))
+            self.put("".join(f"{line}\n" for line in self.table.lines(shown, at)))
+        self.tell(text.summary(vm_status.count_states(chosen)) if chosen else nobody(asked, rows))
         return self.conclude(asked, chosen, problems)
 
     def conclude(self, asked: Asked, chosen: Sequence[VMStatus], problems: Sequence[str]) -> int:
@@ -58,9 +64,9 @@ class Output:
 
     def _print(self, value: object) -> None:
         if self._format == "yaml":
-            self.write(to_yaml(msgspec.to_builtins(value)))
+            self.put(to_yaml(msgspec.to_builtins(value)))
         else:
-            self.write(to_json(value))
+            self.put(to_json(value))
 
     def change(self, row: VMStatus, at: str) -> None:
         """Write a row that has changed, as one line."""
@@ -79,6 +85,18 @@ class Output:
     def _line(self, value: object) -> None:
         """Write one line of JSON, which is YAML too."""
         self.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:
+    """Return that none of the VMs that were asked for is here, where that is, and how to see others."""
+    if asked.names:
+        return f"none of these VMs runs and asks for co-scheduling in {asked.where}"
+    sentence = f"no running VM asks for co-scheduling in {asked.where}"
+    if not asked.namespace:
+        return sentence
+    elsewhere = sum(row.namespace != asked.namespace for row in rows)
+    others = f"{elsewhere} in other namespaces" if elsewhere else "VMs of other namespaces"
+    return f"{sentence}; to see {others}: --all-namespaces"
 
 
 def _absence(name: str, asked: Asked) -> str:

@@ -9,7 +9,9 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.core.observe import vm_status
-from webhook.core.observe.vm_status import Decided, State, VMStatus, VMVolumeStatus
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import VMVolumeStatus
 
 TROUBLED = (State.APART, State.STUCK)
 
@@ -28,7 +30,11 @@ class VolumeItem(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Item(Struct, rename="camel", frozen=True, kw_only=True):
-    """One VM, as a row of the report. `reunite`: what that program last said of it, empty for nothing."""
+    """One VM, as a row of the report.
+
+    `cure`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
+    empty.
+    """
 
     namespace: str
     name: str
@@ -42,6 +48,7 @@ class Item(Struct, rename="camel", frozen=True, kw_only=True):
     migrating: bool
     reason: str
     because: str
+    cure: str
     reunite: str
     volumes: list[VolumeItem]
 
@@ -66,6 +73,11 @@ class Asked(Struct, frozen=True, kw_only=True):
     namespace: str
     names: tuple[str, ...] = ()
     apart: bool = False
+
+    @property
+    def where(self) -> str:
+        """The namespace in words."""
+        return f"namespace {self.namespace}" if self.namespace else "any namespace"
 
     def rows(self, rows: Iterable[VMStatus]) -> list[VMStatus]:
         """Return the rows of these VMs, in whatever state, by namespace and name."""
@@ -114,6 +126,7 @@ def item(row: VMStatus) -> Item:
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
+        cure=str(row.cure or ""),
         reunite=row.said_by_reunite,
         volumes=[_volume(volume) for volume in row.volumes],
     )

@@ -9,7 +9,7 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files.manifests import Manifests
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
-from webhook.status.output import Output, now
+from webhook.status.output import Output, nobody, now
 from webhook.status.report import Asked
 from webhook.status.settings import StatusSettings
 
@@ -83,6 +83,6 @@ def _plan(live: LiveRows, asked: Asked, snapshot: VMStatuses, problems: Sequence
     troubled = [row for row in chosen if row.state in report.TROUBLED]
     steps, version = live.plan(troubled) if troubled else ([], "")
     if steps:
-        out.write(plan_text.render_plan(steps, live.origin, snapshot.at, version))
-    out.tell(plan_text.plan_summary(steps))
+        out.put(plan_text.render_plan(steps, live.origin, snapshot.at, version))
+    out.tell(plan_text.plan_summary(steps) if chosen else nobody(asked, snapshot.rows))
     return out.conclude(asked, chosen, problems)

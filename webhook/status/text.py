@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.observe.vm_status import State, VMStatus, VMVolumeStatus
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable
 
 _GAP: Final = "   "  # as in kubectl
@@ -62,7 +63,7 @@ class Table:
             row.state.value,
             (row.since or "-") if self._wide else age(row.since, now),
             *([row.pod, row.asked, row.decided.value, _volumes(row.volumes)] if self._wide else []),
-            "-" if settled else f"{row.why.reason.code}: {row.why.sentence}{_said_by_reunite(row)}",
+            "-" if settled else f"{_why(row)}{_said_by_reunite(row)}",
         ]
 
     def _joined(self, rows: Sequence[Sequence[str]], states: Sequence[State | None]) -> list[str]:
@@ -81,7 +82,7 @@ def change(row: VMStatus, at: str) -> str:
     """Return a row that has changed as one line. It has no columns: the widths of later rows are unknown."""
     line = (
         f"{at}  {row.state.value:{_STATE_WIDTH}}  {row.namespace}/{row.name} on {row.node or 'no node'} "
-        f"({_share_managers(row)}): {row.why.reason.code}: {row.why.sentence}"
+        f"({_share_managers(row)}): {_why(row)}"
     )
     return printable(line)
 
@@ -92,12 +93,15 @@ def gone(namespace: str, name: str, at: str) -> str:
 
 
 def summary(counts: Mapping[State, int]) -> str:
-    """Return how many VMs there are, and how many in each state."""
+    """Return how many VMs there are, and how many in each state; for at least one VM."""
     total = sum(counts.values())
-    if not total:
-        return "no running VM asks for co-scheduling"
     states = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
     return f"{total} VM{'s' if total > 1 else ''}: {states}"
+
+
+def _why(row: VMStatus) -> str:
+    """Return the reason; for a VM that is apart or stuck with what to do."""
+    return f"{row.why}; to do: {row.cure}" if row.cure else str(row.why)
 
 
 def _said_by_reunite(row: VMStatus) -> str:

@@ -47,14 +47,15 @@ def test_help_comes_before_every_mistake(program: Program) -> None:
     "words", ["--help", "help", "version", "", "completion zsh", "{prints}"], ids=lambda words: words or "none"
 )
 def test_a_reader_that_has_gone_is_no_error(program: Program, words: str, tmp_path: Path) -> None:
-    """As with `| head`, where head was faster."""
+    """As with `| head`, where head was faster. What goes to standard error is still there."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
         told = program.run(*words.format(prints=program.prints.format(tmp_path)).split(), stdout=writer)
     finally:
         os.close(writer)
-    assert (told.returncode, told.stderr) == (0, "")
+    summary = "1 VM: 1 together\n" if program is WEBHOOK and words == "{prints}" else ""
+    assert (told.returncode, told.stderr) == (0, summary)
 
 
 @each_program

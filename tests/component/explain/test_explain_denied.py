@@ -215,4 +215,4 @@ def test_an_object_that_cant_be_read_is_named_as_it_was_asked_for(explain: Expla
     api.objects[f"{KUBEVIRT}/virtualmachines/db"] = {**vm, "spec": {"template": {"spec": {"volumes": 7}}}}
     ran = explain("vm/db")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: vm/db: VirtualMachine: spec.template.spec.volumes: Expected `array | null`, got `int`\n"
+    assert ran.err == "error: vm/db: VirtualMachine: spec.template.spec.volumes: got a number, expected a list\n"

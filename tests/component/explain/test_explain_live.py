@@ -36,6 +36,8 @@ def test_a_vm_that_runs_shows_its_pods(explain: Explain) -> None:
     assert explain("vm/db").found["running"] == [pod]
     assert explain("vmi/db").found["running"] == [pod]
     assert explain("vm/tpm").found["running"] == []
+    assert explain("vm/db").found["now"]["reason"] == "VmShareManagerMoved"
+    assert explain("vm/tpm").found["now"] is None
     text = explain("vm/db", output="text").out
     assert "Pods now (1):\n  POD                   PHASE    NODE    DECISION AT CREATION\n" in text
     assert f"  virt-launcher-db-now  Running  node-b  {decided}\n" in text

@@ -16,7 +16,7 @@ async def test_every_vm_is_listed_the_worst_first_with_its_reason(tab: Tab) -> N
     assert await vms(tab) == ["vms/big", "vms/web", "vms/db1", "vms/db2", "office/mail"]
     assert (await tab.texts("#rows td.state .badge"))[:2] == ["■\nstuck", "▲\napart"]
     row = await tab.text("#rows tr:nth-child(2)")
-    for part in ("node-a", "web-root → on node-b", "ShareManagerPod claim web-root: pod share-manager-web-root is on"):
+    for part in ("node-a", "web-root → on node-b", "VmWebhookNotAsked the VM's pod has no decision of"):
         assert part in " ".join(row.split())
     assert await tab.text("#summary") == "3 of 5 VMs together with their share-manager, 1 stuck, 1 apart"
     assert await tab.value("document.title") == "(2) kubevirt-coschedule"

@@ -26,6 +26,10 @@ from webhook.page.routes import WATCHERS_MAX
 async def page(tmp_path: Path) -> AsyncIterator[Paged]:
     """The page of two VMs, of which `web` is apart. It waits only a short time for changes."""
     objects = [*vm("db", "node-a", "node-a"), *vm("web", "node-a", "node-b")]
+    objects[-1]["metadata"]["annotations"]["kubevirt-scheduler/decision"] = (
+        "preferred on node-b: ShareManagerPod: claim web-root: pod share-manager-web-root is on node node-b; not "
+        "required, because NoRoom: node node-b has too little of memory"
+    )
     async with paged(tmp_path, objects, wait_seconds=0.05) as found:
         yield found
 
@@ -41,7 +45,15 @@ async def test_a_page_without_a_cursor_gets_everything(page: Paged) -> None:
     assert [(each["claim"], each["node"], each["together"]) for each in rows["web"]["volumes"]] == [
         ("web-root", "node-b", False)
     ]
-    assert rows["web"]["because"] == "claim web-root: pod share-manager-web-root is on node node-b"
+    assert rows["web"]["reason"] == "VmPreferred"
+    assert rows["web"]["because"] == (
+        "at the VM's start the webhook preferred node-b and did not require it, because NoRoom: node node-b has too "
+        "little of memory; kube-scheduler chose node node-a"
+    )
+    assert rows["web"]["cure"] == (
+        "live-migrate the VM to node node-b, if it can run there: kubevirt-coschedule status --plan web -n vms"
+    )
+    assert rows["db"]["cure"] == ""
     assert (body["whole"], body["known"], body["follows"], body["late"]) == (True, True, True, [])
     assert (body["counts"]["apart"], body["replica"], body["gone"]) == (1, REPLICA, [])
     assert (body["decided"]["total"], [each["name"] for each in body["decided"]["new"]]) == (1, ["db07"])

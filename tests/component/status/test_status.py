@@ -43,7 +43,8 @@ def test_each_vm_has_a_line(status: Status) -> None:
         "mail (running)",
         (
             "VmStuck: pod virt-launcher-mail-aaaaa may run only on the nodes that its affinity names, "
-            "and fits none: 0/3 nodes are available: 3 Insufficient memory."
+            "and fits none: 0/3 nodes are available: 3 Insufficient memory.; to do: restart the VM, because the "
+            "webhook decides again for a new pod: kubevirt-coschedule status --plan mail -n vms"
         ),
     ]
     assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"
@@ -82,7 +83,10 @@ def test_the_summary_is_of_all_that_were_chosen(status: Status) -> None:
     """It includes rows that --apart does not show. Without rows it says so, and prints no empty table."""
     assert status("db web --apart").err == "2 VMs: 1 together, 1 apart\n"
     ran = status("-n nobody")
-    assert (ran.out, ran.err) == ("", "no running VM asks for co-scheduling\n")
+    assert (ran.out, ran.err) == (
+        "",
+        "no running VM asks for co-scheduling in namespace nobody; to see VMs of other namespaces: --all-namespaces\n",
+    )
 
 
 def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
@@ -125,8 +129,15 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
         "decided": "nothing",
         "pinned": False,
         "migrating": False,
-        "reason": "ShareManagerPod",
-        "because": "claim page: pod share-manager-page is on node node-b",
+        "reason": "VmShareManagerLater",
+        "because": (
+            "the share-manager of claim page took node node-b at 2026-01-02T04:00:00Z, after the VM had taken node "
+            "node-a at 2026-01-02T03:04:05Z; the API server did not call the webhook for the share-manager's pod, or "
+            "got no answer"
+        ),
+        "cure": (
+            "live-migrate the VM to node node-b, if it can run there: kubevirt-coschedule status --plan web -n vms"
+        ),
         "reunite": "",
     }
 

@@ -117,12 +117,12 @@ class Status:
     """Runs status with a kubeconfig for an API server; its context is in namespace vms."""
 
     def __init__(self, api: StaticApi, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._kubeconfig = api.kubeconfig(directory / "kubeconfig", namespace="vms")
+        self.kubeconfig = api.kubeconfig(directory / "kubeconfig", namespace="vms")
         self._capsys = capsys
 
     def __call__(self, words: str = "") -> Ran:
         """Run status with these words, which are split at blanks."""
-        code = cli.main(["status", *words.split(), "--kubeconfig", str(self._kubeconfig)])
+        code = cli.main(["status", *words.split(), "--kubeconfig", str(self.kubeconfig)])
         return Ran(code, *self._capsys.readouterr())
 
 

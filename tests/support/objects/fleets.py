@@ -43,7 +43,7 @@ def served(name: str, node: str | None, at: str = EARLY, state: str = "running")
     return [builders.share_manager(name, state=state, ownerID=node or "node-x"), pod]
 
 
-def launcher(*claims: str, name: str = "virt-launcher-db01-aaaaa", created: str = EARLY, **parts: Any) -> Pod:
+def launcher(*claims: str, name: str = "virt-launcher-db01-aaaaa", created: str | None = EARLY, **parts: Any) -> Pod:
     """A virt-launcher pod as the API server stores it. `conditions` and `phase` go to its status."""
     status = {"phase": parts.pop("phase", "Running"), "conditions": parts.pop("conditions", None)}
     deleting = {"deletionTimestamp": LATER} if parts.pop("deleting", False) else {}

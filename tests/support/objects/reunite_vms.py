@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from webhook.core.observe.vm_status import Decided, State, VMStatus, VMVolumeStatus
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import Mode
 from webhook.core.reasons import Reason
 from webhook.core.reunite.decide import VM, Plan, Situation, decide

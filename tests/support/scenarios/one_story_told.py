@@ -27,7 +27,7 @@ class Told(NamedTuple):
 def truth(story: Story) -> dict[str, Told]:
     """VM -> what has become of it: where the scheduler has bound its pod, and where its share-manager is."""
     homes = {**HOME, "cold": story.nodes["cold"]}
-    reasons = {**dict.fromkeys(VMS, "ShareManagerPod"), "pinned": "VmStuck"}
+    reasons = {**dict.fromkeys(VMS, "ShareManagerPod"), "apart": "VmLiveMigrated", "pinned": "VmStuck"}
     return {vm: Told(STATES[vm], story.nodes[vm], homes[vm], reasons[vm], DECIDED[vm]) for vm in VMS}
 
 

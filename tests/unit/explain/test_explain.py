@@ -164,7 +164,7 @@ BAD_ROWS = {
     "no spec": ("--- {apiVersion: v1, kind: Pod, metadata: {}}", "stdin:1: Pod: Object missing required field `spec`"),
     "a type": (
         "--- {apiVersion: v1, kind: Pod, metadata: {name: 1}, spec: {}}",
-        "stdin:1: Pod: metadata.name: Expected",
+        "stdin:1: Pod: metadata.name: got a number, expected a string",
     ),
     "a loop": ("--- {apiVersion: v1, kind: Pod, metadata: {}, spec: &a {x: [*a]}}", "stdin:1: Pod: Circular reference"),
     "a VM without a name": (

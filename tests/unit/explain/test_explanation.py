@@ -29,6 +29,7 @@ KEYS = [
     "notes",
     "hints",
     "running",
+    "now",
     "optIn",
     "claims",
     "volume",

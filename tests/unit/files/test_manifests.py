@@ -142,7 +142,7 @@ def test_kinds_that_no_rule_reads_are_counted(ignored: Object, counted: str) -> 
     [
         pytest.param([{**node("n1"), "metadata": {}}], ["-:1: Node: metadata.name", "nothing"], id="no name"),
         pytest.param([{"apiVersion": "v1", "kind": "Node"}], ["-:1: Node", "metadata"], id="no metadata"),
-        pytest.param([{**node("n1"), "status": 1}], ["-:1: Node: status", "`int`"], id="a wrong type"),
+        pytest.param([{**node("n1"), "status": 1}], ["-:1: Node: status", "got a number"], id="a wrong type"),
         pytest.param([node("n1"), node("n1")], ["-:1: Node n1 is described twice, first in -:1"], id="two of one name"),
         pytest.param(
             [persistent_volume_claim("a"), persistent_volume_claim("a")],

@@ -10,7 +10,7 @@ from support.fakes.watching import RESOURCES, Driver, Says, lists, pages, refuse
 from support.models.model_api import event, refusal
 from support.objects import builders
 
-from webhook.core.observe.vm_status import Decided
+from webhook.core.observe.past_decision import Decided
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import Kind
 from webhook.kube.vm_starts import VMStarts

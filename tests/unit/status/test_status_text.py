@@ -57,7 +57,6 @@ class Counted:
 
 
 COUNTED = [
-    Counted({}, "no running VM asks for co-scheduling"),
     Counted({State.TOGETHER: 1, State.APART: 0}, "1 VM: 1 together"),
     Counted({State.TOGETHER: 9, State.APART: 2}, "11 VMs: 9 together, 2 apart"),
 ]

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from support.drivers.scraping import told
 from support.objects.fleets import launcher, the_row
 
-from webhook.core.observe.vm_status import Decided, State, VMStatus
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import State, VMStatus
 from webhook.kube.metrics import VMMetrics, vm_families
 from webhook.kube.vm_seconds import VMSeconds
 from webhook.kube.vm_status import VMStatuses

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from webhook.core.api.meta import OwnerReference
+from msgspec.structs import replace
+
+from webhook.core.api.affinity import InterPodTerms, PodAffinityTerm
+from webhook.core.api.meta import LabelSelector, OwnerReference
 from webhook.core.api.pod import Pod
 
 LABEL_APP: Final = "kubevirt.io"
@@ -18,6 +21,7 @@ a live migration has the name of the source node (pkg/virt-controller/watch/vmi/
 ANNOTATION_MIGRATION: Final = "kubevirt.io/migrationJobName"  # on the same pod: the name of the migration
 ANNOTATION_RECEIVER: Final = "kubevirt.io/create-migration-target"  # "true" on a pod that receives another cluster's VM
 ANNOTATION_PROVISIONING: Final = "kubevirt.io/ephemeral-provisioning"  # "true" on a pod that only provisions the disk
+LABEL_CREATED_BY: Final = "kubevirt.io/created-by"  # on each pod of a VirtualMachineInstance: its uid
 HOSTNAME: Final = "kubernetes.io/hostname"
 VIRT_LAUNCHER: Final = "virt-launcher"
 VMI_KIND: Final = "VirtualMachineInstance"
@@ -83,3 +87,20 @@ def placing_node_selector(node_selector: Mapping[str, str] | None, migration: st
 def _is_kubevirts(label: str) -> bool:
     domain, slash, _ = label.partition("/")
     return label == _ARCHITECTURE or (bool(slash) and f".{domain}".endswith(f".{_KUBEVIRT_DOMAIN}"))
+
+
+def without_target_rule(pod: Pod) -> Pod:
+    """Return the target pod of a live migration without KubeVirt's rule that keeps it off the node of the VM.
+
+    The rule is a required anti-affinity to the VM's own pods (pkg/virt-controller/watch/migration/migration.go,
+    createMigrationPodAntiAffinityRule). KubeVirt adds the rule to each target pod, and no user has asked for it.
+    """
+    vmi, affinity = owner(pod), pod.spec.affinity
+    terms = affinity.pod_anti_affinity if affinity else None
+    if vmi is None or affinity is None or terms is None:
+        return pod
+    pods_of_the_vm = LabelSelector(match_labels={LABEL_CREATED_BY: vmi.uid or ""})
+    rule = PodAffinityTerm(label_selector=pods_of_the_vm, topology_key=HOSTNAME)
+    left = [term for term in terms.required or () if term != rule]
+    users = InterPodTerms(required=left or None, preferred=terms.preferred)
+    return replace(pod, spec=replace(pod.spec, affinity=replace(affinity, pod_anti_affinity=users)))

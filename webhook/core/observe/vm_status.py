@@ -11,20 +11,22 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
 from webhook.core.api.pod import UNSCHEDULABLE, Pod
-from webhook.core.evidence import share_managers
-from webhook.core.evidence.finding import Finding
+from webhook.core.observe import why_apart
+from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
+from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
+from webhook.core.observe.why_apart import Apart, Cure
 from webhook.core.opt_in import Mode, Policy, requested_mode
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, CHAIN_ORDER, Reason, Why
-from webhook.core.view import ClusterView, NeedObjects, NoObject
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.view import ClusterView, NoObject
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
 _LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
-_STARTING: Final = "starting"
 
 
 class State(StrEnum):
@@ -38,42 +40,6 @@ class State(StrEnum):
     UNKNOWN = "unknown"  # an object that decides the state could not be read
 
 
-class Decided(StrEnum):
-    """What the webhook did when the pod was created, by its annotation."""
-
-    REQUIRED = "required"
-    PREFERRED = "preferred"
-    UNCHANGED = "unchanged"
-    MIGRATED = "migrated"  # the pod is the target of a live migration, and the API server did not call the webhook
-    NOTHING = "nothing"  # the API server did not call the webhook, or got no answer
-
-
-_ANNOTATED: Final = frozenset((Decided.REQUIRED, Decided.PREFERRED, Decided.UNCHANGED))
-_WRITTEN_ON_TARGETS: Final = frozenset((Decided.PREFERRED, Decided.UNCHANGED))
-
-
-class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
-    """One claim of a VM.
-
-    Attributes:
-        claim: the claim's name.
-        volume: Longhorn's volume, None if the claim leads to none.
-        node: the share-manager's node, None if it is on none.
-        state: the state of the ShareManager.
-        together: whether VM and share-manager are on one node, None if there is nothing to compare.
-        since: when the share-manager's pod was bound to its node, None if unknown.
-        why: the reason of the finding.
-    """
-
-    claim: str
-    volume: str | None
-    node: str | None
-    state: str | None
-    together: bool | None
-    since: str | None
-    why: Why
-
-
 class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     """One VM that asks for co-scheduling, by the pod in which it runs or will run.
 
@@ -83,7 +49,9 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
         pinned: whether the webhook required nodes, or the pod waits for nodes that its affinity names: one node,
             which is `only`, or a short list.
         migrating: whether another pod of the VM is on a node, too.
+        why: for a VM that is apart what made it so, else what shows the state.
         since: since when the VM is in this state, as far as the objects show it.
+        cure: what the user can do about a VM that is apart or stuck; None for another VM.
         said_by_reunite: what `reunite` last said of a VM that is apart; empty where that is not read.
     """
 
@@ -101,6 +69,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     state: State
     why: Why
     since: str | None
+    cure: Cure | None = None
     said_by_reunite: str = ""
 
     @property
@@ -118,19 +87,19 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
     mode = requested_mode(pod, policy)
     if not isinstance(mode, Mode):
         return None
-    volumes = _volumes(pod, view)
+    volumes = volumes_of(pod, view)
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
-    decided = _decided(pod)
-    pinned = decided is Decided.REQUIRED or bool(named)
+    past = past_decision(pod)
+    pinned = past.decided is Decided.REQUIRED or bool(named)
     state, why, since = _state(pod, volumes, pinned=pinned)
-    return VMStatus(
+    row = VMStatus(
         namespace=pod.metadata.namespace or "",
         name=kubevirt.vm_name(pod),
         pod=pod.metadata.name or "",
         node=pod.spec.node_name,
         asked=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) or "",
         mode=mode,
-        decided=decided,
+        decided=past.decided,
         pinned=pinned,
         only=min(named) if len(named) == 1 else None,
         migrating=any(each is not pod and _is_on_a_node(each) for each in unfinished),
@@ -139,70 +108,37 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
         why=why,
         since=since,
     )
+    return _with_cure(row, pod, past, view)
+
+
+def _with_cure(row: VMStatus, pod: Pod, past: PastDecision, view: ClusterView) -> VMStatus:
+    """Return the row of a VM that is apart with the cause, and of one that is apart or stuck with the cure."""
+    if row.state is State.STUCK:
+        return replace(row, cure=why_apart.cure_of_stuck(row.name, row.namespace))
+    if row.state is not State.APART:
+        return row
+    volume = next(each for each in row.volumes if each.together is False)
+    found = view.share_manager_pod(volume.volume or "")
+    why = why_apart.why_apart(
+        Apart(
+            node=pod.spec.node_name or "",
+            since=bound_or_waiting_since(pod),
+            past=past,
+            migrated=pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None,
+            volume=volume,
+            steered=None if isinstance(found, NoObject) else past_decision(found),
+            nodes=row.share_manager_nodes,
+        )
+    )
+    return replace(row, why=why, cure=why_apart.cure_of_apart(why, row.name, row.namespace, volume.node or ""))
 
 
 def _is_on_a_node(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and not pod.metadata.deletion_timestamp
 
 
-def _decided(pod: Pod) -> Decided:
-    first_word = (pod.metadata.annotation(ANNOTATION_DECISION) or "").partition(" ")[0].rstrip(":")
-    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
-        return Decided(first_word) if first_word in _WRITTEN_ON_TARGETS else Decided.MIGRATED
-    return Decided(first_word) if first_word in _ANNOTATED else Decided.NOTHING
-
-
-def _volumes(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
-    """Return the status of each claim.
-
-    The claim with the VM's state (TPM, EFI) is compared with no node if a disk's share-manager is on a node, because
-    placement does not count that claim then.
-    """
-    findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
-    if isinstance(findings, NeedObjects):
-        ref = findings.refs[0]
-        why = Reason.CLAIM_LOOKUP_FAILED.why(claim=ref.name, kind=ref.kind, problem="not read yet")
-        nothing = VMVolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
-        return (nothing,)
-    disks = any(finding.node and not finding.vm_state_claim for finding in findings)
-    return tuple(
-        _volume(finding, None if finding.vm_state_claim and disks else pod.spec.node_name, view) for finding in findings
-    )
-
-
-def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
-    handle = finding.volume_handle
-    share_manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
-    status = None if isinstance(share_manager, NoObject) else share_manager.status
-    state = status.state if status else None
-    # While the share-manager starts, its ownerID without a pod is interim: Longhorn can still change it.
-    settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == _STARTING)
-    node = finding.node if settled else None
-    return VMVolumeStatus(
-        claim=finding.claim,
-        volume=handle,
-        node=node,
-        state=state,
-        together=None if node is None or not vm_node else node == vm_node,
-        since=_serving_since(handle, view) if handle and node else None,
-        why=finding.why,
-    )
-
-
-def _serving_since(handle: str, view: ClusterView) -> str | None:
-    """Return when the share-manager's pod was bound to its node; None if there is only an ownerID."""
-    pod = view.share_manager_pod(handle)
-    return None if isinstance(pod, NoObject) else _bound_or_waiting_since(pod)
-
-
-def _bound_or_waiting_since(pod: Pod) -> str | None:
-    """Return when the pod was bound or began to wait for a node; without that condition when it was created."""
-    condition = pod.status.scheduled if pod.status else None
-    return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
-
-
 def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tuple[State, Why, str | None]:
-    pod_since = _bound_or_waiting_since(pod)
+    pod_since = bound_or_waiting_since(pod)
     if not pod.spec.node_name:
         return (*_waiting(pod, pinned=pinned), pod_since)
     apart = [volume for volume in volumes if volume.together is False]
@@ -235,7 +171,7 @@ def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
 
 def _is_starting(volume: VMVolumeStatus) -> bool:
     """Whether the share-manager starts, and its node is not certain yet."""
-    return volume.node is None and (volume.state == _STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
+    return volume.node is None and (volume.state == STARTING or volume.why.reason is Reason.SHARE_MANAGER_UNSCHEDULED)
 
 
 def _later(one: str | None, other: str | None) -> str:

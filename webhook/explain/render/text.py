@@ -15,7 +15,7 @@ from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.evidence import NodeEvidence
 from webhook.explain.chain.volume_chain import VolumeChain
-from webhook.explain.explanation import Explanation
+from webhook.explain.explanation import Explanation, VMNow
 from webhook.explain.render import links
 from webhook.explain.render.folded import folded
 from webhook.terminal import DIFF_COLOR, GREEN, RESET, YELLOW, affinity_diff, columns, printable
@@ -36,6 +36,7 @@ def render_explanation(explained: Explanation, *, color: bool) -> str:
     lines = [
         *map(printable, _header(explained)),
         *(_section(_counted("Pods now", explained.running), _running(explained)) if explained.running else ()),
+        *(_section("VM now", _now(explained.now)) if explained.now else ()),
         *(_section("Opt-in", _opt_in(explained)) if _is_virt_launcher(explained) else ()),
         *(_evidence_sections(explained) if _has_evidence(explained) else ()),
         *_section("Decision", _decision(explained), outcome),
@@ -69,6 +70,11 @@ def _running(explained: Explanation) -> list[str]:
         for pod in explained.running
     ]
     return columns([("POD", "PHASE", "NODE", "DECISION AT CREATION"), *rows])
+
+
+def _now(now: VMNow) -> list[str]:
+    rows = [("State:", now.state.value), ("Since:", now.since or "-"), ("Because:", f"{now.reason}: {now.because}")]
+    return columns([*rows, ("To do:", now.cure)] if now.cure else rows)
 
 
 def _counted(title: str, items: Sequence[object]) -> str:

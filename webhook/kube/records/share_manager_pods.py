@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod, PodSpec, PodStatus
-from webhook.kube.client.metadata import WireMeta
+from webhook.core.observe.past_decision import without_evidence
+from webhook.core.reasons import ANNOTATION_DECISION
 from webhook.kube.records.pod_status import pod_status, scheduled_at
 from webhook.kube.records.shared import share
 
@@ -16,10 +17,28 @@ class _WireSpec(Struct, rename="camel", gc=False):
     node_name: str | None = None
 
 
+class _Annotations(Struct, gc=False):
+    """The webhook's annotation, and the one that marks the end of a streaming list."""
+
+    decision: str | None = field(name=ANNOTATION_DECISION, default=None)
+    initial_events_end: str | None = field(name="k8s.io/initial-events-end", default=None)
+
+
+class _WireMeta(Struct, rename="camel", gc=False):
+    """metav1.ObjectMeta of the pod, as far as it is decoded."""
+
+    name: str = ""
+    namespace: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: _Annotations | None = None
+
+
 class WireShareManagerPod(Struct, gc=False):
     """A share-manager pod, as far as it is decoded."""
 
-    metadata: WireMeta
+    metadata: _WireMeta
     spec: _WireSpec | None = None
     status: PodStatus | None = None
 
@@ -29,24 +48,27 @@ class _PodCommon(Struct, frozen=True, gc=False):
     deletion_timestamp: str | None
     node_name: str | None
     phase: str | None
+    decision: str | None
 
 
 class ShareManagerPodRecord(Struct, frozen=True, gc=False):
-    """32 bytes a pod, and a time. The pods of one node and phase share the `common` part."""
+    """32 bytes a pod, and a time. The pods of one node, phase and decision share the `common` part."""
 
     scheduled_at: str | None
     common: _PodCommon
 
 
 def transform(wire: WireShareManagerPod) -> ShareManagerPodRecord:
-    """Return the record of a share-manager pod: node, phase, deletion, and since when it has its node."""
+    """Return the record of a share-manager pod: node, phase, deletion, decision, and since when it has its node."""
     meta, labels = wire.metadata, wire.metadata.labels or {}
     component = labels.get(LABEL_LONGHORN_COMPONENT)
+    decision = meta.annotations.decision if meta.annotations else None
     common = _PodCommon(
         None if component is None else {LABEL_LONGHORN_COMPONENT: component},
         meta.deletion_timestamp,
         wire.spec.node_name if wire.spec else None,
         wire.status.phase if wire.status else None,
+        None if decision is None else without_evidence(decision),
     )
     return ShareManagerPodRecord(scheduled_at(wire.status), share(common))
 
@@ -64,7 +86,12 @@ def to_object(key: str, record: ShareManagerPodRecord) -> Pod:
     """Return the pod of this cache key (`pod_key`) and record."""
     name, common = key[1:] if key.startswith("/") else SHARE_MANAGER_POD_PREFIX + key, record.common
     return Pod(
-        metadata=ObjectMeta(name=name, labels=common.labels, deletion_timestamp=common.deletion_timestamp),
+        metadata=ObjectMeta(
+            name=name,
+            labels=common.labels,
+            annotations=None if common.decision is None else {ANNOTATION_DECISION: common.decision},
+            deletion_timestamp=common.deletion_timestamp,
+        ),
         spec=PodSpec(node_name=common.node_name),
         status=pod_status(common.phase, record.scheduled_at),
     )

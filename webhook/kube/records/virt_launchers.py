@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import intern
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -23,12 +23,11 @@ from webhook.core.api.kubevirt import (
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
 from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
+from webhook.core.observe.past_decision import without_evidence
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.pod_status import pod_status, refusal, scheduled_at
 from webhook.kube.records.shared import share
-
-_WORD_CHARS: Final = 16  # of the annotation's first word: required, preferred or unchanged; users may write more
 
 
 class _Annotations(Struct, gc=False):
@@ -85,7 +84,6 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
     """The part that many pods have in common.
 
     Attributes:
-        decided: the first word of the annotation with the webhook's decision.
         named: the names of the nodes that a pod without a node may run on; empty if it has a node or names none.
         migrated: whether the pod is the target of a live migration.
         starts: whether a VM starts in the pod. None starts in the target of a migration, in a pod that receives a VM of
@@ -94,7 +92,6 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
     """
 
     co_schedule: str | None
-    decided: str | None
     node: str | None
     named: tuple[str, ...]
     phase: str | None
@@ -104,9 +101,10 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
 
 
 class VirtLauncher(Struct, frozen=True, gc=False):
-    """80 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
+    """88 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
 
-    `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`.
+    `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`. `decision`:
+    the annotation with the webhook's decision, without its evidence; many pods have the same one.
     """
 
     claims: tuple[str, ...]
@@ -116,6 +114,7 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     deleted: str | None
     scheduled_at: str | None
     refusal: str | None
+    decision: str | None
     common: _VirtLauncherCommon
 
 
@@ -129,15 +128,12 @@ def transform(wire: Any) -> VirtLauncher:
     owner = next((each for each in meta.owner_references or () if each.kind == VMI_KIND), OwnerReference())
     co_schedule = meta.annotations.co_schedule if meta.annotations else None
     decision = meta.annotations.decision if meta.annotations else None
-    decided = decision.partition(" ")[0][:_WORD_CHARS] if decision else None
     migrated = LABEL_MIGRATION_JOB_UID in (meta.labels or ())
     phase = wire.status.phase if wire.status else None
     starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
     migration = meta.annotations.migration if meta.annotations else None
     placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
-    common = _VirtLauncherCommon(
-        co_schedule, decided, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing
-    )
+    common = _VirtLauncherCommon(co_schedule, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing)
     return VirtLauncher(
         tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
         owner.name,
@@ -146,6 +142,7 @@ def transform(wire: Any) -> VirtLauncher:
         meta.deletion_timestamp,
         scheduled_at(wire.status),
         refusal(wire.status),
+        None if decision is None else intern(without_evidence(decision)),
         share(common),
     )
 
@@ -159,7 +156,7 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
             namespace=namespace,
             name=name,
             labels={LABEL_MIGRATION_JOB_UID: ""} if common.migrated else None,
-            annotations=_annotations(common),
+            annotations=_annotations(record),
             owner_references=None if vmi is None else [OwnerReference(kind=VMI_KIND, name=vmi, uid=record.uid)],
             creation_timestamp=record.created,
             deletion_timestamp=record.deleted,
@@ -183,8 +180,8 @@ def _starts_no_vm(annotations: _Annotations) -> bool:
     return "true" in (annotations.receiver, annotations.provisioning)
 
 
-def _annotations(common: _VirtLauncherCommon) -> dict[str, str]:
-    annotations = {ANNOTATION_CO_SCHEDULE: common.co_schedule, ANNOTATION_DECISION: common.decided}
+def _annotations(record: VirtLauncher) -> dict[str, str]:
+    annotations = {ANNOTATION_CO_SCHEDULE: record.common.co_schedule, ANNOTATION_DECISION: record.decision}
     return {key: value for key, value in annotations.items() if value is not None}
 
 

@@ -107,11 +107,12 @@ async def test_silence_is_a_problem_of_its_own(server: ApiServer, tmp_path: Path
     [
         (None, "no such file"),
         ("", "expected a kubeconfig with a usable context"),
+        ("word", "not a kubeconfig as"),
         ("[]", "expected a kubeconfig with a usable context"),
         ("{", "expected a kubeconfig with a usable context"),
         ("current-context: x", "expected a kubeconfig with a usable context"),
     ],
-    ids=["missing", "empty", "a list", "no YAML", "no contexts"],
+    ids=["missing", "empty", "a word", "a list", "no YAML", "no contexts"],
 )
 async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, words: str, tmp_path: Path) -> None:
     """The problem is one sentence with the file and what is wrong with it."""

@@ -13,9 +13,12 @@ Object = dict[str, Any]
 
 STATES = [
     pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, "ShareManagerPod", id="together"),
-    pytest.param([*disk("root"), *served("root", "node-b")], State.APART, "ShareManagerPod", id="apart"),
+    pytest.param([*disk("root"), *served("root", "node-b")], State.APART, "VmWebhookNotAsked", id="apart"),
     pytest.param(
-        [*TWO, *served("root", "node-a"), *served("data", "node-b")], State.APART, "ShareManagerPod", id="one is apart"
+        [*TWO, *served("root", "node-a"), *served("data", "node-b")],
+        State.APART,
+        "VmShareManagersSpread",
+        id="one is apart",
     ),
     pytest.param(
         [*TWO, *served("root", "node-a"), builders.share_manager("data", state="stopped")],

@@ -5,7 +5,8 @@ from support.objects import builders
 from support.objects.fleets import EARLY, LATER, LATEST, TWO, disk, launcher, scheduled, served, the_row
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.vm_status import Decided, vm_status_of
+from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.vm_status import vm_status_of
 from webhook.core.opt_in import Mode, Policy, opts_in
 
 SINCE = [

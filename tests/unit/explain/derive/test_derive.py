@@ -150,15 +150,18 @@ BAD_ROWS: dict[str, tuple[str, str]] = {
     ),
     "opt-in not quoted": (
         f"spec:\n  template:\n    spec: {{}}\n    metadata:\n      annotations:\n        {OPT_IN}: true",
-        "vm.yaml:9: VirtualMachine: spec.template.metadata.annotations[...]: Expected `str`, got `bool`",
+        (
+            "vm.yaml:9: VirtualMachine: spec.template.metadata.annotations[...]: got a boolean, expected a string: put "
+            "the value in quotes"
+        ),
     ),
     "volumes of a wrong type": (
         "spec:\n  template:\n    spec:\n      volumes: none",
-        "vm.yaml:7: VirtualMachine: spec.template.spec.volumes: Expected `array | null`, got `str`",
+        "vm.yaml:7: VirtualMachine: spec.template.spec.volumes: got a string, expected a list",
     ),
     "affinity of a wrong type": (
         "spec:\n  template:\n    spec:\n      affinity:\n        nodeAffinity: []",
-        "vm.yaml:8: VirtualMachine: spec.template.spec.affinity.nodeAffinity: Expected `object | null`, got `array`",
+        "vm.yaml:8: VirtualMachine: spec.template.spec.affinity.nodeAffinity: got a list, expected a mapping",
     ),
 }
 

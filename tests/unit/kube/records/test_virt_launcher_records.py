@@ -36,6 +36,7 @@ PODS = [
     pytest.param(decided("required on node-b: x", None, unschedulable(LATER, None)), id="stuck, without a message"),
     pytest.param(decided("required on node-b: x", None), id="pinned, not evaluated"),
     pytest.param(decided("preferred on node-b: x", None, unschedulable(LATER)), id="a preference"),
+    pytest.param(decided("preferred on node-b: x; not required, because y: z", "node-a"), id="a preference, and why"),
     pytest.param(decided("unchanged: NoClaims: x", None), id="unchanged"),
     pytest.param(decided("whatever somebody has written there" * 9, None), id="not a decision of the webhook"),
     pytest.param(decided("required on node-b: x", "node-b"), id="pinned, and there"),

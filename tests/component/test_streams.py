@@ -1,0 +1,105 @@
+"""The program on real pipes, full disks and wrong files: its exit code is of the answer, its words are a user's."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from support.drivers.command_line_programs import EXAMPLES, WEBHOOK, ended
+from support.drivers.serving import write_cluster
+from support.objects.fleets import disk, running_pod, served
+
+VM: Final = "manifests/examples/virtual-machine.yaml"
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Path:
+    """A cluster of five VMs in namespace vms, all apart."""
+    pods = [running_pod(f"db{number}", "root") for number in range(5)]
+    return write_cluster(tmp_path / "cluster.json", [*disk("root"), *served("root", "node-b"), *pods])
+
+
+def without_a_reader(*words: str) -> Any:
+    """The program, whose reader has gone before it writes."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        return WEBHOOK.run(*words, stdout=writer)
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize("output", ["table", "wide", "json", "yaml"])
+def test_status_without_a_reader_tells_by_its_exit_code_that_vms_are_apart(output: str, apart: Path) -> None:
+    """As in `status | head -1` under `set -o pipefail`; the summary is on standard error."""
+    told = without_a_reader("status", "-n", "vms", "-o", output, "--manifests", str(apart))
+    assert (told.returncode, told.stderr) == (1, "5 VMs: 5 apart\n")
+
+
+@pytest.mark.parametrize(("mode", "code"), [("required", 0), ("off", 1)])
+def test_explain_without_a_reader_tells_by_its_exit_code_what_is_decided(mode: str, code: int) -> None:
+    """0 for an affinity, 1 for a pod that stays unchanged."""
+    told = without_a_reader("explain", "-f", VM, "--manifests", EXAMPLES, "--mode", mode, "-o", "json")
+    assert (told.returncode, told.stderr) == (code, "")
+
+
+@pytest.mark.parametrize("words", ["explain --help", "status --help", "--version", "completion bash"])
+def test_a_full_disk_for_both_streams_is_an_error_too(words: str) -> None:
+    """Nothing can be said then; the exit code says it."""
+    told = ended(["bash", "-c", f"{sys.executable} -m {WEBHOOK.module} {words} > /dev/full 2> /dev/full"])
+    assert told.returncode == 2
+
+
+def test_no_row_in_a_namespace_does_not_deny_the_vms_of_others(apart: Path) -> None:
+    """The namespace that was looked in, and how many VMs ask elsewhere."""
+    told = WEBHOOK.run("status", "--manifests", str(apart))
+    assert (told.returncode, told.stdout) == (0, "")
+    assert told.stderr == (
+        "no running VM asks for co-scheduling in namespace default; to see 5 in other namespaces: --all-namespaces\n"
+    )
+
+
+def test_a_name_without_a_row_does_not_deny_the_other_vms(apart: Path) -> None:
+    """Five run and ask in that namespace."""
+    told = WEBHOOK.run("status", "nope", "-n", "vms", "--manifests", str(apart))
+    assert told.returncode == 2
+    assert told.stderr.splitlines()[0] == "none of these VMs runs and asks for co-scheduling in namespace vms"
+
+
+def test_an_empty_cluster_has_no_vm_in_any_namespace(tmp_path: Path) -> None:
+    """With --all-namespaces there is nowhere else to look."""
+    told = WEBHOOK.run("status", "-A", "--manifests", str(write_cluster(tmp_path / "cluster.json", disk("root"))))
+    assert (told.returncode, told.stderr) == (0, "no running VM asks for co-scheduling in any namespace\n")
+
+
+@pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite --once"])
+@pytest.mark.parametrize("content", ["word", "12", "[clusters]", "clusters: 5"])
+def test_a_file_that_is_not_a_kubeconfig_is_called_so(words: str, content: str, tmp_path: Path) -> None:
+    """Not by what Python says of it."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(content)
+    told = WEBHOOK.run(*words.split(), "--kubeconfig", str(file))
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"error: {file}: not a kubeconfig as `kubectl config view` prints one; ")
+    assert "object" not in told.stderr
+
+
+def test_a_node_named_12_is_to_be_quoted(tmp_path: Path) -> None:
+    """YAML reads a number, and Kubernetes refuses it as well."""
+    file = tmp_path / "node.yaml"
+    file.write_text("apiVersion: v1\nkind: Node\nmetadata:\n  name: 12\n")
+    told = WEBHOOK.run("status", "--manifests", str(file))
+    assert (told.returncode, told.stderr) == (
+        2,
+        f"error: {file}:4: Node: metadata.name: got a number, expected a string: put the value in quotes\n",
+    )
+
+
+def test_the_shipped_vm_is_explained_without_a_remark_on_its_disk() -> None:
+    """The claim stands in the same file, and nobody asks to explain it."""
+    told = WEBHOOK.run("explain", "-f", VM, "--manifests", EXAMPLES)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("VirtualMachine prod-vms/db01 ")

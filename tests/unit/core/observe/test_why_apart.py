@@ -1,0 +1,237 @@
+"""What made a VM apart from its share-manager, by the times and annotations of both pods; and the cure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.objects import builders
+from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, scheduled, served, the_row, unschedulable
+
+from webhook.core.api.pod import Pod
+from webhook.core.observe.vm_status import State
+
+Object = dict[str, Any]
+NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
+EVIDENCE = "ShareManagerPod: claim root: pod share-manager-root is on node node-b"
+PREFERRED = f"preferred on node-b: {EVIDENCE}; not required, because {NO_ROOM}"
+NO_NODE = "ShareManagerNoNode: claim root: the share-manager of volume root is on no node yet (state stopped)"
+PLAN = "kubevirt-coschedule status --plan db01 -n vms"
+MIGRATE = f"live-migrate the VM to node node-b, if it can run there: {PLAN}"
+TARGET = {"labels": {"kubevirt.io/migrationJobUID": "3f"}}
+
+
+def vm(decision: str | None = None, at: str | None = EARLY, *claims: str, **parts: Any) -> Pod:
+    """The pod of a VM on node-a since this time, with this decision; it uses claim root."""
+    annotations = {} if decision is None else {builders.DECISION: decision}
+    return launcher(
+        *(claims or ("root",)),
+        created=at,
+        annotations=annotations,
+        nodeName="node-a",
+        conditions=[scheduled(at)] if at else [],
+        **parts,
+    )
+
+
+def share_manager(at: str | None = EARLY, decision: str | None = None, node: str = "node-b") -> list[Object]:
+    """The share-manager of claim root, on node-b since this time; with None only its ownerID says so."""
+    if at is None:
+        return [*disk("root"), builders.share_manager("root", state="running", ownerID=node)]
+    manager, pod = served("root", node, at)
+    if decision is not None:
+        pod["metadata"]["annotations"][builders.DECISION] = decision
+    return [*disk("root"), manager, pod]
+
+
+CAUSES = [
+    pytest.param(
+        vm(PREFERRED, LATER),
+        share_manager(),
+        f"VmPreferred: at the VM's start the webhook preferred node-b and did not require it, because {NO_ROOM}; "
+        "kube-scheduler chose node node-a",
+        id="preferred, and the scheduler chose another node",
+    ),
+    pytest.param(
+        vm("preferred on node-b: cut", LATER),
+        share_manager(),
+        "VmPreferred: at the VM's start the webhook preferred node-b and did not require it, because a reason that "
+        "the annotation does not show; kube-scheduler chose node node-a",
+        id="preferred, and the reason is cut off",
+    ),
+    pytest.param(
+        vm("unchanged: NodeNotReady: node node-b is not Ready", LATER),
+        share_manager(),
+        "VmLeftUnchanged: at the VM's start the webhook left the pod unchanged, because NodeNotReady: node node-b is "
+        "not Ready",
+        id="left unchanged",
+    ),
+    pytest.param(
+        vm(None, LATER),
+        share_manager(),
+        "VmWebhookNotAsked: the VM's pod has no decision of the webhook: at the VM's start the API server did not "
+        "call the webhook, or got no answer",
+        id="the webhook was not asked",
+    ),
+    pytest.param(
+        vm(None, LATER, **TARGET),
+        share_manager(),
+        f"VmLiveMigrated: the VM was live-migrated to node node-a at {LATER}, and the share-manager of claim root "
+        "stayed on node node-b; for the target the webhook was not asked",
+        id="live-migrated",
+    ),
+    pytest.param(
+        vm("unchanged: TargetNamed: the migration names the node of its target", LATER, **TARGET),
+        share_manager(),
+        f"VmLiveMigrated: the VM was live-migrated to node node-a at {LATER}, and the share-manager of claim root "
+        "stayed on node node-b; for the target the webhook left the pod unchanged, because TargetNamed: the migration "
+        "names the node of its target",
+        id="live-migrated, and the webhook was asked",
+    ),
+    pytest.param(
+        vm(f"required on node-a: {EVIDENCE}"),
+        share_manager(LATER),
+        "VmShareManagerMoved: at the VM's start the webhook required node-a; since then the share-manager of claim "
+        f"root has taken node node-b at {LATER}",
+        id="the share-manager moved",
+    ),
+    pytest.param(
+        vm(f"required on node-a: {EVIDENCE}"),
+        share_manager(None),
+        "VmShareManagerMoved: at the VM's start the webhook required node-a; since then the share-manager of claim "
+        "root has taken node node-b",
+        id="the share-manager moved, and when is not known",
+    ),
+    pytest.param(
+        vm(f"preferred on node-c: {EVIDENCE}; not required, because {NO_ROOM}"),
+        share_manager(LATER),
+        f"VmShareManagerMoved: at the VM's start the webhook preferred node-c, because {NO_ROOM}; since then the "
+        f"share-manager of claim root has taken node node-b at {LATER}",
+        id="the share-manager moved after a preference",
+    ),
+    pytest.param(
+        vm(None, EARLY, **TARGET),
+        share_manager(LATER),
+        f"VmShareManagerMoved: the VM was live-migrated to node node-a at {EARLY}; since then the share-manager of "
+        f"claim root has taken node node-b at {LATER}",
+        id="live-migrated, and then the share-manager moved",
+    ),
+    pytest.param(
+        vm("preferred on node-a: x", EARLY, **TARGET),
+        share_manager(LATER),
+        "VmShareManagerMoved: at the VM's live migration the webhook preferred node-a; since then the share-manager of "
+        f"claim root has taken node node-b at {LATER}",
+        id="a live migration brought it together, and then the share-manager moved",
+    ),
+    pytest.param(
+        vm(f"unchanged: {NO_NODE}"),
+        share_manager(LATER, "preferred on node-a: ConsumerOnNode: x"),
+        f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
+        f"node node-a at {EARLY}; for the share-manager's pod the webhook preferred node-a, and kube-scheduler chose "
+        "another node",
+        id="a cold start, and the scheduler did not follow",
+    ),
+    pytest.param(
+        vm(f"unchanged: {NO_NODE}"),
+        share_manager(LATER, "unchanged: NoConsumer: claim root: no known virt-launcher pod uses it"),
+        f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
+        f"node node-a at {EARLY}; for the share-manager's pod the webhook left the pod unchanged, because NoConsumer: "
+        "claim root: no known virt-launcher pod uses it",
+        id="a cold start, and the share-manager was not steered",
+    ),
+    pytest.param(
+        vm(None),
+        share_manager(LATER),
+        f"VmShareManagerLater: the share-manager of claim root took node node-b at {LATER}, after the VM had taken "
+        f"node node-a at {EARLY}; the API server did not call the webhook for the share-manager's pod, or got no "
+        "answer",
+        id="a cold start without the webhook",
+    ),
+    pytest.param(
+        vm("required on node-a, node-b: x", EARLY, "root", "data"),
+        [*share_manager(), *disk("data"), *served("data", "node-a")],
+        "VmShareManagersSpread: the VM's share-managers are on nodes node-a and node-b, and the VM can be on only one "
+        "of them",
+        id="share-managers on two nodes",
+    ),
+    pytest.param(
+        vm("required on node-c: x", LATER),
+        share_manager(),
+        f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
+        f"root on node node-b since {EARLY}, and at the VM's start the webhook required node-c",
+        id="required elsewhere",
+    ),
+    pytest.param(
+        vm("preferred on node-c, node-d, node-e and 2 more: x; not required, because NoRoom: y", LATER),
+        share_manager(),
+        f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
+        f"root on node node-b since {EARLY}, and at the VM's start the webhook preferred node-c, node-d, node-e and 2 "
+        "more, because NoRoom: y",
+        id="preferred nodes that the annotation does not name",
+    ),
+    pytest.param(
+        vm(None, None),
+        share_manager(),
+        "VmCauseNotKnown: it is not known why: the VM is on node node-a since an unknown time, the share-manager of "
+        f"claim root on node node-b since {EARLY}, and at the VM's start the webhook was not asked",
+        id="nothing shows since when the VM is there",
+    ),
+    pytest.param(
+        vm("unchanged: NodeNotReady: x", LATER),
+        share_manager(None),
+        f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
+        "root on node node-b since an unknown time, and at the VM's start the webhook left the pod unchanged, because "
+        "NodeNotReady: x",
+        id="nothing shows since when the share-manager is there",
+    ),
+    pytest.param(
+        vm(None, LATER, **TARGET),
+        share_manager(None),
+        f"VmCauseNotKnown: it is not known why: the VM is on node node-a since {LATER}, the share-manager of claim "
+        "root on node node-b since an unknown time, and at the VM's live migration the webhook was not asked",
+        id="live-migrated, and nothing shows since when the share-manager is there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("pod", "objects", "why"), CAUSES)
+def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object], why: str) -> None:
+    """By evidence only; where the facts do not tell the cause, it says so and names them."""
+    found = the_row(pod, objects=objects)
+    assert (found.state, str(found.why)) == (State.APART, why)
+
+
+def test_the_cure_is_a_live_migration_that_the_plan_prints() -> None:
+    """To the node of the share-manager."""
+    assert str(the_row(vm(PREFERRED, LATER), objects=share_manager()).cure) == MIGRATE
+
+
+def test_who_was_not_asked_looks_for_the_webhook_first() -> None:
+    """The next start would go the same way."""
+    cure = str(the_row(vm(None, LATER), objects=share_manager()).cure)
+    asked = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
+    assert cure == asked + MIGRATE
+
+
+def test_share_managers_on_two_nodes_come_together_at_a_cold_start() -> None:
+    """No migration brings the VM to both."""
+    objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
+    assert str(the_row(vm(None, LATER, "root", "data"), objects=objects).cure) == (
+        "stop the VM until Longhorn has stopped its share-managers, then start it: the webhook steers them to the VM's "
+        "node"
+    )
+
+
+def test_a_stuck_vm_needs_a_new_pod() -> None:
+    """The plan prints the command for the VM's runStrategy."""
+    pinned = launcher("root", annotations=builders.written("node-b"), conditions=[unschedulable(LATER)])
+    found = the_row(pinned, objects=share_manager())
+    assert (found.state, str(found.cure)) == (
+        State.STUCK,
+        f"restart the VM, because the webhook decides again for a new pod: {PLAN}",
+    )
+
+
+def test_a_vm_that_is_together_needs_no_cure() -> None:
+    """Nothing is to be done."""
+    assert the_row(vm(None, LATER), objects=share_manager(node="node-a")).cure is None

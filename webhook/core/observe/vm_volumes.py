@@ -1,0 +1,89 @@
+"""The claims of a VM, each with the node of its share-manager: the VMVolumeStatus of each, as things are now.
+
+Nothing unknown is guessed: a share-manager whose node is not certain yet is on no node.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.core.api.pod import Pod
+from webhook.core.evidence import share_managers
+from webhook.core.evidence.finding import Finding
+from webhook.core.reasons import Reason, Why
+from webhook.core.view import ClusterView, NeedObjects, NoObject
+
+STARTING: Final = "starting"
+
+
+class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
+    """One claim of a VM.
+
+    Attributes:
+        claim: the claim's name.
+        volume: Longhorn's volume, None if the claim leads to none.
+        node: the share-manager's node, None if it is on none.
+        state: the state of the ShareManager.
+        together: whether VM and share-manager are on one node, None if there is nothing to compare.
+        since: when the share-manager's pod was bound to its node, None if unknown.
+        why: the reason of the finding.
+    """
+
+    claim: str
+    volume: str | None
+    node: str | None
+    state: str | None
+    together: bool | None
+    since: str | None
+    why: Why
+
+
+def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:
+    """Return the status of each claim.
+
+    The claim with the VM's state (TPM, EFI) is compared with no node if a disk's share-manager is on a node, because
+    placement does not count that claim then.
+    """
+    findings = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
+    if isinstance(findings, NeedObjects):
+        ref = findings.refs[0]
+        why = Reason.CLAIM_LOOKUP_FAILED.why(claim=ref.name, kind=ref.kind, problem="not read yet")
+        nothing = VMVolumeStatus(claim=ref.name, volume=None, node=None, state=None, together=None, since=None, why=why)
+        return (nothing,)
+    disks = any(finding.node and not finding.vm_state_claim for finding in findings)
+    return tuple(
+        _volume(finding, None if finding.vm_state_claim and disks else pod.spec.node_name, view) for finding in findings
+    )
+
+
+def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolumeStatus:
+    handle = finding.volume_handle
+    share_manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
+    status = None if isinstance(share_manager, NoObject) else share_manager.status
+    state = status.state if status else None
+    # While the share-manager starts, its ownerID without a pod is interim: Longhorn can still change it.
+    settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == STARTING)
+    node = finding.node if settled else None
+    return VMVolumeStatus(
+        claim=finding.claim,
+        volume=handle,
+        node=node,
+        state=state,
+        together=None if node is None or not vm_node else node == vm_node,
+        since=_serving_since(handle, view) if handle and node else None,
+        why=finding.why,
+    )
+
+
+def _serving_since(handle: str, view: ClusterView) -> str | None:
+    """Return when the share-manager's pod was bound to its node; None if there is only an ownerID."""
+    pod = view.share_manager_pod(handle)
+    return None if isinstance(pod, NoObject) else bound_or_waiting_since(pod)
+
+
+def bound_or_waiting_since(pod: Pod) -> str | None:
+    """Return when the pod was bound or began to wait for a node; without that condition when it was created."""
+    condition = pod.status.scheduled if pod.status else None
+    return (condition and condition.last_transition_time) or pod.metadata.creation_timestamp
