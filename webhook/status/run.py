@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files.manifests import Manifests
+from webhook.files.vm_rows import rows_from_manifests
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, nobody, now
@@ -48,11 +49,9 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
 
 
 def _described(chosen: StatusSettings, out: Output) -> int:
-    from webhook.status import manifest_rows  # noqa: PLC0415 - only with --manifests
-
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace)
+    rows = rows_from_manifests(manifests, chosen.longhorn_namespace)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or "default")
     return out.show(asked, rows, origin=str(chosen.manifests), at=now(), problems=())
 
