@@ -37,7 +37,7 @@ class Plan(NamedTuple):
     rounds: int
 
 
-FULL: Final = Plan(vms=5000, nodes=100, apart=40, rounds=5)
+FULL: Final = Plan(vms=5000, nodes=200, apart=40, rounds=5)
 QUICK: Final = Plan(vms=60, nodes=5, apart=3, rounds=1)
 
 # When the first row was on the screen, and the longest that the page kept the reader waiting since.
@@ -52,6 +52,25 @@ _WATCH: Final = """
   });
   look();
 """
+
+
+# Scrolls from the top for 2 s, 120 px a frame, and returns the longest frame, and how many of them took over 50 ms.
+_SCROLL: Final = """
+  new Promise((done) => {
+    let last = performance.now(), longest = 0, slow = 0;
+    const end = last + 2000;
+    scrollTo(0, 0);
+    const step = (now) => {
+      longest = Math.max(longest, now - last);
+      slow += now - last > 50;
+      last = now;
+      scrollBy(0, 120);
+      if (now < end) requestAnimationFrame(step); else done([longest, slow]);
+    };
+    requestAnimationFrame((now) => { last = now; requestAnimationFrame(step); });
+  })
+"""
+_MORE: Final = "for (let n = 0; n < 10; n++) document.getElementById('more').click()"
 
 
 def fleet(plan: Plan) -> list[Object]:
@@ -134,13 +153,25 @@ async def shown(page: Paged, tab: Tab, rounds: int) -> list[tuple[str, float]]:
         await page.put(served(f"{name}-root", node, LATEST)[1])
         began = perf_counter()
         await tab.until(
-            f"[...document.querySelectorAll('#rows tr.apart th')].some((e) => e.innerText.includes('{name}'))"
+            f"[...document.querySelectorAll('#rows tr.apart th')].some((e) => e.textContent.includes('{name}'))"
         )
         updates.append(perf_counter() - began)
         await tab.value("new Promise((r) => setTimeout(r, 300))")
         tasks.append(await tab.value("longest"))
+    top = await tab.value("scrollTo(0, 0), document.getElementById('rows').getBoundingClientRect().top")
+    first = await tab.value(_SCROLL)
+    began = perf_counter()
+    await tab.value(_MORE)
+    more = perf_counter() - began
+    many = await tab.value(_SCROLL)
     assert tab.said == [], tab.said
     return [
+        ("the list begins below the top of the page, px", top),
+        ("scrolling for 2 s: the longest frame, ms", first[0]),
+        ("the same: frames over 50 ms", first[1]),
+        ("1,000 more rows by the button, ms", more * 1e3),
+        ("scrolling over them for 2 s: the longest frame, ms", many[0]),
+        ("the same: frames over 50 ms", many[1]),
         ("first contentful paint, median, ms", statistics.median(paints)),
         ("all VMs there: the first rows on the screen, median, ms", statistics.median(rows)),
         ("the page's longest task until then, median, ms", statistics.median(loads)),

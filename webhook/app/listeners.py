@@ -65,7 +65,8 @@ async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, bac
 def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
     if not settings.page:
         return health
-    return page_handler(Feed(sources.vm_statuses, decisions, replica=platform.node()), health)
+    feed = Feed(sources.vm_statuses, decisions, replica=platform.node(), from_files=sources.from_files)
+    return page_handler(feed, health)
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 from webhook.app.background import Background
 from webhook.app.listeners import run_listeners
+from webhook.app.manifest_sources import manifest_sources
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
-from webhook.files.manifests import Manifests
 from webhook.serving.sockets import allow_files
 from webhook.telemetry.log import Log
 
@@ -38,21 +38,10 @@ async def run_until_stopped(settings: ServeSettings, log: Log) -> int:
 
 def _sources(settings: ServeSettings, background: Background) -> contextlib.AbstractAsyncContextManager[Sources]:
     if settings.manifests:
-        return _manifest_sources(settings, background)
+        return manifest_sources(settings, background)
     from webhook.app.live_sources import live_sources  # noqa: PLC0415 - imports kubernetes-asyncio, which is 66 MB
 
     return live_sources(settings, background)
-
-
-@contextlib.asynccontextmanager
-async def _manifest_sources(settings: ServeSettings, background: Background) -> AsyncIterator[Sources]:
-    assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
-    headroom = settings.headroom if settings.watch_pods == "all" else None
-    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
-    try:
-        yield Sources(cluster, {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)})
-    finally:
-        await background.stop()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
+from webhook.page.feed import VMStatusSource
 from webhook.serving.health import Check
 from webhook.telemetry.metrics import MetricSource
-
-if TYPE_CHECKING:
-    from webhook.kube.vm_status import VMStatusTracker
 
 
 class Sources(Struct, frozen=True):
@@ -25,6 +23,7 @@ class Sources(Struct, frozen=True):
         log_fields: fields of the log line that reports the start.
         checks: returns the checks of the caches for /readyz.
         metrics: what /metrics also shows.
+        from_files: whether `facts` are files, which do not change.
         vm_statuses: the states of the VMs for the page; None if the process watches no pods.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
@@ -33,5 +32,6 @@ class Sources(Struct, frozen=True):
     log_fields: Mapping[str, Any]
     checks: Callable[[], Iterable[Check]] = tuple
     metrics: Sequence[MetricSource] = ()
-    vm_statuses: VMStatusTracker | None = None
+    from_files: bool = False
+    vm_statuses: VMStatusSource | None = None
     on_answer: OnAnswer | None = None

@@ -21,8 +21,8 @@ from webhook.core.api.container import Container
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
+from webhook.core.observe import last_words
 from webhook.explain.api import longhorn
-from webhook.status import last_words
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
 _OURS: Final = "kubevirt-scheduler/"

@@ -11,10 +11,10 @@ from webhook.core.api import longhorn, node, storage
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.longhorn import LONGHORN_API_VERSION
 from webhook.core.api.pod import Pod
+from webhook.core.observe.last_words import ReuniteEvent
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Type
-from webhook.status.last_words import ReuniteEvent
 
 
 class BundledKind(Struct, frozen=True, kw_only=True):

@@ -21,22 +21,13 @@ from yaml.cyaml import CParser  # type: ignore[attr-defined] # its stub imports 
 from yaml.resolver import Resolver
 
 from webhook.component_base.errors import UserError
+from webhook.files.wrong_type import in_words
 
 _T = TypeVar("_T")
 LIST_START: Final = '{"apiVersion":"v1","kind":"List","items":['
 """The first line of a List that has each object on a line of its own, as `bundle` writes it. The last line is `]}`."""
 
 _SURROGATE_PAIR: Final = re.compile(r"\\\\|\\u([dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_TYPES: Final = re.compile(r"^Expected `([^`]+)`, got `([^`]+)`$")  # how msgspec names a wrong type
-_WORDS: Final = {
-    "array": "a list",
-    "bool": "a boolean",
-    "float": "a number",
-    "int": "a number",
-    "null": "nothing",
-    "object": "a mapping",
-    "str": "a string",
-}
 _PATH_STEP: Final = re.compile(r"\.([^.\[`]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -82,7 +73,7 @@ class Document(Struct, frozen=True):
             return msgspec.convert(self.value, type_)
         except msgspec.ValidationError as error:
             message, _, path = str(error).partition(" - at `")
-            what = _TYPES.sub(_in_words, message)
+            what = in_words(message)
             steps = list(_PATH_STEP.finditer(path.rstrip("`").removeprefix("$")))
             field = "".join(step.group(0) for step in steps).lstrip(".")
             text = f"{field}: {what}" if field else what
@@ -209,14 +200,6 @@ def _pair(escape: re.Match[str]) -> str:
     if escape.group(1) is None:
         return escape.group(0)
     return str(json.loads(f'"{escape.group(0)}"'))
-
-
-def _in_words(wrong: re.Match[str]) -> str:
-    """The types of Python and JSON in the words of this module; a number or boolean can be made a string."""
-    wanted, got = ([_WORDS.get(name, name) for name in names.split(" | ")] for names in wrong.groups())
-    expected = " or ".join(name for name in wanted if name != "nothing")
-    hint = ": put the value in quotes" if "a string" in wanted and got[0] in ("a number", "a boolean") else ""
-    return f"got {got[0]}, expected {expected}{hint}"
 
 
 def _kind_of(value: object) -> str:

@@ -24,13 +24,13 @@ from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
+from webhook.kube.node_problems import node_problems
 from webhook.kube.records import virt_launchers
+from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_seconds import PASS_SECONDS, VMSeconds
 from webhook.telemetry.record import LOGGER
 
-_SLICE_SECONDS: Final = 0.003  # an admission waits for a pass no longer than this
 _LOOK_EVERY: Final = 16  # VMs between two looks at the clock; a row takes 30 us
-_COUNT_EVERY: Final = 256  # the same, for steps that take less than 1 us
 _CHANGES_KEPT: Final = 20_000
 _CHANGES_PER_PASS_MAX: Final = 1_000  # after a pass with more changes a reader gets all rows
 
@@ -43,6 +43,10 @@ class VMStatuses(Struct, frozen=True, kw_only=True):
         at: when the pass ended (RFC 3339).
         rows: one status a VM, in no order.
         late: a sentence for each cache that is not up to date: the rows may be older than `at`.
+        known: whether the pods of the VMs were listed once. If not, `rows` is empty and says nothing.
+        as_of: the time up to which the rows are certain: `at`, or earlier if a cache is late.
+        nodes: node name -> why no VM can start there, for nodes of `rows` only. A node without such a reason is
+            absent. None if the nodes are not up to date.
     """
 
     version: int
@@ -51,6 +55,9 @@ class VMStatuses(Struct, frozen=True, kw_only=True):
     counts: Mapping[State, int]
     by_namespace: Mapping[str, Mapping[State, int]]
     late: tuple[str, ...]
+    known: bool = True
+    as_of: str = ""
+    nodes: Mapping[str, str] | None = None
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -93,7 +100,7 @@ class VMStatusTracker:
         self._changed = asyncio.Event()
         self.seconds = VMSeconds()
         self.snapshot = VMStatuses(
-            version=0, at=_time(wall()), rows=(), counts=dict.fromkeys(State, 0), by_namespace={}, late=()
+            version=0, at=_time(wall()), rows=(), counts=dict.fromkeys(State, 0), by_namespace={}, late=(), known=False
         )
 
     async def run(self, every_seconds: float = PASS_SECONDS) -> None:
@@ -107,7 +114,7 @@ class VMStatusTracker:
 
     async def refresh(self) -> VMStatuses:
         """Make one pass. Return the new snapshot. Only one pass may be under way at a time."""
-        slices = _Slices()
+        slices = Slices()
         problems = self._view.sync_problems()
         if problems != self._sync_problems:
             self._sync_problems = problems
@@ -118,12 +125,12 @@ class VMStatusTracker:
                 await slices.step()
             self._update(vm, keys)
         for number, vm in enumerate(list(self._records)):
-            if number % _COUNT_EVERY == 0:
+            if number % COUNT_EVERY == 0:
                 await slices.step()
             if vm not in groups:
                 del self._records[vm]
                 self._put(vm, None)
-        self._publish()
+        self._publish(await node_problems(list(self._rows.values()), self._view, slices))
         now, found = asyncio.get_running_loop().time(), self.snapshot
         self.seconds.add(found.counts, late=bool(found.late), at=now)
         return found
@@ -148,11 +155,11 @@ class VMStatusTracker:
             await self._changed.wait()
         return self.snapshot
 
-    async def _groups(self, slices: _Slices) -> dict[str, tuple[str, ...]]:
+    async def _groups(self, slices: Slices) -> dict[str, tuple[str, ...]]:
         """Return NAMESPACE/NAME of each VM -> the cache keys of its pods."""
         groups: dict[str, tuple[str, ...]] = {}
         for number, (key, virt_launcher) in enumerate(self._view.opted_in_pods()):
-            if number % _COUNT_EVERY == 0:
+            if number % COUNT_EVERY == 0:
                 await slices.step()
             namespace, _, name = key.partition("/")
             vm = f"{namespace}/{virt_launcher.vmi or name}"
@@ -201,9 +208,11 @@ class VMStatusTracker:
             since = row.since if (row.since or "") > (before.since or "") else _time(self._wall())
         return msgspec.structs.replace(row, since=since)
 
-    def _publish(self) -> None:
+    def _publish(self, nodes: Mapping[str, str] | None) -> None:
         """Show what this pass found, and what an earlier pass found that was canceled."""
         was, changes, at = self.snapshot, self._found, _time(self._wall())
+        now = asyncio.get_running_loop().time()
+        late = self._view.late(now)
         version = was.version + (bool(changes) or was.version == 0)
         if len(changes) > _CHANGES_PER_PASS_MAX:
             self._log.clear()
@@ -222,24 +231,15 @@ class VMStatusTracker:
             rows=tuple(self._rows.values()) if changes else was.rows,
             counts={state: sum(counts.get(state, 0) for counts in by_namespace.values()) for state in State},
             by_namespace=by_namespace,
-            late=self._view.late(asyncio.get_running_loop().time()),
+            late=late,
+            known=self._view.knows_pods(),
+            as_of=_time(self._wall() - self._view.age(now)) if late else at,
+            nodes=nodes,
         )
         self._found = []
         if version > was.version:
             changed, self._changed = self._changed, asyncio.Event()
             changed.set()
-
-
-class _Slices:
-    """Lets other tasks run when a slice of 3 ms is over."""
-
-    def __init__(self) -> None:
-        self._until = time.perf_counter() + _SLICE_SECONDS
-
-    async def step(self) -> None:
-        if time.perf_counter() >= self._until:
-            await asyncio.sleep(0)
-            self._until = time.perf_counter() + _SLICE_SECONDS
 
 
 def _time(seconds: float) -> str:

@@ -12,19 +12,20 @@ import zlib
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import Mode
 from webhook.page.decisions import KEPT, Decisions
 from webhook.telemetry.record import AdmissionRecord
 
 if TYPE_CHECKING:
-    from webhook.kube.vm_status import Changes, VMStatusTracker
+    from webhook.kube.vm_status import Changes, VMStatuses
 
 _SLICE_ROWS: Final = 64  # a row takes about 15 us
 _WHOLE_SECONDS: Final = 1.0
@@ -52,11 +53,28 @@ class Cursor(NamedTuple):
         return f"{self.process}.{self.version}.{self.decided}"
 
 
-class Feed:
-    """The answers for one tracker of VMs and the decisions of this process. Without a tracker there are no rows."""
+class VMStatusSource(Protocol):
+    """What a feed asks for the rows: a VMStatusTracker of a live cluster, or the rows of files."""
 
-    def __init__(self, vm_statuses: VMStatusTracker | None, decisions: Decisions, *, replica: str) -> None:
+    @property
+    def snapshot(self) -> VMStatuses:
+        """The rows of the last pass."""
+
+    def changes(self, version: int) -> Changes:
+        """Return what has changed since this version."""
+
+    async def after(self, version: int) -> VMStatuses:
+        """Wait for a snapshot that is newer than this version, and return it."""
+
+
+class Feed:
+    """The answers for one source of rows and the decisions of this process. Without a source there are no rows."""
+
+    def __init__(
+        self, vm_statuses: VMStatusSource | None, decisions: Decisions, *, replica: str, from_files: bool = False
+    ) -> None:
         self._vm_statuses = vm_statuses
+        self._from_files = from_files
         self._decisions = decisions
         self._replica = replica
         self._process = token_hex(4)  # a page can come from another process, whose versions are different
@@ -77,7 +95,7 @@ class Feed:
                 wait.cancel()
 
     @staticmethod
-    async def _until_changed(vm_statuses: VMStatusTracker, version: int) -> None:
+    async def _until_changed(vm_statuses: VMStatusSource, version: int) -> None:
         await vm_statuses.after(version)
 
     async def body(self, cursor: Cursor | None) -> bytes:
@@ -114,8 +132,11 @@ class Feed:
             "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds"),
             "replica": self._replica,
             "follows": vm_statuses is not None,
-            "known": version > 0,
+            "source": "files" if self._from_files else "cluster",
+            "known": snapshot is not None and snapshot.known,
             "at": snapshot.at if snapshot else None,
+            "asOf": snapshot.as_of if snapshot else None,
+            "nodes": snapshot.nodes if snapshot else None,
             "late": snapshot.late if snapshot else (),
             "counts": snapshot.counts if snapshot else {},
             "decided": {"total": total, "kept": KEPT, "new": list(map(_decision, self._decisions.after(decided)))},
@@ -129,12 +150,15 @@ def _pieces(rows: Sequence[VMStatus]) -> Iterator[bytes]:
         yield _encoder.encode([_shape(row) for row in rows[start : start + _SLICE_ROWS]])[1:-1]
 
 
-class _Volume(Struct, gc=False):
+class _Volume(Struct, kw_only=True, gc=False):
     claim: str
     volume: str | None
     node: str | None
     together: bool | None
+    state: str | None
+    since: str | None
     reason: str
+    because: str
 
 
 class _Row(Struct, kw_only=True, gc=False):
@@ -147,7 +171,9 @@ class _Row(Struct, kw_only=True, gc=False):
     node: str | None
     mode: Mode
     decided: Decided
+    asked: str
     pinned: bool
+    only: str | None
     migrating: bool
     reason: str
     because: str
@@ -164,12 +190,28 @@ def _shape(row: VMStatus) -> _Row:
         node=row.node,
         mode=row.mode,
         decided=row.decided,
+        asked=row.asked,
         pinned=row.pinned,
+        only=row.only,
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
-        cure=str(row.cure or ""),
-        volumes=tuple(_Volume(v.claim, v.volume, v.node, v.together, v.why.reason.code) for v in row.volumes),
+        cure=row.cure.sentence if row.cure else "",  # the open row has the commands
+        volumes=tuple(_volume(volume, row) for volume in row.volumes),
+    )
+
+
+def _volume(volume: VMVolumeStatus, row: VMStatus) -> _Volume:
+    """Return the volume as the page gets it. A sentence that is the row's is not repeated: most are."""
+    return _Volume(
+        claim=volume.claim,
+        volume=volume.volume,
+        node=volume.node,
+        together=volume.together,
+        state=volume.state,
+        since=volume.since,
+        reason=volume.why.reason.code,
+        because="" if volume.why == row.why else volume.why.sentence,
     )
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.observe.last_words import with_words
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
@@ -35,7 +36,6 @@ from webhook.kube.records import virt_launchers
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.plan.planner import Planner
 from webhook.plan.step import Step
-from webhook.status.last_words import with_words
 from webhook.status.reunite_events import last_words
 
 _REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM

@@ -1,15 +1,15 @@
-"""Reads the Events of `reunite` from a live cluster (webhook.status.last_words)."""
+"""Reads the Events of `reunite` from a live cluster (webhook.core.observe.last_words)."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.observe.last_words import ReuniteEvent, Words, latest
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
-from webhook.status.last_words import ReuniteEvent, Words, latest
 
 _FIELDS: Final = f"involvedObject.kind={VMI_KIND}"
 

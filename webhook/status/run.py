@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.files.manifests import Manifests
+from webhook.files.vm_rows import rows_from_manifests, unread
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, nobody, now
@@ -60,19 +61,17 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
 
 
 def _described(chosen: StatusSettings, out: Output) -> int:
-    from webhook.status import manifest_rows  # noqa: PLC0415 - only with --manifests
-
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = manifest_rows.rows_from_manifests(manifests, chosen.longhorn_namespace, chosen.selector)
-    made, unread = manifests.objects.bundle, manifest_rows.unread(manifests)
+    rows = rows_from_manifests(manifests, chosen.longhorn_namespace, selector=chosen.selector)
+    made, problems = manifests.objects.bundle, unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
     origin, at = manifests.objects.origin(str(chosen.manifests)), made.at if made else now()
     if chosen.plan:
         from webhook.plan.files_planner import FilesPlanner  # noqa: PLC0415 - as connect
 
-        return _plan(_Planned(FilesPlanner(manifests).steps, rows, origin, at), asked, unread, out)
-    return out.show(asked, rows, origin=origin, at=at, problems=unread)
+        return _plan(_Planned(FilesPlanner(manifests).steps, rows, origin, at), asked, problems, out)
+    return out.show(asked, rows, origin=origin, at=at, problems=problems)
 
 
 def _asked(chosen: StatusSettings, namespace: str) -> Asked:

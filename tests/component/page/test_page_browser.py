@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from support.drivers.browser import Browser, Tab
-from support.drivers.paging import LINES, REPLICA, Paged, paged, record, vm, vms
+from support.drivers.browser import Tab
+from support.drivers.paging import LINES, REPLICA, Paged, record, vm, vms
 from support.objects.fleets import LATEST, served
 
 # What is shown.
@@ -92,7 +90,7 @@ async def write(tab: Tab, text: str) -> None:
 
 async def test_the_filter_is_by_namespace_state_and_name(tab: Tab) -> None:
     """It applies to nodes, lines and the list. It is in the URL, so that a reload or a link has it too."""
-    assert await tab.texts("#namespace option") == ["all (2)", "office (1)", "vms (4)"]
+    assert await tab.texts("#namespace option") == ["all namespaces (2)", "office (1)", "vms (4)"]
     await choose(tab, "office")
     assert (await vms(tab), await tab.texts(".card h3"), await tab.value(LINES)) == (["office/mail"], ["node-c"], [])
     await tab.value("document.getElementById('clear').click()")
@@ -116,66 +114,3 @@ async def test_the_list_can_be_sorted(tab: Tab) -> None:
     await tab.value("document.querySelector('#columns .vm button').click()")
     assert (await vms(tab))[0] == "vms/web"
     assert await tab.value("document.querySelector('#columns .vm').getAttribute('aria-sort')") == "descending"
-
-
-# The truth about how old it is.
-
-
-async def test_a_lost_connection_is_shown_until_it_is_back(page: Paged, tab: Tab) -> None:
-    """The page keeps its content, marked as old with its time, until the server answers again."""
-    await page.listener.stop(0)
-    await tab.until_text("#banner", "Connection lost (no connection); trying again. This page shows the state of ")
-    assert await tab.value("document.body.classList.contains('stale')")
-    assert len(await vms(tab)) == 5
-    await page.put(served("db1-root", "node-c", LATEST)[1])
-    await page.listen()
-    await tab.until("document.getElementById('banner').hidden")
-    assert sorted(await tab.value(LINES)) == ["node-a node-b", "node-a node-c"]
-    errors = [each for each in tab.said if "ERR_CONNECTION_REFUSED" in each or "ERR_CONNECTION_RESET" in each]
-    tab.said[:] = [each for each in tab.said if each not in errors and "ERR_EMPTY_RESPONSE" not in each]
-
-
-async def test_caches_that_are_out_of_date_are_named(page: Paged, tab: Tab) -> None:
-    """With the time of the content."""
-    fleet = page.fleet.snapshot
-    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
-    page.fleet.snapshot = type(fleet)(**named | {"late": ("persistentvolumes: no event for 40 s",)})
-    page.decisions.note(record(1))
-    await tab.until_text("#banner", "Not up to date: persistentvolumes: no event for 40 s.")
-    await page.fleet.refresh()
-    page.decisions.note(record(2))
-    await tab.until("document.getElementById('banner').hidden")
-
-
-async def test_rows_that_are_not_refreshed_are_marked_as_old(page: Paged, tab: Tab) -> None:
-    """The server answers, but its last pass over the caches was long ago."""
-    fleet = page.fleet.snapshot
-    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
-    page.fleet.snapshot = type(fleet)(**named | {"at": "2026-01-02T03:04:05Z"})
-    page.decisions.note(record(1))
-    await tab.until_text("#banner", "This page shows the state of 03:04:05 UTC, which can have changed.")
-
-
-async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:
-    """The reader can stop all changes. The page shows since when, and shows all changes after it resumes."""
-    await tab.value("document.getElementById('pause').click()")
-    await tab.until_text("#banner", "Paused: the page shows the state of ")
-    page.decisions.note(record(1))
-    await page.put(served("db1-root", "node-c", LATEST)[1])
-    assert await tab.value(LINES) == ["node-a node-b"]
-    await tab.value("document.getElementById('pause').click()")
-    await tab.until(f"{LINES}.includes('node-a node-c')")
-    assert (await tab.value("document.getElementById('banner').hidden"), len(await tab.texts("#decisions li"))) == (
-        True,
-        1,
-    )
-
-
-async def test_a_server_of_files_says_that_it_watches_no_cluster(tmp_path: Path, browser: Browser) -> None:
-    """No VMs are shown, and the page does not say that there are none."""
-    async with paged(tmp_path, follows=False) as page, browser.tab() as tab:
-        page.decisions.note(record(1))
-        await tab.open(page.url)
-        await tab.until_text("#banner", "This server answers from files (--manifests) and watches no cluster")
-        assert await tab.text("#summary") == "No VMs are shown: this server answers from files"
-        assert len(await tab.texts("#decisions li")) == 1

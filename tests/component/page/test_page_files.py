@@ -19,12 +19,14 @@ PATHS: Final = {
     "/": "text/html; charset=utf-8",
     "/page.css": "text/css; charset=utf-8",
     "/page.js": "text/javascript; charset=utf-8",
+    "/detail.js": "text/javascript; charset=utf-8",
     "/dom.js": "text/javascript; charset=utf-8",
     "/feed.js": "text/javascript; charset=utf-8",
     "/model.js": "text/javascript; charset=utf-8",
     "/nodes.js": "text/javascript; charset=utf-8",
     "/lines.js": "text/javascript; charset=utf-8",
     "/lists.js": "text/javascript; charset=utf-8",
+    "/trust.js": "text/javascript; charset=utf-8",
     "/icon.svg": "image/svg+xml",
 }
 

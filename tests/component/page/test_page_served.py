@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.drivers import serving
 from support.drivers.http_calls import Reply, request
 from support.drivers.serving import Client, Serving
@@ -18,10 +19,12 @@ from support.waits import MAX_WAIT_SECONDS
 
 
 @contextmanager
-def served(directory: Path, *flags: str) -> Iterator[tuple[Serving, serving.Pair]]:
-    """A `serve` process for the cluster of tests/support/drivers/serving.py."""
+def served(
+    directory: Path, *flags: str, objects: Sequence[dict[str, Any]] | None = None
+) -> Iterator[tuple[Serving, serving.Pair]]:
+    """A `serve` process for these objects; without them for the cluster of tests/support/drivers/serving.py."""
     pair = serving.issue(directory)
-    manifests = serving.write_cluster(directory / "cluster.json", serving.cluster())
+    manifests = serving.write_cluster(directory / "cluster.json", objects or serving.cluster())
     words = ("--tls-cert-file", pair.cert_file, "--tls-private-key-file", pair.key_file, "--manifests", manifests)
     with serving.serving(*words, *flags, log=directory / "log") as server:
         yield server, pair
@@ -53,7 +56,21 @@ def test_the_page_is_there_and_shows_what_was_decided(tmp_path: Path) -> None:
     assert {name: decision[name] for name in ("decision", "reason", "because")} == {
         name: line[name] for name in ("decision", "reason", "because")
     }
-    assert (state["follows"], state["rows"]) == (False, [])
+    assert (state["follows"], state["source"], state["rows"]) == (True, "files", [])
+
+
+def test_the_page_of_files_shows_their_vms(tmp_path: Path) -> None:
+    """With their states, and why no VM can start on one of their nodes. The next answer has no row again."""
+    pod = builders.vm_pod("db01", claims=["cordoned"], node="node-a")
+    with served(tmp_path, objects=[*serving.cluster(), pod]) as (server, _), Client(server.health_port) as reader:
+        state = state_of(reader.ask(asking("/api/state")))
+        reader.send(asking(f"/api/state?after={state['cursor']}"))
+        reader.socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            reader.socket.recv(1)
+    assert [(row["name"], row["state"]) for row in state["rows"]] == [("db01", "apart")]
+    assert (state["known"], state["late"], state["counts"]["apart"]) == (True, [], 1)
+    assert state["nodes"] == {"node-c": "node node-c is cordoned"}
 
 
 def test_the_page_can_be_switched_off(tmp_path: Path) -> None:

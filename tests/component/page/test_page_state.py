@@ -50,9 +50,7 @@ async def test_a_page_without_a_cursor_gets_everything(page: Paged) -> None:
         "at the VM's start the webhook preferred node-b and did not require it, because NoRoom: node node-b has too "
         "little of memory; kube-scheduler chose node node-a"
     )
-    assert rows["web"]["cure"] == (
-        "live-migrate the VM to node node-b, if it can run there: kubevirt-coschedule status --plan web -n vms"
-    )
+    assert rows["web"]["cure"] == "live-migrate the VM to node node-b, if it can run there"
     assert rows["db"]["cure"] == ""
     assert (body["whole"], body["known"], body["follows"], body["late"]) == (True, True, True, [])
     assert (body["counts"]["apart"], body["replica"], body["gone"]) == (1, REPLICA, [])

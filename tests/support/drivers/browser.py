@@ -140,6 +140,14 @@ class Tab:
         await self.call("Input.dispatchKeyEvent", type="keyDown", **pressed, **text)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
 
+    async def click(self, selector: str) -> None:
+        """Click with the mouse on the middle of the first element of this selector, which is scrolled into view."""
+        await self.value(f"document.querySelector({json.dumps(selector)}).scrollIntoView({{ block: 'center' }})")
+        box = await self.value(f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()")
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     async def size(self, size: Size) -> None:
         """Set the size of the window."""
         await self.call("Emulation.setDeviceMetricsOverride", **size._asdict(), deviceScaleFactor=1, mobile=False)

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -65,18 +65,21 @@ def record(number: int, **fields: Any) -> AdmissionRecord:
 
 
 async def vms(tab: Tab) -> list[str]:
-    """The names in the page's table, in its order."""
-    return await tab.texts("#rows th")
+    """The names in the page's table, in its order, with those of rows that are not on the screen."""
+    found: list[str] = await tab.value("[...document.querySelectorAll('#rows th')].map((each) => each.textContent)")
+    return found
 
 
 class Paged:
     """A running page, its tracker and its decisions."""
 
-    def __init__(self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker | None) -> None:
+    def __init__(
+        self, server: ApiServer, cluster: Cluster, store: ClusterCache, fleet: VMStatusTracker | None, *, files: bool
+    ) -> None:
         self.server, self.cluster, self.store = server, cluster, store
         self.decisions = Decisions()
         self._fleet = fleet
-        self.feed = Feed(fleet, self.decisions, replica=REPLICA)
+        self.feed = Feed(fleet, self.decisions, replica=REPLICA, from_files=files)
         self.listener: Listener
         self.port = 0
 
@@ -118,17 +121,32 @@ class Paged:
 
 @asynccontextmanager
 async def paged(
-    directory: Path, objects: Iterable[Object] = (), *, follows: bool = True, wait_seconds: float = WAIT_SECONDS
+    directory: Path,
+    objects: Iterable[Object] = (),
+    *,
+    follows: bool = True,
+    files: bool = False,
+    away: bool = False,
+    wait_seconds: float = WAIT_SECONDS,
 ) -> AsyncIterator[Paged]:
-    """The page of a cluster with these objects, after the first pass over them."""
+    """The page of a cluster with these objects, after the first pass over them.
+
+    Args:
+        directory: for the kubeconfig.
+        objects: of the cluster.
+        follows: whether the page gets rows.
+        files: whether the page says that its rows are from files.
+        away: whether the caches were never filled, as if the API server did not answer.
+        wait_seconds: how long an answer waits for a change.
+    """
     cluster = cluster_of(*objects)
     async with ApiServer(cluster) as server, connected(server, directory) as api:
         kinds = [replace(each, fields="") for each in resources(LONGHORN_NAMESPACE, WatchedPods.VIRT_LAUNCHER)]
         store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
         fleet = VMStatusTracker(store.caches, Policy())
-        async with running(store):
+        async with nullcontext() if away else running(store):
             await fleet.refresh()
-            page = Paged(server, cluster, store, fleet if follows else None)
+            page = Paged(server, cluster, store, fleet if follows else None, files=files)
             await page.listen(wait_seconds=wait_seconds)
             try:
                 yield page

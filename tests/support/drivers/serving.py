@@ -146,14 +146,21 @@ class Serving(NamedTuple):
 
 @contextmanager
 def serving(
-    *words: str | Path, log: Path, environment: Mapping[str, str] | None = None, cpu: int | None = None
+    *words: str | Path,
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    cpu: int | None = None,
+    seconds: float = MAX_WAIT_SECONDS,
 ) -> Iterator[Serving]:
-    """A real `python -m webhook serve` with these flags, on free ports of loopback, killed at the end."""
+    """A real `python -m webhook serve` with these flags, on free ports of loopback, killed at the end.
+
+    The process has `seconds` to start: it needs minutes to read the manifests of thousands of VMs.
+    """
     ports = ("--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0")
     with spawned(
         [sys.executable, "-m", "webhook", "serve", *map(str, words), *ports], log, environment, cpu
     ) as process:
-        line = until_logged(process, log, "serving")
+        line = until_logged(process, log, "serving", seconds)
         yield Serving(process, port_of(line["listen"]), port_of(line["health_listen"]), log)
 
 
@@ -185,9 +192,11 @@ def _pinned(cpu: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def until_logged(process: subprocess.Popen[bytes], log: Path, message: str) -> dict[str, Any]:
+def until_logged(
+    process: subprocess.Popen[bytes], log: Path, message: str, seconds: float = MAX_WAIT_SECONDS
+) -> dict[str, Any]:
     """Wait for a log line with this message; fails if the process ends without the line, or logs it too late."""
-    deadline = time.monotonic() + MAX_WAIT_SECONDS
+    deadline = time.monotonic() + seconds
     while True:
         over = process.poll() is not None or time.monotonic() > deadline
         for line in log.read_text().splitlines(keepends=True):

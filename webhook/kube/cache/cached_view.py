@@ -83,6 +83,20 @@ class CachedView(CallView):
         late = (cache for cache in self._caches_of_rows() if not cache.fresh(now))
         return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)
 
+    def age(self, now: float) -> float:
+        """Return the seconds since all of these caches that were synced were certainly up to date; 0 if they are."""
+        return max((cache.age(now) for cache in self._caches_of_rows() if cache.synced), default=0.0)
+
+    def knows_pods(self) -> bool:
+        """Return whether the virt-launcher pods were listed once."""
+        cache = self._caches.get(Kind.VIRT_LAUNCHER_POD)
+        return cache is not None and cache.synced
+
+    def knows_nodes(self, now: float) -> bool:
+        """Return whether the caches of nodes and of Longhorn's nodes are fresh at `now`."""
+        caches = (self._caches.get(Kind.NODE), self._caches.get(Kind.LONGHORN_NODE))
+        return all(cache is not None and cache.fresh(now) for cache in caches)
+
     def _caches_of_rows(self) -> list[ListWatch]:
         return [cache for kind in _KINDS_OF_ROWS if (cache := self._caches.get(kind))]
 

@@ -16,6 +16,12 @@ export function el(tag, attributes = {}, ...children) {
 // Text for screen readers only.
 export const spoken = (text) => el("span", { class: "spoken" }, text);
 
+// Return the parts of a text, so that a line can end after each / and -. Browsers allow this except before a digit. The
+// style sheet adds the break, because a <wbr> would make screen readers say a pause.
+export function breakable(text) {
+  return text.split(/(?<=[/-])(?=\d)/).flatMap((part, index) => (index ? [el("span", { class: "break", "aria-hidden": "true" }), part] : [part]));
+}
+
 // Give `parent` one child for each item, in order. A child keeps its element by `key`, and is refilled if `print` changed.
 export function sync(parent, items, key, print, make) {
   const before = new Map();

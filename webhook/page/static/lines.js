@@ -8,9 +8,11 @@ const ROUND = 7;
 let again = () => {};
 let watching = null;
 
-export function drawLines(map, svg, links, keyOf) {
+// With `many` lines only those of the card that has the pointer or the focus are drawn.
+export function drawLines(map, svg, links, keyOf, many) {
   again = () => draw(map, svg, links, keyOf);
   again();
+  svg.classList.toggle("many", many);
   if (!watching) {
     watching = new ResizeObserver(() => again());
     watching.observe(map);

@@ -1,34 +1,31 @@
-// The lists: a table of all VMs that the reader can sort, and the last decisions.
+// The lists: a table of all VMs that the reader can sort and open, and the last decisions.
 
-import { $, ago, clock, el, spoken, plural, setText, sync } from "./dom.js";
-import { STATES, byName, bySeverity, keyOf } from "./model.js";
+import { detail, nodesOfRow } from "./detail.js";
+import { $, ago, breakable, clock, el, spoken, plural, setText, sync } from "./dom.js";
+import { STATES, bySeverity, byText, keyOf } from "./model.js";
 
-const PAGE = 100; // rows; a button shows more
+const FIRST = 50; // rows; a button shows more
+const MORE = 100;
 const DECISIONS = 100;
 const LAST = "9999"; // sorts after all times
 
 const COLUMNS = [
   { id: "state", title: "State", order: bySeverity },
-  { id: "vm", title: "VM", order: (a, b) => byName(a.namespace, b.namespace) || byName(a.name, b.name) },
-  { id: "node", title: "Node", order: (a, b) => byName(a.node ?? "~", b.node ?? "~") || bySeverity(a, b) },
+  { id: "vm", title: "VM", order: (a, b) => byText(a.sortVM, b.sortVM) },
+  { id: "node", title: "Node", order: (a, b) => byText(a.sortNode, b.sortNode) || bySeverity(a, b) },
   { id: "volumes", title: "Share-managers" },
-  { id: "since", title: "Since", order: (a, b) => byTime(b.since, a.since) || bySeverity(a, b) },
-  { id: "decided", title: "Asked → decided" },
+  { id: "since", title: "Since", order: (a, b) => byText(b.since ?? LAST, a.since ?? LAST) || bySeverity(a, b) },
   { id: "why", title: "Why" },
 ];
 
-function byTime(a, b) {
-  const [one, other] = [a ?? LAST, b ?? LAST];
-  return one < other ? -1 : one > other ? 1 : 0;
-}
-
 const sorting = { id: "state", down: false };
-let limit = PAGE;
+const open = new Set(); // the keys of the rows that are open
+let limit = FIRST;
 
 export function startTable(changed) {
   const head = $("columns");
   for (const { id, title, order } of COLUMNS) {
-    const cell = el("th", { scope: "col", class: id });
+    const cell = el("th", { scope: "col", role: "columnheader", class: id });
     if (order) {
       const button = el("button", { type: "button" }, title);
       button.addEventListener("click", () => {
@@ -41,15 +38,23 @@ export function startTable(changed) {
     head.append(cell);
   }
   $("more").addEventListener("click", () => {
-    limit += PAGE;
+    const before = limit;
+    limit += MORE;
+    changed();
+    $("rows").children[before]?.querySelector("th button").focus({ preventScroll: true });
+  });
+  $("rows").addEventListener("click", (event) => {
+    const row = event.target.closest("tr");
+    if (!row || (event.target.closest("button, .detail") && !event.target.closest(".opener")) || `${getSelection()}`) return;
+    if (!open.delete(row.dataset.key)) open.add(row.dataset.key);
     changed();
   });
 }
 
 // Show the first rows again, because the filter has changed.
-export const restart = () => (limit = PAGE);
+export const restart = () => (limit = FIRST);
 
-export function showTable(rows, all, now) {
+export function showTable(rows, all, now, model) {
   for (const cell of $("columns").children) {
     if (cell.classList.contains(sorting.id)) cell.setAttribute("aria-sort", sorting.down ? "descending" : "ascending");
     else cell.removeAttribute("aria-sort");
@@ -57,25 +62,42 @@ export function showTable(rows, all, now) {
   const { order } = COLUMNS.find((column) => column.id === sorting.id);
   const sorted = [...rows].sort(sorting.down ? (a, b) => order(b, a) : order);
   const shown = sorted.slice(0, limit);
-  sync($("rows"), shown, keyOf, (row) => JSON.stringify(row), (row) => line(row, now));
-  for (const time of $("rows").querySelectorAll("time")) setText(time, ago(time.dateTime, now));
+  sync($("rows"), shown, keyOf, (row) => print(row, model), (row) => line(row, now, model));
+  for (const time of $("rows").querySelectorAll("time.since")) setText(time, ago(time.dateTime, now));
   const of = rows.length < all ? ` of ${all.toLocaleString("en")}` : "";
   const cut = shown.length < rows.length ? `; the first ${shown.length} are listed` : "";
   setText($("vms-hint"), all ? `${plural(rows.length, "VM")}${of}${cut}` : "");
   $("more").hidden = shown.length === rows.length;
+  setText($("more"), `Show ${Math.min(MORE, rows.length - shown.length)} more`);
 }
 
-function line(row, now) {
+// What a row shows. A row with the same print is not refilled.
+function print(row, model) {
+  if (!open.has(keyOf(row))) return row;
+  const { nodes } = model.head;
+  const problems = nodes && nodesOfRow(row).map(({ name }) => nodes[name]);
+  return JSON.stringify([row, model.decisionOn(row)?.time, problems]);
+}
+
+function line(row, now, model) {
+  const key = keyOf(row);
+  const opened = open.has(key);
+  const opener = el(
+    "button",
+    { type: "button", class: "opener", "aria-expanded": String(opened), "aria-label": key, "data-focus": "opener" },
+    el("span", { class: "namespace" }, ...breakable(`${row.namespace}/`)),
+    el("span", { class: "name" }, ...breakable(row.name)),
+  );
   return el(
     "tr",
-    { class: row.state },
-    el("td", { class: "state" }, badge(row.state)),
-    el("th", { scope: "row", class: "vm" }, el("span", { class: "namespace" }, `${row.namespace}/`), row.name),
-    el("td", { class: "node" }, row.node ?? el("span", { class: "none" }, "none"), row.migrating ? el("small", {}, "migrating") : null),
-    el("td", { class: "volumes" }, volumes(row)),
-    el("td", { class: "since" }, row.since ? el("time", { datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
-    el("td", { class: "decided" }, `${row.mode} → ${row.decided}`),
-    el("td", { class: "why" }, el("code", {}, row.reason), " ", row.because),
+    { class: `${row.state}${opened ? " open" : ""}`, role: "row" },
+    el("td", { class: "state", role: "cell" }, badge(row.state)),
+    el("th", { scope: "row", class: "vm", role: "rowheader" }, opener),
+    el("td", { class: "node", role: "cell" }, ...(row.node ? breakable(row.node) : [el("span", { class: "none" }, "no node")]), row.migrating ? el("small", {}, "migrating") : null),
+    el("td", { class: "volumes", role: "cell" }, volumes(row)),
+    el("td", { class: "since", role: "cell" }, row.since ? el("time", { class: "since", datetime: row.since, title: row.since }, ago(row.since, now)) : el("span", { class: "none" }, "unknown")),
+    el("td", { class: "why", role: "cell" }, el("code", {}, row.reason), " ", ...breakable(row.because), row.cure && !opened ? el("p", { class: "cure" }, el("span", { "aria-hidden": "true" }, "→ "), ...breakable(row.cure)) : null),
+    opened ? el("td", { class: "details", role: "cell" }, detail(row, { decision: model.decisionOn(row), problems: model.head.nodes, now })) : null,
   );
 }
 
@@ -89,9 +111,10 @@ function volumes(row) {
     el(
       "li",
       { class: volume.together === false ? "apart" : volume.together ? "together" : "free", title: volume.volume },
-      `${volume.claim} `,
+      ...breakable(volume.claim),
+      " ",
       volume.node
-        ? el("span", { class: "where" }, el("span", { "aria-hidden": "true" }, "→ "), spoken("on "), volume.node)
+        ? el("span", { class: "where" }, el("span", { "aria-hidden": "true" }, "→ "), spoken("on "), ...breakable(volume.node))
         : el("code", {}, volume.reason),
     ),
   );
@@ -126,7 +149,7 @@ function entry(each) {
       each.entry === "share-manager" ? el("small", {}, "share-manager pod") : null,
       each.dry ? el("small", {}, "dry run") : null,
     ),
-    el("p", { class: "because" }, el("code", {}, each.reason), " ", each.because, el("span", { class: "took" }, ` ${took(each.us)}`)),
+    el("p", { class: "because" }, el("code", {}, each.reason), " ", ...breakable(each.because), el("span", { class: "took" }, ` ${took(each.us)}`)),
   );
 }
 

@@ -5,9 +5,8 @@ import { follow } from "./feed.js";
 import { restart, showDecisions, showTable, startTable } from "./lists.js";
 import { Model, ORDER, STATES } from "./model.js";
 import { showNodes } from "./nodes.js";
+import { certain, emptyWords, headline, limitsOf, problemsOf } from "./trust.js";
 
-const OLD_MS = 45000; // the server refreshes the rows every 10 s; older ones are reported
-const SILENT_MS = 30000; // the server answers every 10 s
 const SUMMARY_MS = 5000; // between two changes of the text that screen readers read out
 
 const model = new Model();
@@ -43,61 +42,44 @@ function show() {
   const { rows, counts } = model.chosen(filter);
   showNamespaces();
   showStates(counts);
-  showNodes(rows, rows.length < model.rows.size, chooseNode);
-  showTable(rows, model.rows.size, now());
+  showTable(rows, model.rows.size, now(), model);
+  showNodes(rows, rows.length < model.rows.size, model.head.nodes, chooseNode);
   showDecisions(model.chosenDecisions(filter), model);
   $("clear").hidden = !(filter.namespace || filter.text || filter.states.size);
-  summarize();
   trust();
 }
 
+// Say how much of the page is certain: the headline, a banner, and words in place of an empty list.
+function trust() {
+  const { head } = model;
+  const silentMs = answeredAt ? performance.now() - answeredAt : 0;
+  const problems = problemsOf(head, { lostWhy, silentMs, paused, now: now() });
+  const stale = problems.length > 0;
+  const words = [...problems, ...limitsOf(head, paused)].join(" ");
+  setText($("banner"), words);
+  $("banner").hidden = !words;
+  $("banner").classList.toggle("mild", !stale);
+  document.body.classList.toggle("stale", stale);
+  summarize(headline(head, stale));
+  const { apart = 0, stuck = 0 } = head?.known ? head.counts : {};
+  document.title = `${stale ? "(?) " : apart + stuck ? `(${apart + stuck}) ` : ""}kubevirt-coschedule`;
+  $("none").hidden = $("rows").childElementCount > 0;
+  setText($("none"), $("none").hidden ? "" : emptyWords(head, filter, model.rows.size, stale));
+  const at = head?.known ? `as of ${clock(Date.parse(certain(head)))} UTC` : head ? "live" : "connecting";
+  setText($("as-of"), head ? `${at} · replica ${head.replica}` : at);
+}
+
 let summarizedAt = 0;
-function summarize() {
-  const text = summary();
-  document.title = `${troubleTitle()}kubevirt-coschedule`;
+let due = 0;
+function summarize(text) {
+  clearTimeout(due);
   if ($("summary").textContent === text) return;
-  const due = summarizedAt + SUMMARY_MS - performance.now();
-  if (due > 0 && summarizedAt) setTimeout(summarize, due + 1);
+  const left = summarizedAt + SUMMARY_MS - performance.now();
+  if (left > 0 && summarizedAt) due = setTimeout(() => summarize(text), left + 1);
   else {
     summarizedAt = performance.now();
     $("summary").textContent = text;
   }
-}
-
-function troubleTitle() {
-  const { apart = 0, stuck = 0 } = model.head.known ? model.head.counts : {};
-  return apart + stuck ? `(${apart + stuck}) ` : "";
-}
-
-function summary() {
-  const { follows, known, counts } = model.head;
-  if (!follows) return "No VMs are shown: this server answers from files";
-  if (!known) return "Not known yet";
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  if (!all) return "No VM has asked for co-scheduling";
-  const others = ORDER.filter((state) => state !== "together" && counts[state]).map((state) => `${counts[state].toLocaleString("en")} ${state}`);
-  const most = `${(counts.together ?? 0).toLocaleString("en")} of ${plural(all, "VM")} together with their share-manager`;
-  return [most, ...others].join(", ");
-}
-
-// Show a banner if the page is not up to date, with the reasons.
-function trust() {
-  const problems = [];
-  const { head } = model;
-  if (lostWhy !== null) problems.push(`Connection lost (${lostWhy}); trying again.`);
-  else if (!paused && answeredAt && performance.now() - answeredAt > SILENT_MS) problems.push("The server does not answer.");
-  if (head?.follows && !head.known) problems.push("The VMs are not known yet: the server fills its caches.");
-  if (head?.late.length) problems.push(`Not up to date: ${head.late.join("; ")}.`);
-  if (head?.follows && head.known && now() - Date.parse(head.at) > OLD_MS && !paused) problems.push(`The server has not refreshed the VMs since ${clock(Date.parse(head.at))} UTC.`);
-  if (problems.length && head?.known) problems.push(`This page shows the state of ${clock(Date.parse(head.at))} UTC, which can have changed.`);
-  if (head && !head.follows && !problems.length) problems.push("This server answers from files (--manifests) and watches no cluster: the page shows its decisions only.");
-  if (paused) problems.push(`Paused: the page shows the state of ${clock(Date.parse(head.now))} UTC.`);
-  const stale = problems.length > 0;
-  setText($("banner"), problems.join(" "));
-  $("banner").hidden = !stale;
-  document.body.classList.toggle("stale", stale && !(head && !head.follows && lostWhy === null));
-  const at = head?.at ? `as of ${clock(Date.parse(head.at))} UTC` : head ? "live" : "connecting";
-  setText($("as-of"), head ? `${at} · replica ${head.replica}` : at);
 }
 
 // The filter.
@@ -110,14 +92,14 @@ function showNamespaces() {
   if (select.shown === print) return;
   select.shown = print;
   select.replaceChildren(
-    el("option", { value: "" }, `all (${spaces.length})`),
+    el("option", { value: "" }, `all namespaces (${spaces.length})`),
     ...spaces.map(([name, count]) => el("option", { value: name }, `${name} (${count.toLocaleString("en")})`)),
   );
   select.value = filter.namespace;
 }
 
 function startStates() {
-  for (const state of [...ORDER].reverse()) {
+  for (const state of ORDER) {
     const { glyph, words } = STATES[state];
     const button = el("button", { type: "button", class: state, "aria-pressed": "false", title: words, "data-state": state });
     button.append(el("span", { class: "glyph", "aria-hidden": "true" }, glyph), `${state} `, el("b", {}, "0"));
@@ -134,7 +116,7 @@ function showStates(counts) {
     const { state } = button.dataset;
     button.setAttribute("aria-pressed", String(filter.states.has(state)));
     button.classList.toggle("empty", !counts[state]);
-    setText(button.lastElementChild, (counts[state] ?? 0).toLocaleString("en"));
+    setText(button.lastElementChild, model.head.known ? (counts[state] ?? 0).toLocaleString("en") : "?");
   }
 }
 
@@ -157,9 +139,9 @@ function readFilter() {
 
 // Show the VMs of one node in the list.
 function chooseNode(name) {
-  filter.text = $("text").value = name;
+  filter.text = $("text").value = `node:${name}`;
   filtered();
-  $("vms").focus();
+  $("vms").focus({ preventScroll: true });
   $("vms").scrollIntoView({ block: "start" });
 }
 
@@ -198,7 +180,7 @@ startStates();
 startTable(show);
 readFilter();
 setInterval(() => {
-  if (!document.hidden && !paused && model.head) showTable(model.chosen(filter).rows, model.rows.size, now());
+  if (!document.hidden && !paused && model.head) showTable(model.chosen(filter).rows, model.rows.size, now(), model);
   trust();
 }, 15000);
 setInterval(trust, 1000);

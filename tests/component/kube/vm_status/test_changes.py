@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from support.fakes.api_server import Cluster
 from support.fakes.live import put, running
+from support.objects import builders
 from support.objects.fleets import Clock, served
 
 from webhook.core.opt_in import Policy
@@ -69,3 +70,39 @@ async def test_a_waiting_reader_is_woken_by_a_change(
         await rows.refresh()
         assert (await waiting).version == 2
         assert (await rows.after(1)).version == 2
+
+
+async def test_before_the_pods_were_listed_nothing_is_known(store: ClusterCache, rows: VMStatusTracker) -> None:
+    """No rows do not mean that there are no VMs. Nothing is said about nodes."""
+    before = await rows.refresh()
+    assert (before.known, before.rows, before.nodes, len(before.late)) == (False, (), None, 5)
+    async with running(store):
+        after = await rows.refresh()
+    assert (after.known, len(after.rows), after.late, after.as_of) == (True, 2, (), after.at)
+
+
+async def test_a_pass_over_late_caches_says_until_when_they_were_up_to_date(
+    store: ClusterCache, rows: VMStatusTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are of the time before the API server went away, not of the pass."""
+    async with running(store):
+        await rows.refresh()
+    loop = asyncio.get_running_loop()
+    ended = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: ended + 60)
+    late = await rows.refresh()
+    assert late.known
+    assert (len(late.late), len(late.rows), late.nodes) == (5, 2, None)
+    assert late.at == "2026-02-03T12:00:00Z"
+    assert "2026-02-03T11:58:5" <= late.as_of <= "2026-02-03T11:59:01Z"
+
+
+async def test_a_pass_names_nodes_on_which_no_vm_can_start(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """Only nodes of VMs and of their share-managers."""
+    async with running(store):
+        await put(store, cluster, Kind.NODE, builders.node("node-a"))
+        await put(store, cluster, Kind.NODE, builders.node("node-b", cordoned=True))
+        await put(store, cluster, Kind.NODE, builders.node("node-c", cordoned=True))
+        assert (await rows.refresh()).nodes == {"node-b": "node node-b is cordoned"}

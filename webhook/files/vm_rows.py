@@ -11,17 +11,17 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
+from webhook.core.observe.last_words import ReuniteEvent, latest, with_words
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Mode, Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.manifests import Manifests
-from webhook.status.last_words import ReuniteEvent, latest, with_words
 
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager)
 
 
 def rows_from_manifests(
-    manifests: Manifests, longhorn_namespace: str, selector: Selector | None = None
+    manifests: Manifests, longhorn_namespace: str, mode: Mode = Mode.REQUIRED, selector: Selector | None = None
 ) -> list[VMStatus]:
     """Return a row for each VM that opted in, of those whose pods have the labels of the `selector`.
 
@@ -39,7 +39,7 @@ def rows_from_manifests(
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
-    policy = Policy(longhorn_namespace=longhorn_namespace)
+    policy = Policy(mode, longhorn_namespace)
     found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
     events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
     return with_words([row for row in found if row is not None], latest(events))

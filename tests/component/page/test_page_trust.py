@@ -1,0 +1,103 @@
+"""What the page says of its own age: it never says what the server does not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.drivers.browser import Browser, Tab
+from support.drivers.paging import LINES, Paged, paged, record, vms
+from support.objects.fleets import LATEST, served
+
+
+async def test_a_lost_connection_is_shown_until_it_is_back(page: Paged, tab: Tab) -> None:
+    """The page keeps its content, marked as old with its time, until the server answers again."""
+    await page.listener.stop(0)
+    await tab.until_text("#banner", "Connection lost (no connection); trying again. This page shows the state of ")
+    assert await tab.value("document.body.classList.contains('stale')")
+    assert len(await vms(tab)) == 5
+    await page.put(served("db1-root", "node-c", LATEST)[1])
+    await page.listen()
+    await tab.until("document.getElementById('banner').hidden")
+    assert sorted(await tab.value(LINES)) == ["node-a node-b", "node-a node-c"]
+    errors = [each for each in tab.said if "ERR_CONNECTION_REFUSED" in each or "ERR_CONNECTION_RESET" in each]
+    tab.said[:] = [each for each in tab.said if each not in errors and "ERR_EMPTY_RESPONSE" not in each]
+
+
+async def test_caches_that_are_out_of_date_are_named(page: Paged, tab: Tab) -> None:
+    """With the time of the content."""
+    fleet = page.fleet.snapshot
+    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
+    page.fleet.snapshot = type(fleet)(**named | {"late": ("persistentvolumes: no event for 40 s",)})
+    page.decisions.note(record(1))
+    await tab.until_text("#banner", "Not up to date: persistentvolumes: no event for 40 s.")
+    await tab.until_text(
+        "#summary", f"Not up to date. At {fleet.as_of[11:19]} UTC: 3 of 5 VMs together with their share-"
+    )
+    assert (await tab.value("document.title")).startswith("(?) ")
+    await page.fleet.refresh()
+    page.decisions.note(record(2))
+    await tab.until("document.getElementById('banner').hidden")
+
+
+async def test_rows_that_are_not_refreshed_are_marked_as_old(page: Paged, tab: Tab) -> None:
+    """The server answers, but its last pass over the caches was long ago."""
+    fleet = page.fleet.snapshot
+    named = {name: getattr(fleet, name) for name in fleet.__struct_fields__}
+    page.fleet.snapshot = type(fleet)(**named | {"at": "2026-01-02T03:04:05Z"})
+    page.decisions.note(record(1))
+    await tab.until_text("#banner", "This page shows the state of 03:04:05 UTC, which can have changed.")
+
+
+async def test_a_pause_is_a_pause(page: Paged, tab: Tab) -> None:
+    """The reader can stop all changes. The page shows since when, and shows all changes after it resumes."""
+    await tab.value("document.getElementById('pause').click()")
+    await tab.until_text("#banner", "Paused: the page shows the state of ")
+    page.decisions.note(record(1))
+    await page.put(served("db1-root", "node-c", LATEST)[1])
+    assert await tab.value(LINES) == ["node-a node-b"]
+    await tab.value("document.getElementById('pause').click()")
+    await tab.until(f"{LINES}.includes('node-a node-c')")
+    assert (await tab.value("document.getElementById('banner').hidden"), len(await tab.texts("#decisions li"))) == (
+        True,
+        1,
+    )
+
+
+async def test_while_the_api_server_is_away_the_vms_are_not_known(tmp_path: Path, browser: Browser) -> None:
+    """The headline, the list and the counts say so; none of them says that there are no VMs."""
+    async with paged(tmp_path, away=True) as page, browser.tab() as tab:
+        await tab.open(page.url)
+        await tab.until_text("#summary", "The VMs are not known: the server has not read the cluster")
+        await tab.until_text("#banner", "The server has not read the VMs: persistentvolumeclaims: not listed yet;")
+        assert await tab.text("#none") == "The VMs are not known: the server has not read the cluster."
+        assert await tab.text("[data-state=apart] b") == "?"
+        assert "No VM" not in await tab.text("body")
+
+
+async def test_a_cluster_without_such_vms_says_how_a_vm_asks(tmp_path: Path, browser: Browser) -> None:
+    """All caches are there, and no VM has the annotation."""
+    async with paged(tmp_path) as page, browser.tab() as tab:
+        await tab.open(page.url)
+        await tab.until_text("#summary", "No VM that runs asks for co-scheduling")
+        assert 'kubevirt-scheduler/co-schedule: "true"' in await tab.text("#none")
+        assert await tab.text("[data-state=apart] b") == "0"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        pytest.param(True, "No VMs are shown: this server answers from files", id="files"),
+        pytest.param(False, "No VMs are shown: this server watches no pods", id="no pods"),
+    ],
+)
+async def test_a_server_that_knows_no_vms_does_not_say_that_there_are_none(
+    tmp_path: Path, browser: Browser, *, files: bool, words: str
+) -> None:
+    """Its decisions are shown."""
+    async with paged(tmp_path, follows=False, files=files) as page, browser.tab() as tab:
+        page.decisions.note(record(1))
+        await tab.open(page.url)
+        await tab.until_text("#summary", words)
+        await tab.until_text("#banner", "It shows its decisions only, and no VMs.")
+        assert (await tab.text("#none"), len(await tab.texts("#decisions li"))) == ("This server shows no VMs.", 1)

@@ -1,0 +1,59 @@
+"""Why no VM can start on a node, and which nodes a VM's row names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.fakes.views import Patchy, cluster
+from support.objects import builders
+from support.objects.fleets import TWO, launcher, served, the_row
+
+from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
+from webhook.core.view import Kind, NoObject, ObjectRef
+
+NODE = ObjectRef(Kind.NODE, NamespacedName("", "node-a"))
+READY = builders.node("node-a")
+
+
+@pytest.mark.parametrize(
+    ("objects", "problem"),
+    [
+        pytest.param([READY], None, id="Ready, in a cluster without Longhorn's nodes"),
+        pytest.param([READY, builders.longhorn_node("node-a")], None, id="Ready, and Longhorn too"),
+        pytest.param([], "node node-a does not exist", id="no such node"),
+        pytest.param([builders.node("node-a", ready="False")], "node node-a is not Ready", id="not Ready"),
+        pytest.param([builders.node("node-a", deleting=True)], "node node-a is being deleted", id="deleted"),
+        pytest.param([builders.node("node-a", cordoned=True)], "node node-a is cordoned", id="cordoned"),
+        pytest.param(
+            [READY, builders.longhorn_node("node-b")],
+            "Longhorn is not ready on node node-a (nodes.longhorn.io is absent), so no volume can be attached there",
+            id="without Longhorn",
+        ),
+    ],
+)
+def test_the_first_thing_that_forbids_every_vm_is_reported(objects: list[dict[str, Any]], problem: str | None) -> None:
+    """A node that nothing forbids has no problem."""
+    why = why_no_vm_starts("node-a", cluster(*objects))
+    assert (why and why.sentence) == problem
+
+
+def test_a_node_that_could_not_be_read_is_not_called_ready() -> None:
+    """The reason has the error."""
+    why = why_no_vm_starts("node-a", Patchy(cluster(READY), {NODE: NoObject.UNAVAILABLE}))
+    assert why is not None
+    assert why.sentence == "node node-a: its Node could not be read (503 for a test)"
+
+
+def test_the_nodes_of_a_vm_are_its_own_and_those_of_its_share_managers() -> None:
+    """A claim whose share-manager is on no node adds none."""
+    row = the_row(launcher("root", "data", nodeName="node-a"), objects=[*TWO, *served("root", "node-b")])
+    assert list(nodes_of(row)) == ["node-a", "node-b"]
+
+
+def test_a_vm_that_waits_for_one_node_names_this_node() -> None:
+    """It can't start while that node has a problem."""
+    pinned = builders.node_affinity(required=[builders.on_node("node-c")])
+    row = the_row(launcher("root", affinity=pinned), objects=TWO)
+    assert list(nodes_of(row)) == ["node-c"]

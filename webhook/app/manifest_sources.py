@@ -1,0 +1,79 @@
+"""Sources from files: the cluster that manifests describe. The page shows its VMs as the files have them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from webhook.app.background import Background
+from webhook.app.settings import ServeSettings
+from webhook.app.sources import Sources
+from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
+from webhook.core.observe.vm_status import VMStatus, count_states
+from webhook.core.opt_in import Mode
+from webhook.files.manifests import Manifests
+from webhook.files.vm_rows import rows_from_manifests
+from webhook.kube.vm_status import Changes, VMStatuses
+
+
+class FiledVMStatuses:
+    """The states of the VMs that files describe. They never change: version 1 is the first and the last."""
+
+    def __init__(self, cluster: Manifests, rows: Sequence[VMStatus]) -> None:
+        at = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.snapshot = VMStatuses(
+            version=1,
+            at=at,
+            rows=tuple(rows),
+            counts=count_states(rows),
+            by_namespace={},  # for metrics only, and files have none
+            late=(),
+            as_of=at,
+            nodes=_node_problems(cluster, rows),
+        )
+
+    def changes(self, version: int) -> Changes:
+        """Return nothing after version 1, and all rows after every other version."""
+        if version == self.snapshot.version:
+            return Changes(version=version, rows=(), gone=(), whole=False)
+        return Changes(version=self.snapshot.version, rows=self.snapshot.rows, gone=(), whole=True)
+
+    async def after(self, version: int) -> VMStatuses:
+        """Return version 1 to readers of an earlier version. Other readers wait without end: no version follows."""
+        if version >= self.snapshot.version:
+            await asyncio.Event().wait()
+        return self.snapshot
+
+
+def _node_problems(cluster: Manifests, rows: Sequence[VMStatus]) -> dict[str, str] | None:
+    """Return why no VM can start on a node, by its name; None if the files describe no nodes."""
+    if not cluster.node_names():
+        return None
+    names = sorted({name for row in rows for name in nodes_of(row)})
+    problems = ((name, why_no_vm_starts(name, cluster)) for name in names)
+    return {name: why.sentence for name, why in problems if why}
+
+
+@asynccontextmanager
+async def manifest_sources(settings: ServeSettings, background: Background) -> AsyncIterator[Sources]:
+    """Read the files, and stop `background` at the end.
+
+    Raises:
+        UserError: the files can't be read; nothing was started.
+    """
+    assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
+    headroom = settings.headroom if settings.watch_pods == "all" else None
+    cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
+    rows = rows_from_manifests(cluster, settings.longhorn_namespace, Mode(settings.mode))
+    try:
+        yield Sources(
+            cluster,
+            {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
+            from_files=True,
+            vm_statuses=FiledVMStatuses(cluster, rows),
+        )
+    finally:
+        await background.stop()

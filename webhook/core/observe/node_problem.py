@@ -1,0 +1,39 @@
+"""Why no VM can start on a node, whatever the VM: the node's own state, and Longhorn's on it.
+
+A node that passes here can still reject a VM: resources, taints and affinity belong to the VM, and `explain` evaluates
+them. Nothing unknown counts as a problem, and nothing unknown counts as none: a node that was not read has a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.vm_status import VMStatus
+from webhook.core.placement import longhorn_node, node_health
+from webhook.core.reasons import Reason, Why
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef
+
+
+def why_no_vm_starts(name: str, view: ClusterView) -> Why | None:
+    """Return why no VM can start on this node; None if nothing about the node forbids a start."""
+    node = view.node(name)
+    if node is NoObject.NOT_FOUND:
+        return Reason.NODE_NOT_FOUND.why(node=name)
+    if isinstance(node, NoObject):
+        problem = view.read_error(ObjectRef(Kind.NODE, NamespacedName("", name)))
+        return Reason.NODE_LOOKUP_FAILED.why(node=name, kind=Kind.NODE, problem=problem)
+    unhealthy = node_health.why_unhealthy(NodeInfo(node))
+    if unhealthy:
+        return unhealthy
+    if node.spec and node.spec.unschedulable:
+        return Reason.NODE_CORDONED.why(node=name)
+    return longhorn_node.why_not_ready(name, view.longhorn_node(name) if view.has_longhorn_nodes() else None)
+
+
+def nodes_of(vm: VMStatus) -> Iterator[str]:
+    """Yield the nodes that a VM is on or is pinned to, and the nodes of its share-managers; a name can come twice."""
+    for node in (vm.node, vm.only, *(volume.node for volume in vm.volumes)):
+        if node:
+            yield node

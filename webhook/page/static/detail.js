@@ -1,0 +1,125 @@
+// The open row: what was decided, the nodes with a verdict for each, and commands to copy.
+
+import { $, ago, breakable, clock, el, setText } from "./dom.js";
+
+const SAID_MS = 2000;
+
+// Return the nodes of a row, each { name, roles, verdict, bad }: the VM's own first.
+export function nodesOfRow(row) {
+  const found = new Map();
+  const at = (name) => {
+    if (!found.has(name)) found.set(name, { name, roles: [], apart: false });
+    return found.get(name);
+  };
+  if (row.node) at(row.node).roles.push("the VM runs here");
+  if (row.only) at(row.only).roles.push("the VM may start only here");
+  for (const volume of row.volumes) {
+    if (volume.node === null) continue;
+    const node = at(volume.node);
+    node.roles.push({ claim: volume.claim, since: volume.since });
+    node.apart ||= volume.together === false;
+  }
+  return [...found.values()];
+}
+
+// Return a sentence about the node itself; `problems` is null if the server does not know the nodes.
+function verdict(name, problems) {
+  if (problems === null) return { words: "state of the node not known", bad: false, glyph: "?" };
+  const problem = problems[name];
+  return problem ? { words: problem, bad: true, glyph: "▲" } : { words: "Ready, not cordoned", bad: false, glyph: "✓" };
+}
+
+export function detail(row, { decision, problems, now }) {
+  return el(
+    "div",
+    { class: "detail" },
+    row.cure ? el("section", { class: "wide" }, el("h4", {}, "What to do"), el("p", {}, row.cure)) : null,
+    el("section", {}, el("h4", {}, "Decision"), ...decided(row, decision)),
+    el("section", {}, el("h4", {}, "Nodes"), ...places(row, problems, now)),
+    el("section", {}, el("h4", {}, "Commands"), ...commandsOf(row).map(command)),
+  );
+}
+
+function decided(row, decision) {
+  const annotation = `The VM asks for “${row.asked || row.mode}”, which means ${row.mode} here. `;
+  const noted = {
+    nothing: "Its pod carries no decision: the API server did not call the webhook, or got no answer.",
+    migrated: "Its pod is the target of a live migration, for which the API server does not call the webhook.",
+    unchanged: "The webhook left its pod unchanged.",
+  };
+  const shown = [el("p", {}, annotation, noted[row.decided] ?? `The webhook decided “${row.decided}” when its pod was created.`)];
+  if (!decision) return shown;
+  const where = decision.nodes?.length ? ` → ${decision.nodes.join(", ")}` : "";
+  shown.push(
+    el("p", {}, "The last call about it on this replica: ", el("time", { datetime: decision.time }, `${clock(Date.parse(decision.time))} UTC`), " ", el("span", { class: `decision ${decision.decision}` }, decision.decision), where),
+    el("p", { class: "soft" }, el("code", {}, decision.reason), " ", ...breakable(decision.because)),
+  );
+  return shown;
+}
+
+function places(row, problems, now) {
+  const items = nodesOfRow(row).map(({ name, roles, apart }) => {
+    const { words, bad, glyph } = verdict(name, problems);
+    return el(
+      "li",
+      {},
+      el("b", {}, ...breakable(name)),
+      " ",
+      apart ? el("span", { class: "apart mark" }, "apart from the VM") : null,
+      el("ul", {}, ...roles.map((role) => el("li", {}, ...breakable(role.claim ? serving(role, now) : role)))),
+      el("p", { class: bad ? "bad" : "soft" }, el("span", { class: "glyph", "aria-hidden": "true" }, glyph), words),
+    );
+  });
+  const without = row.volumes.filter((volume) => volume.node === null);
+  for (const volume of without) {
+    items.push(el("li", {}, el("b", {}, "on no node"), el("ul", {}, el("li", {}, `share-manager of claim ${volume.claim}`)), el("p", { class: "soft" }, el("code", {}, volume.reason), " ", ...breakable(volume.because || row.because))));
+  }
+  return [items.length ? el("ul", { class: "places" }, ...items) : el("p", { class: "soft" }, "The VM and its share-managers are on no node.")];
+}
+
+const serving = ({ claim, since }, now) => `share-manager of claim ${claim}${since ? `, for ${ago(since, now)}` : ""}`;
+
+function commandsOf({ namespace, name, state }) {
+  const commands = [["Explain: what would be decided now, and why", `kubevirt-coschedule explain vm/${name} -n ${namespace}`]];
+  if (state === "apart" || state === "stuck") {
+    commands.push(
+      ["Plan: what brings it together, without a change", `kubevirt-coschedule status --plan ${name} -n ${namespace}`],
+      ["Restart: the webhook decides again for the new pod", `virtctl restart ${name} -n ${namespace}`],
+    );
+  } else commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} -n ${namespace}`]);
+  return commands;
+}
+
+function command([title, text], index) {
+  const button = el("button", { type: "button", "data-focus": `copy-${index}`, "aria-label": `Copy: ${text}` }, "Copy");
+  button.addEventListener("click", () => copy(text, button));
+  return el("div", { class: "command" }, el("p", { class: "soft" }, title), el("code", {}, text), button);
+}
+
+async function copy(text, button) {
+  const done = (await written(text)) ? "Copied" : "Not copied";
+  setText(button, done);
+  setText($("copied"), `${done}: ${text}`);
+  setTimeout(() => {
+    setText(button, "Copy");
+    setText($("copied"), "");
+  }, SAID_MS);
+}
+
+// Write to the clipboard. Browsers have the first way only over HTTPS and on localhost.
+async function written(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = el("textarea", { class: "spoken", readonly: true, "aria-hidden": "true" });
+    field.value = text;
+    const focused = document.activeElement;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    focused?.focus();
+    return done;
+  }
+}
