@@ -57,6 +57,10 @@ soak: announced control-plane ## Tests that prove by number: storms, rotations, 
 simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the table of VM-hours (SEEDS=5 for a mean, SVG=docs/month.svg)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) $(if $(SVG),--svg $(SVG))
 
+.PHONY: pictures
+pictures: $(VENV)/.dev ## Take the pictures of the page in docs/images, with Chromium (ONLY="--vms 5" for a part); 4 minutes
+	@PYTHONPATH=tests $(BIN)/python -m pictures $(ONLY)
+
 .PHONY: announced
 announced:
 	@echo 'On 2 cores: $(SAID)'
