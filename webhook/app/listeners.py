@@ -12,7 +12,7 @@ from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
 from webhook.core.opt_in import Mode, Policy
 from webhook.page.decisions import Decisions
-from webhook.page.feed import Feed
+from webhook.page.feed import About, Feed
 from webhook.page.routes import page_handler
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.health import Check, health_handler
@@ -65,7 +65,8 @@ async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, bac
 def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
     if not settings.page:
         return health
-    feed = Feed(sources.vm_statuses, decisions, replica=platform.node(), from_files=sources.from_files)
+    about = About(replica=platform.node(), from_files=sources.from_files, reunite_words=sources.reunite_words)
+    feed = Feed(sources.vm_statuses, decisions, about)
     return page_handler(feed, health)
 
 

@@ -68,12 +68,14 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
     rows = rows_from_manifests(cluster, settings.longhorn_namespace, Mode(settings.mode))
+    words = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(
             cluster,
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
             from_files=True,
             vm_statuses=FiledVMStatuses(cluster, rows),
+            reunite_words=lambda: words,
         )
     finally:
         await background.stop()

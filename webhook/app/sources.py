@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
+from webhook.core.observe.last_words import Words
 from webhook.page.feed import VMStatusSource
 from webhook.serving.health import Check
 from webhook.telemetry.metrics import MetricSource
@@ -25,6 +26,7 @@ class Sources(Struct, frozen=True):
         metrics: what /metrics also shows.
         from_files: whether `facts` are files, which do not change.
         vm_statuses: the states of the VMs for the page; None if the process watches no pods.
+        reunite_words: returns what `reunite` last said of VMs, for the page.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
 
@@ -34,4 +36,5 @@ class Sources(Struct, frozen=True):
     metrics: Sequence[MetricSource] = ()
     from_files: bool = False
     vm_statuses: VMStatusSource | None = None
+    reunite_words: Callable[[], Words] = dict
     on_answer: OnAnswer | None = None

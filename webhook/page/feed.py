@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from webhook.core.observe.last_words import Words
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _SLICE_ROWS: Final = 64  # a row takes about 15 us
 _WHOLE_SECONDS: Final = 1.0
+_WORDS_MAX: Final = 500  # VMs of which an answer tells what `reunite` said
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _LEVEL: Final = 1  # a tenth of the size, in a third of the time of level 6
 _encoder: Final = msgspec.json.Encoder()
@@ -67,16 +70,27 @@ class VMStatusSource(Protocol):
         """Wait for a snapshot that is newer than this version, and return it."""
 
 
+class About(NamedTuple):
+    """What a feed also tells.
+
+    Attributes:
+        replica: the name of this process.
+        from_files: whether the rows come from files.
+        reunite_words: returns what `reunite` last said of VMs.
+    """
+
+    replica: str
+    from_files: bool = False
+    reunite_words: Callable[[], Words] = dict
+
+
 class Feed:
     """The answers for one source of rows and the decisions of this process. Without a source there are no rows."""
 
-    def __init__(
-        self, vm_statuses: VMStatusSource | None, decisions: Decisions, *, replica: str, from_files: bool = False
-    ) -> None:
+    def __init__(self, vm_statuses: VMStatusSource | None, decisions: Decisions, about: About) -> None:
         self._vm_statuses = vm_statuses
-        self._from_files = from_files
         self._decisions = decisions
-        self._replica = replica
+        self._about = about
         self._process = token_hex(4)  # a page can come from another process, whose versions are different
         self._making = asyncio.Lock()
         self._whole: tuple[float, bytes] | None = None
@@ -130,14 +144,15 @@ class Feed:
         return {
             "cursor": str(Cursor(self._process, version, total)),
             "now": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds"),
-            "replica": self._replica,
+            "replica": self._about.replica,
             "follows": vm_statuses is not None,
-            "source": "files" if self._from_files else "cluster",
+            "source": "files" if self._about.from_files else "cluster",
             "known": snapshot is not None and snapshot.known,
             "at": snapshot.at if snapshot else None,
             "asOf": snapshot.as_of if snapshot else None,
             "nodes": snapshot.nodes if snapshot else None,
             "late": snapshot.late if snapshot else (),
+            "reunite": [(*vm, said) for vm, said in islice(self._about.reunite_words().items(), _WORDS_MAX)],
             "counts": snapshot.counts if snapshot else {},
             "decided": {"total": total, "kept": KEPT, "new": list(map(_decision, self._decisions.after(decided)))},
             "whole": changes is None or changes.whole,

@@ -33,10 +33,10 @@ from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
 from webhook.kube.records import virt_launchers
+from webhook.kube.reunite_events import last_words
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.plan.planner import Planner
 from webhook.plan.step import Step
-from webhook.status.reunite_events import last_words
 
 _REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
 _AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because it shows ages
@@ -118,7 +118,7 @@ class LiveRows:
         """Return the rows with what `reunite` last said of those that are apart."""
         if not any(row.state is State.APART for row in snapshot.rows):
             return snapshot
-        said = await last_words(self._api, self.namespace)
+        said = await last_words(self._api, self.namespace) or {}
         return replace(snapshot, rows=tuple(with_words(snapshot.rows, said)))
 
     async def _read(self, fleet: VMStatusTracker) -> None:

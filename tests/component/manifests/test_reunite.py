@@ -36,6 +36,8 @@ ADDED: Final = {
     ("ServiceAccount", NAME, PROGRAM),
     ("ClusterRole", "", PROGRAM),
     ("ClusterRoleBinding", "", PROGRAM),
+    ("ClusterRole", "", f"{NAME}-page"),
+    ("ClusterRoleBinding", "", f"{NAME}-page"),
     ("Role", LONGHORN_NAMESPACE, PROGRAM),
     ("RoleBinding", LONGHORN_NAMESPACE, PROGRAM),
     ("Deployment", NAME, PROGRAM),
@@ -83,7 +85,7 @@ def settings(deployment: Mapping[str, Any]) -> ReuniteSettings:
 
 @pytest.mark.parametrize("install", INSTALLS)
 def test_the_component_adds_its_own_objects_and_changes_no_other(install: str, tmp_path: Path) -> None:
-    """The webhook keeps its account and its Deployment to the letter."""
+    """The webhook keeps its Deployment and its roles to the letter. A role of its own lets it list Events."""
     before = {identity(item): item for item in installed(install)}
     after = {identity(item): item for item in kustomize(with_component(REUNITE, tmp_path, install))}
     assert after.keys() - before.keys() == ADDED

@@ -134,3 +134,11 @@ async def test_on_a_phone_a_row_is_a_card(tab: Tab) -> None:
     )
     assert tops == sorted(set(tops))
     assert await tab.value("document.querySelector('#rows .why').getBoundingClientRect().width") > 340
+
+
+async def test_a_row_that_is_apart_shows_what_reunite_said(page: Paged, tab: Tab) -> None:
+    """The words come with the next answer. A VM that is together shows none."""
+    page.words.update({("vms", "web"): "comes home by migration reunite-web", ("vms", "db1"): "comes home, too"})
+    page.decisions.note(record(1))
+    await tab.until("document.querySelector('#rows').textContent.includes('comes home by migration')")
+    assert "comes home, too" not in await tab.text("#rows")

@@ -18,7 +18,7 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook.core.opt_in import Policy
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import KEPT, Decisions
-from webhook.page.feed import Cursor, Feed
+from webhook.page.feed import About, Cursor, Feed
 from webhook.page.routes import WATCHERS_MAX
 
 
@@ -119,7 +119,7 @@ async def test_caches_that_are_not_up_to_date_are_named(page: Paged) -> None:
 
 async def test_before_the_first_pass_the_vms_are_not_known(page: Paged) -> None:
     """The answer says that the VMs are not known, and not that there are none."""
-    body = await made(Feed(VMStatusTracker(page.store.caches, Policy()), Decisions(), replica=REPLICA))
+    body = await made(Feed(VMStatusTracker(page.store.caches, Policy()), Decisions(), About(replica=REPLICA)))
     assert (body["known"], body["follows"], body["rows"]) == (False, True, [])
 
 

@@ -25,7 +25,7 @@ from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.page.decisions import Decisions
-from webhook.page.feed import Feed
+from webhook.page.feed import About, Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
 from webhook.serving.health import health_handler
 from webhook.serving.server import Listener
@@ -79,7 +79,9 @@ class Paged:
         self.server, self.cluster, self.store = server, cluster, store
         self.decisions = Decisions()
         self._fleet = fleet
-        self.feed = Feed(fleet, self.decisions, replica=REPLICA, from_files=files)
+        self.words: dict[tuple[str, str], str] = {}
+        about = About(replica=REPLICA, from_files=files, reunite_words=lambda: self.words)
+        self.feed = Feed(fleet, self.decisions, about)
         self.listener: Listener
         self.port = 0
 

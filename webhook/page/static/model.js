@@ -28,6 +28,7 @@ export class Model {
   decisions = []; // newest first
   total = 0;
   head = null;
+  said = new Map(); // what reunite last said of VMs
 
   // Take in an answer of /api/state.
   take(answer) {
@@ -41,11 +42,17 @@ export class Model {
     this.decisions = (known ? [...numbered, ...this.decisions] : numbered).slice(0, KEPT);
     this.total = total;
     this.head = answer;
+    this.said = new Map(answer.reunite.map(([namespace, name, text]) => [`${namespace}/${name}`, text]));
   }
 
   // The last decision on a VM's own pod that the server still has; undefined if it has none.
   decisionOn(row) {
     return this.decisions.find((each) => each.name === row.name && each.namespace === row.namespace && each.entry !== "share-manager" && !each.dry);
+  }
+
+  // What reunite last said of a VM that is apart; undefined if it said nothing.
+  saidOf(row) {
+    return row.state === "apart" ? this.said.get(keyOf(row)) : undefined;
   }
 
   namespaces() {

@@ -1,0 +1,57 @@
+"""Reads the Events of `reunite` from a live cluster (webhook.core.observe.last_words)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.observe.last_words import ReuniteEvent, Words, latest
+from webhook.kube import reader
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+from webhook.kube.client.wire import Decoders
+
+_FIELDS: Final = f"involvedObject.kind={VMI_KIND}"
+_AGAIN_SECONDS: Final = 30.0  # `reunite` has a round each 10 s, and writes an Event where its answer has changed
+_REFUSED_SECONDS: Final = 600.0  # the account may not list Events, because the component `reunite` is not installed
+
+
+async def last_words(api: Api, namespace: str) -> Words | None:
+    """Return what `reunite` last said of each VM; None if the Events can't be read.
+
+    `namespace` is empty for all namespaces.
+    """
+    within = f"{reader.within(namespace)}/" if namespace else ""
+    try:
+        events = await reader.get_all(api, f"/api/v1/{within}events", Decoders(ReuniteEvent), fields=_FIELDS)
+    except ApiError:
+        return None
+    return latest(events)
+
+
+class ReuniteWords:
+    """What `reunite` last said of each VM, for a page: nothing is read while nobody asks."""
+
+    def __init__(self, read: Callable[[], Awaitable[Words | None]]) -> None:
+        """`read` returns None if the Events can't be read."""
+        self._read = read
+        self._words: Words = {}
+        self._next = 0.0
+        self._reading: asyncio.Task[None] | None = None
+
+    def __call__(self) -> Words:
+        """Return what the last read found, and read again if that is long ago. Never waits."""
+        now = asyncio.get_running_loop().time()
+        if self._reading is None and now >= self._next:
+            self._reading = asyncio.create_task(self._refresh())
+        return self._words
+
+    async def _refresh(self) -> None:
+        try:
+            words = await self._read()
+        finally:
+            self._reading = None
+        self._words = words or {}
+        self._next = asyncio.get_running_loop().time() + (_REFUSED_SECONDS if words is None else _AGAIN_SECONDS)
