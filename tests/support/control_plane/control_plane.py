@@ -186,6 +186,8 @@ class ControlPlane:
     def install(self, objects: Iterable[Object]) -> None:
         """Apply some objects in their order, and wait until the CustomResourceDefinitions among them are served."""
         for wanted in objects:
+            if wanted["kind"] == "CustomResourceDefinition":
+                self.api.wait_for(wanted, _is_kept, what="gone")  # one that another module has just deleted
             self.api.apply(wanted)
             if wanted["kind"] == "CustomResourceDefinition":
                 self.api.wait_for(wanted, _is_established, what="Established")
@@ -218,6 +220,10 @@ class ControlPlane:
         assert response.status == http.client.OK, text
         answer: Object = json.loads(text)
         return answer
+
+
+def _is_kept(crd: Object | None) -> bool:
+    return crd is None or "deletionTimestamp" not in crd["metadata"]
 
 
 def _is_established(crd: Object | None) -> bool:
