@@ -207,6 +207,7 @@ def test_anti_affinity_of_those_there(incoming_pod: Object, there: Object, cause
     [
         pytest.param(APART, pod("n2"), Reason.NEIGHBOUR_EXPECTED, id="where it would be in the way"),
         pytest.param(APART, pod("n3"), None, id="where it would not"),
+        pytest.param(APART, pod("gone"), Reason.NEIGHBOUR_EXPECTED, id="on a node that is not known"),
         pytest.param(pod(), keeper("n2"), Reason.NEIGHBOUR_EXPECTED, id="with rules against the incoming pod"),
         pytest.param(pod(), keeper("n3"), None, id="with rules, elsewhere"),
         pytest.param(NEAR, pod("n1"), Reason.NEIGHBOUR_EXPECTED, id="where it would be wanted"),
