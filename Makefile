@@ -29,14 +29,14 @@ demo: $(VENV)/.runtime ## Tell what the webhook does: before, after, and ten sce
 	@$(BIN)/python -m webhook demo
 
 .PHONY: check
-check: SAID := lint, types, import contracts, unit and component tests, no control plane: 3 minutes at most
-check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 3 minutes at most
+check: SAID := lint, types, import contracts, unit and component tests, no control plane: 3 to 7 minutes
+check: announced lint ## Before a commit: lint, types, unit and component tests, no control plane; 3 to 7 minutes
 	$(BIN)/python $(PYTEST) --unbuilt=skip tests/component tests/unit
 	@echo 'Not run: tests on a real control plane and models of clusters (make test), larger numbers and the bench (make soak)'
 
 .PHONY: test
-test: SAID := lint, and all tests with their coverage: 12 minutes at most, and 20 more the first time, to build a control plane
-test: announced lint ## Before a merge: all tests, on a real control plane too, and the coverage of unit and component tests; 12 minutes at most
+test: SAID := lint, and all tests with their coverage: 12 to 20 minutes, and 20 more the first time, to build a control plane
+test: announced lint ## Before a merge: all tests, on a real control plane too, and the coverage of unit and component tests; 12 to 20 minutes
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi

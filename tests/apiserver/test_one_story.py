@@ -108,7 +108,7 @@ def test_status_in_columns(form: str, story: Story, run: Run) -> None:
         to_do = f"; to do: {item['cure']}" if item["cure"] else ""
         assert row["WHY"] == ("-" if silent else f"{told.reason}: {item['because']}{to_do}")
         if form == "wide":
-            shown = (row["SINCE"], row["POD"], row["DECIDED"], row["VOLUMES"])
+            shown = (row["SINCE-TIME"], row["POD"], row["DECIDED"], row["VOLUMES"])
             assert shown == (item["since"], item["pod"], told.decided, f"pvc-{vm} (running)")
 
 
