@@ -95,7 +95,7 @@ def test_status_as_data(form: str, story: Story, run: Run) -> None:
 
 @pytest.mark.parametrize("form", ["table", "wide"])
 def test_status_in_columns(form: str, story: Story, run: Run) -> None:
-    """The same, with the words of the data; what is together needs no words in the narrow table."""
+    """The same, with the words of the data; what is together needs no words. Wide adds columns only."""
     code, out, err = run(f"status -o {form}")
     head, *rows = (re.split(r" {3,}", line) for line in out.splitlines())
     found = {row["VM"]: row for row in (dict(zip(head, row, strict=True)) for row in rows)}
@@ -104,7 +104,7 @@ def test_status_in_columns(form: str, story: Story, run: Run) -> None:
         told, row = truth(story)[vm], found[vm]
         at = (row["STATE"], row["NODE"], row["SHARE-MANAGERS"])
         assert at == (told.state, told.node or "-", f"{vm}: {told.share_manager}")
-        silent = form == "table" and told.state == "together"
+        silent = told.state == "together"
         to_do = f"; to do: {item['cure']}" if item["cure"] else ""
         assert row["WHY"] == ("-" if silent else f"{told.reason}: {item['because']}{to_do}")
         if form == "wide":
