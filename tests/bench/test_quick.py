@@ -5,6 +5,7 @@ It wants the machine for itself: `make soak` runs it.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -133,16 +134,20 @@ def test_rules_between_pods_are_measured() -> None:
     assert _figure(shown, "longest of all") > 0, shown
 
 
-def test_what_a_vm_gains_is_measured() -> None:
-    """Each request is answered, and one over a relay that adds 500 us takes that much longer."""
-    if reason := unfit():
-        pytest.skip(reason)
-    shown = _quick("gain.py")
-    read = {
-        row.split("|")[1].strip(): float(row.split("|")[3].split()[0]) for row in shown.splitlines() if "(0 %)" in row
-    }
-    assert len(read) == 7, shown
-    assert read["relay, 500 us added"] > read["another namespace, no relay"] + 450, shown
+if os.environ.get("TEST_SIZE") == "whole":  # it needs root and an NFS server, which CI does not install
+
+    def test_what_a_vm_gains_is_measured() -> None:
+        """Each request is answered, and one over a relay that adds 500 us takes that much longer."""
+        if reason := unfit():
+            pytest.skip(reason)
+        shown = _quick("gain.py")
+        read = {
+            row.split("|")[1].strip(): float(row.split("|")[3].split()[0])
+            for row in shown.splitlines()
+            if "(0 %)" in row
+        }
+        assert len(read) == 7, shown
+        assert read["relay, 500 us added"] > read["another namespace, no relay"] + 450, shown
 
 
 def _figure(shown: str, name: str) -> float:
