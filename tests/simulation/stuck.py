@@ -19,11 +19,11 @@ from webhook.core.reunite.not_yet import NotYet
 from webhook.core.reunite.promise import Promise, standing
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import NeedObjects
+from webhook.reunite.controller import ROUND_SECONDS
 
 if TYPE_CHECKING:
     from simulation.reuniting import Reuniting
 
-ROUND_SECONDS: Final = 10.0  # webhook.reunite.controller
 _REQUEST_SECONDS: Final = (0.005, 0.1)
 
 
