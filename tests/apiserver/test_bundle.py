@@ -14,7 +14,7 @@ from support.control_plane.kube_api import Object
 from support.control_plane.kubevirt_kinds import crd
 from support.drivers.environment import remove_settings
 from support.drivers.explaining import OPT_IN, volumes
-from support.drivers.explaining_plane import RBAC, service_account
+from support.drivers.explaining_plane import RBAC, service_account, viewer_binding
 from support.objects import builders
 from support.scenarios.cold_start import PASSPHRASE, a_class, a_volume
 from support.scenarios.vm_scenes import STATES, scenes
@@ -38,13 +38,7 @@ VIEWER: Final = {
         {"apiGroups": ["longhorn.io"], "resources": ["*"], "verbs": ["list"]},
     ],
 }
-BINDING: Final = {
-    "apiVersion": RBAC,
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "bundle-viewer"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bundle-viewer"},
-    "subjects": [{"kind": "ServiceAccount", "name": "bundle-viewer", "namespace": NAMESPACE}],
-}
+BINDING: Final = viewer_binding("bundle-viewer")
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,15 @@ import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane, User
 from support.control_plane.installed import Installed
-from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
+from support.drivers.explaining_plane import (
+    NAMESPACE,
+    RBAC,
+    Run,
+    no_environment,
+    runner,
+    service_account,
+    viewer_binding,
+)
 from support.objects import builders
 from support.scenarios import cold_start
 from support.scenarios.admitting import until_watched
@@ -30,13 +38,7 @@ VIEWER: Final = {  # of claims, volumes and nodes: what names and places are, an
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]},
     ],
 }
-BINDING: Final = {
-    "apiVersion": RBAC,
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "explain-volume-viewer"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "explain-volume-viewer"},
-    "subjects": [{"kind": "ServiceAccount", "name": "explain-volume-viewer", "namespace": NAMESPACE}],
-}
+BINDING: Final = viewer_binding("explain-volume-viewer")
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,17 @@ def runner(plane: ControlPlane, directory: Path, capsys: pytest.CaptureFixture[s
     return run
 
 
+def viewer_binding(role: str) -> dict[str, Any]:
+    """Return the ClusterRoleBinding that gives a ClusterRole to the service account of the same name."""
+    return {
+        "apiVersion": RBAC,
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": role, "namespace": NAMESPACE}],
+    }
+
+
 def service_account(plane: ControlPlane, name: str) -> User:
     """Create a service account of this name in the VMs' namespace."""
     plane.api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}})
