@@ -46,6 +46,21 @@ _FLAGS: Final = (
 )
 
 
+# The middle of an element that has kept its place for a frame.
+_STILL: Final = """async (selector) => {
+  for (let last = null; ; ) {
+    const found = document.querySelector(selector);
+    found.scrollIntoView({ block: "center", behavior: "instant" });
+    const { x, y, width, height } = found.getBoundingClientRect();
+    const middle = { x: x + width / 2, y: y + height / 2 };
+    const hit = found.contains(document.elementFromPoint(middle.x, middle.y));
+    if (hit && last?.x === middle.x && last.y === middle.y) return middle;
+    last = middle;
+    await new Promise(requestAnimationFrame);
+  }
+}"""
+
+
 class Size(NamedTuple):
     """The size of a window, in CSS pixels."""
 
@@ -141,12 +156,14 @@ class Tab:
         await self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
 
     async def click(self, selector: str) -> None:
-        """Click with the mouse on the middle of the first element of this selector, which is scrolled into view."""
-        await self.value(f"document.querySelector({json.dumps(selector)}).scrollIntoView({{ block: 'center' }})")
-        box = await self.value(f"document.querySelector({json.dumps(selector)}).getBoundingClientRect().toJSON()")
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        """Click with the mouse on the middle of the first element of this selector, which is scrolled into view.
+
+        Rows that come into view for the first time change the height of the list. So the click waits until the element
+        has kept its place for a frame, and until the element is what the mouse would hit there.
+        """
+        box = await self.value(f"({_STILL})({json.dumps(selector)})")
         for kind in ("mousePressed", "mouseReleased"):
-            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+            await self.call("Input.dispatchMouseEvent", type=kind, **box, button="left", clickCount=1)
 
     async def size(self, size: Size) -> None:
         """Set the size of the window."""
