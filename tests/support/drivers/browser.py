@@ -46,7 +46,8 @@ _FLAGS: Final = (
 )
 
 
-# The middle of an element that has kept its place for a frame.
+# The middle of an element that has kept its place for a whole frame. A callback of requestAnimationFrame runs before the
+# layout of its frame, and rows that this layout brings near the screen are laid out with the next one: so three of them.
 _STILL: Final = """async (selector) => {
   for (let last = null; ; ) {
     const found = document.querySelector(selector);
@@ -56,7 +57,7 @@ _STILL: Final = """async (selector) => {
     const hit = found.contains(document.elementFromPoint(middle.x, middle.y));
     if (hit && last?.x === middle.x && last.y === middle.y) return middle;
     last = middle;
-    await new Promise(requestAnimationFrame);
+    for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
   }
 }"""
 
@@ -159,7 +160,7 @@ class Tab:
         """Click with the mouse on the middle of the first element of this selector, which is scrolled into view.
 
         Rows that come into view for the first time change the height of the list. So the click waits until the element
-        has kept its place for a frame, and until the element is what the mouse would hit there.
+        has kept its place for a whole frame, and until the element is what the mouse would hit there.
         """
         box = await self.value(f"({_STILL})({json.dumps(selector)})")
         for kind in ("mousePressed", "mouseReleased"):
