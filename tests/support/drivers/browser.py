@@ -46,8 +46,9 @@ _FLAGS: Final = (
 )
 
 
-# The middle of an element that has kept its place for a whole frame. A callback of requestAnimationFrame runs before the
-# layout of its frame, and rows that this layout brings near the screen are laid out with the next one: so three of them.
+# The middle of an element that has kept its place for a whole frame. A callback of requestAnimationFrame runs before
+# the layout of its frame. Rows which that layout brings near the screen are laid out in the next frame. So it waits
+# for three frames.
 _STILL: Final = """async (selector) => {
   for (let last = null; ; ) {
     const found = document.querySelector(selector);
