@@ -39,7 +39,7 @@ def found(*pods: Pod, objects: list[Object]) -> Candidate | None:
     ("value", "opted_in"),
     [(None, False), ("false", False), ("maybe", False), ("true", True), ("required", True), ("preferred", True)],
 )
-def test_a_vm_that_is_apart_shows_the_decision_of_its_next_start(value: str | None, opted_in: bool) -> None:
+def test_a_vm_that_is_apart_shows_the_decision_of_its_next_start(value: str | None, *, opted_in: bool) -> None:
     """A VM that has not opted in is shown as if its annotation were true."""
     objects = [*disk("root"), *served("root", "node-b")]
     candidate = found(annotated(launcher("root", nodeName="node-a"), value), objects=objects)
