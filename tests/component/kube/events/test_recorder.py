@@ -140,6 +140,7 @@ async def test_what_the_queue_does_not_hold_is_counted(api: Api, writing: Writin
         for number in range(10):
             events.record(answer(f"vm-{number}"), Entry.VIRT_LAUNCHER)
         await until(lambda: events.counts[Outcome.WRITTEN] == 4)
+    assert len(writing.taken) == 4
     assert (events.counts[Outcome.WRITTEN], events.counts[Outcome.OVERFLOWED]) == (4, 6)
 
 
