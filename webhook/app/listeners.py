@@ -71,7 +71,7 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, audit=settings.audit)
     handler = webhook_handler(admit_functions(sources.facts, policy, on_record, sources.on_answer))
     return handler if settings.client_name is None else require_client(settings.client_name, handler)
 

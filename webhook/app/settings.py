@@ -91,6 +91,13 @@ SERVE: Final = (
         "gives a pod.",
     ),
     MODE,
+    option(
+        "--audit",
+        default="off",
+        type=OnOrOff(),
+        help="Whether the webhook only audits: on or off. With on it decides as always, and tells each decision in the "
+        "pod's annotation kubevirt-scheduler/decision, the log, the metrics and the events. It changes nothing else.",
+    ),
     WATCH_PODS,
     HEADROOM,
     option(
@@ -145,6 +152,7 @@ class ServeSettings:
     page: bool
     drain_seconds: float
     mode: Literal["required", "preferred", "off"]
+    audit: bool
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
     events: bool

@@ -107,6 +107,13 @@ class Steer(Pin, frozen=True, kw_only=True):
 Decision = Pin | Leave
 
 
+def audited(pin: Pin) -> Leave:
+    """Return the decision of a webhook that only audits: the pod stays unchanged, and the reason has all of `pin`."""
+    reason = Reason.AUDIT_REQUIRED if pin.strength is Mode.REQUIRED else Reason.AUDIT_PREFERRED
+    why = reason.why(decision=decision_sentence(pin))
+    return Leave(why=why, opted_in=True, findings=pin.findings, node_fits=pin.node_fits)
+
+
 def rank(nodes: Iterable[str]) -> dict[str, int]:
     """Return node -> how often it occurs among `nodes`; the most frequent first, equal ones by name."""
     occurrences: dict[str, int] = {}

@@ -30,10 +30,17 @@ class Mode(StrEnum):
 
 
 class Policy(Struct, frozen=True):
-    """The operator's choices: the mode that the annotation value `true` stands for, and Longhorn's namespace."""
+    """The operator's choices.
+
+    Attributes:
+        mode: what the annotation value `true` stands for.
+        longhorn_namespace: the namespace of Longhorn's own objects.
+        audit: the webhook writes each decision into the pod's annotation, and does not carry it out.
+    """
 
     mode: Mode = Mode.REQUIRED
     longhorn_namespace: str = "longhorn-system"
+    audit: bool = False
 
 
 def not_a_pod_creation(request: RequestHead) -> Why | None:

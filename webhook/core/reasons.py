@@ -349,6 +349,8 @@ class Reason(Enum):
         "StateClaim",
         "claim {claim} holds only the state that KubeVirt stores of the VM (TPM, EFI), which never requires a node",
     )
+    AUDIT_REQUIRED = "AuditRequired", "the webhook only audits (--audit=on); its decision is: {decision}"
+    AUDIT_PREFERRED = "AuditPreferred", "the webhook only audits (--audit=on); its decision is: {decision}"
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch does not apply ({problem}); please report this"
     ANNOTATIONS_FULL = (
         "AnnotationsFull",

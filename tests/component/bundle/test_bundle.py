@@ -14,7 +14,7 @@ from support.fakes.static_api import StaticApi
 
 from webhook.bundle.settings import BUNDLE
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 PODS: Final = "/api/v1/pods"
 

@@ -23,7 +23,7 @@ from certs.x509.pki import Pair
 from webhook.component_base.command_line import Command
 from webhook.component_base.options import Option
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])

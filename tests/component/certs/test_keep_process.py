@@ -18,7 +18,7 @@ from certs.settings import ControllerSettings
 from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 
 async def _returns(_: Controller) -> None:

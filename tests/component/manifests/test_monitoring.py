@@ -33,7 +33,7 @@ from support.drivers.command_lines import by_flag
 
 from webhook.app.settings import SERVE
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 GROUP: Final = "monitoring.coreos.com/"
 METRICS: Final = f"{NAME}-metrics"

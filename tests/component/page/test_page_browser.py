@@ -7,7 +7,7 @@ from support.drivers.browser import Tab
 from support.drivers.paging import LINES, REPLICA, Paged, record, vm, vms
 from support.objects.fleets import LATEST, served
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 # What is shown.
 

@@ -22,7 +22,7 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.serving.routes import DEFAULT_LIMITS
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 FLOOD: Final = 1_100  # connections: more than a listener holds
 _PROBE_EVERY: Final = 50

@@ -21,7 +21,7 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.telemetry.exposition import Family
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.slow
 
 BODY: Final = request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
 STORM: Final = 60

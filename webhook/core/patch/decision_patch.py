@@ -40,12 +40,17 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
     A pod that did not opt in gets none. A pod that opted in gets the decision as an annotation, also if it is Leave.
     """
     if isinstance(decision, Leave):
-        return list(_annotate(pod, decision, None)) if decision.opted_in else []
+        return for_leave(pod, decision)
     affinity_patch = _AffinityPatch(pod, decision)
     if not affinity_patch.operations:
         return list(_annotate(pod, decision, None))
     annotated = list(_annotate(pod, decision, affinity_patch.record()))
     return [*affinity_patch.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
+
+
+def for_leave(pod: Pod, decision: Leave) -> list[Operation]:
+    """Return the operations for a pod whose affinity stays: the decision as an annotation, if the VM opted in."""
+    return list(_annotate(pod, decision, None)) if decision.opted_in else []
 
 
 class _AffinityPatch:
