@@ -20,7 +20,7 @@ from webhook.telemetry.exposition import Family
 
 VM: Final = Start("db01")
 NODE: Final = NODES[3]
-AUDITED: Final = "the webhook only audits (--audit=on); its decision is: "
+AUDITED: Final = "the webhook only audits (--audit=on); it would write a "
 
 
 @pytest.fixture(autouse=True)
@@ -61,5 +61,5 @@ def test_pods_keep_their_affinity_and_say_what_would_have_been(installed: Instal
         acting = starting.vm(VM)
         assert starting.placed(acting) == NODE
     assert decision(acting).startswith(f"required on {NODE}: ShareManagerPod: ")
-    assert decision(launcher) == f"unchanged: AuditRequired: {AUDITED}{decision(acting)}"
-    assert decision(share_manager).startswith(f"unchanged: AuditPreferred: {AUDITED}preferred on ")
+    assert decision(launcher) == f"unchanged: AuditRequired: {AUDITED}requirement: {decision(acting)}"
+    assert decision(share_manager).startswith(f"unchanged: AuditPreferred: {AUDITED}preference: preferred on ")

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.decision import Leave
+from webhook.core.decision import UNCHANGED, Leave, outcome
 from webhook.core.observe.candidate import ASKS, Candidate
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.plan.planner import assumed_owner
 from webhook.status.report import VolumeItem, volume_item
 
-UNCHANGED: Final = "unchanged"
 _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: ASKS}}}}}
 
 
@@ -77,7 +76,7 @@ def candidate_item(candidate: Candidate, vmi: Mapping[str, Any]) -> CandidateIte
         opted_in=candidate.opted_in,
         annotation=candidate.annotation,
         next_start=NextStart(
-            decision=UNCHANGED if isinstance(decision, Leave) else decision.strength.value,
+            decision=outcome(decision),
             nodes=() if isinstance(decision, Leave) else decision.nodes,
             reason=decision.why.reason.code,
             because=decision.why.sentence,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.candidates.report import UNCHANGED, CandidateItem
+from webhook.candidates.report import CandidateItem
+from webhook.core.decision import UNCHANGED
 from webhook.terminal import columns, printable
 
 _HEAD: Final = ("NAMESPACE", "VM", "NODE", "SHARE-MANAGERS", "STATE", "OPTED-IN", "NEXT-START", "WHY")

@@ -34,11 +34,12 @@ from msgspec import Struct
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, Pin, audited
+from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
 from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
 from webhook.core.placement.migration_target import place_migration_target
+from webhook.core.placement.other_scheduler import take_over
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
@@ -77,6 +78,7 @@ class Entry(Enum):
     VIRT_LAUNCHER = "virt-launcher", place_virt_launcher
     SHARE_MANAGER = "share-manager", steer_share_manager
     MIGRATION_TARGET = "migration-target", place_migration_target  # asked only with manifests/components/homecoming
+    TAKE_OVER = "take-over", take_over  # asked only with manifests/components/take-over-scheduler
 
 
 class PodCreation(Struct, frozen=True):
@@ -166,7 +168,7 @@ def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, oper
 def _audit_annotations(decision: Decision) -> dict[str, str]:
     """Return what the API server adds to its audit log: decision, reason, sentence, nodes."""
     audit_annotations = {
-        "decision": "unchanged" if isinstance(decision, Leave) else decision.strength.value,
+        "decision": outcome(decision),
         "reason": decision.why.reason.code,
         "because": decision.why.sentence,
     }

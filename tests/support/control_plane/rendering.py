@@ -28,6 +28,7 @@ EVENTS: Final = "components/events"
 HOMECOMING: Final = "components/homecoming"
 MONITORING: Final = "components/monitoring"
 REUNITE: Final = "components/reunite"
+TAKE_OVER: Final = "components/take-over-scheduler"
 
 
 @cache

@@ -114,7 +114,7 @@ def test_a_webhook_that_audits_does_not_warn() -> None:
     [start] = events_of(START_POD, *RUNNING, audit=True)
     assert (start.reason, start.warning) == ("NotCoScheduled", False)
     assert start.message.startswith(
-        "AuditRequired: the webhook only audits (--audit=on); its decision is: required on n1"
+        "AuditRequired: the webhook only audits (--audit=on); it would write a requirement: required on n1"
     )
     [steered] = steering_events(vm("a", "n1"), audit=True)
     assert (steered.reason, steered.warning) == ("ShareManagerNotSteered", False)
