@@ -1,78 +1,30 @@
-"""The program kubevirt-coschedule: its commands, what their help says, and what runs them.
-
-A command imports what it needs when it runs, so that help, errors and completion come at once.
-"""
+"""The program kubevirt-coschedule: its commands, and what their help says; `webhook.commands` runs them."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from webhook.app.settings import SERVE, ServeSettings
-from webhook.bundle.settings import BUNDLE, BundleSettings
+from webhook import commands
+from webhook.app.settings import SERVE
+from webhook.bundle.settings import BUNDLE
+from webhook.candidates.settings import CANDIDATES
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base import command_line, completion
 from webhook.component_base.command_line import Command
 from webhook.component_base.options import Argument
 from webhook.component_base.program import program
-from webhook.explain.settings import EXPLAIN, ExplainSettings
-from webhook.reunite.settings import REUNITE, ReuniteSettings
-from webhook.status.settings import STATUS, StatusSettings
+from webhook.explain.settings import EXPLAIN
+from webhook.reunite.settings import REUNITE
+from webhook.status.settings import STATUS
 
 _PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
 EXECUTABLE: Final = _PLUGIN if Path(sys.argv[0]).stem == _PLUGIN else "kubevirt-coschedule"
 PROGRAM: Final = EXECUTABLE.replace("kubectl-", "kubectl ")
-
-
-def _serve(**values: Any) -> int:
-    settings = ServeSettings(**values)
-    from webhook.app import run as app  # noqa: PLC0415 - aiohttp is for serving only
-
-    return app.serve(settings)
-
-
-def _explain(**values: Any) -> int:
-    chosen = ExplainSettings(**values)
-    from webhook.explain import run  # noqa: PLC0415 - see the module
-
-    return run.run(chosen, stdin=sys.stdin, stdout=sys.stdout, stderr=sys.stderr, color=_color())
-
-
-def _status(**values: Any) -> int:
-    chosen = StatusSettings(**values)
-    from webhook.status import run  # noqa: PLC0415 - see the module
-
-    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr, color=_color())
-
-
-def _bundle(**values: Any) -> int:
-    chosen = BundleSettings(**values)
-    from webhook.bundle import run  # noqa: PLC0415 - see the module
-
-    return run.run(chosen, stdout=sys.stdout, stderr=sys.stderr)
-
-
-def _reunite(**values: Any) -> int:
-    settings = ReuniteSettings(**values)
-    from webhook.reunite import run  # noqa: PLC0415 - see the module
-
-    return run.run(settings, stdout=sys.stdout)
-
-
-def _demo() -> int:
-    from webhook.demo import run  # noqa: PLC0415 - see the module
-
-    return run.run(sys.stdout, color=_color())
-
-
-def _color() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
 
 COMMANDS: Final = (
     Command(
@@ -90,7 +42,7 @@ COMMANDS: Final = (
         exit_codes="0 after SIGTERM or SIGINT, 1 when a second signal ended it early, 2 for a setting, file, "
         "certificate or address that can't be used.",
         params=[*SERVE],
-        callback=_serve,
+        callback=commands.run_serve,
     ),
     Command(
         "explain",
@@ -136,7 +88,7 @@ no kubectl; with --manifests it reads files instead.""",
             ),
             *EXPLAIN,
         ],
-        callback=_explain,
+        callback=commands.run_explain,
     ),
     Command(
         "status",
@@ -172,7 +124,32 @@ no kubectl; with --manifests it reads files instead.""",
             Argument(["names"], nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs."),
             *STATUS,
         ],
-        callback=_status,
+        callback=commands.run_status,
+    ),
+    Command(
+        "candidates",
+        short_help="Show which VMs would gain by co-scheduling, before they opt in",
+        help="""\
+Show each VM that runs and has a volume with a share-manager, whether the VM has opted in or not.
+
+The table shows whether the VM is with its share-manager now, and what the webhook would decide if the VM started now
+with the annotation. The webhook need not be installed. The program reads the cluster as kubectl would, and writes
+nothing; it needs to list the pods of all namespaces.""",
+        examples=f"""\
+# What would the whole cluster gain?
+{PROGRAM} candidates -A
+
+# Opt in all VMs of one namespace: look at the lines, then run them
+{PROGRAM} candidates -n prod-vms -o commands
+{PROGRAM} candidates -n prod-vms -o commands | sh
+
+# A cluster as it was at one moment
+{PROGRAM} bundle -o cluster.json
+{PROGRAM} candidates -A --manifests cluster.json -o json""",
+        exit_codes="0 when the report is complete, 1 when something could not be read, which the report says. 2 for "
+        "bad input, and for a cluster that can't be reached.",
+        params=[*CANDIDATES],
+        callback=commands.run_candidates,
     ),
     Command(
         "bundle",
@@ -190,7 +167,7 @@ no kubectl; with --manifests it reads files instead.""",
         exit_codes="0 when the file is complete, 1 when something could not be read, which the file says. 2 for bad "
         "input, for a cluster that can't be reached, and for a file that can't be written.",
         params=[*BUNDLE],
-        callback=_bundle,
+        callback=commands.run_bundle,
     ),
     Command(
         "reunite",
@@ -213,7 +190,7 @@ moving away. Without --dry-run off it only says what it would do.""",
         exit_codes="0 after SIGTERM, SIGINT or --once, 1 when a part of the program ended early, 2 for bad input and "
         "for a cluster that can't be reached.",
         params=[*REUNITE],
-        callback=_reunite,
+        callback=commands.run_reunite,
     ),
     Command(
         "demo",
@@ -222,7 +199,7 @@ moving away. Without --dry-run off it only says what it would do.""",
         "AdmissionReviews through a real TLS connection, and show the answers, scenario by scenario.",
         examples=f"{PROGRAM} demo",
         exit_codes="0 when every answer is the expected one, 1 when one is not, 2 for bad input.",
-        callback=_demo,
+        callback=commands.run_demo,
     ),
 )
 _PROGRAM: Final = program(

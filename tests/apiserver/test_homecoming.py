@@ -9,6 +9,7 @@ import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
 from support.control_plane.kube_api import Object
+from support.control_plane.rendering import HOMECOMING
 from support.drivers.serving import Serving
 from support.fakes.impostors import impostor
 from support.objects import short
@@ -87,7 +88,7 @@ def test_without_an_answer_the_target_is_created_unchanged_within_the_second(
     migrating: Installed, *, slow: bool
 ) -> None:
     """virt-controller waits for each target under one lock."""
-    migrating.enable(homecoming=True)
+    migrating.enable(component=HOMECOMING)
     api, pod = migrating.plane.api, target()
     counted = Counted(api)
     until(lambda: created(api, pod) and counted.more()(FAIL_OPEN, name=WEBHOOK), "a call")
@@ -109,7 +110,7 @@ def test_without_an_answer_the_target_is_created_unchanged_within_the_second(
 @pytest.fixture(scope="module")
 def coming(migrating: Installed) -> Iterator[Coming]:
     """The component is applied, and a server answers."""
-    migrating.enable(homecoming=True)
+    migrating.enable(component=HOMECOMING)
     with migrating.serving() as server:
         until_watched(server)
         until(lambda: created(migrating.plane.api, target()).preferred, "a preference")

@@ -45,6 +45,13 @@ NEEDS_TOO_MUCH = {
 }  # ten thousand label sets: tests/unit/core/test_neighbours.py has them
 TOLD_OF_RUNNING_VMS = {reason.code for reason in Reason if reason.name.startswith("VM_")}
 NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
+NEEDS_A_SETTING = {
+    "AuditPreferred",  # tests/component/test_audit.py
+    "AuditRequired",
+    "AuditTakeOver",  # tests/unit/core/placement/test_other_scheduler.py
+    "SchedulerNotListed",
+    "SchedulerTakenOver",
+}
 IS_NO_DECISION = {"NodeFeasible"}  # the fit of a node; the reason of such a decision is its evidence
 BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked for us, and it gets no annotation
     "NotAPod",
@@ -220,7 +227,9 @@ def test_the_corpus_is_large_enough() -> None:
 
 def test_every_reason_occurs_in_the_corpus() -> None:
     """Each reason that core can give on an embedded cluster has a row, and the corpus names no other reason."""
-    elsewhere = NEEDS_A_LIVE_CLUSTER | NEEDS_TOO_MUCH | NEEDS_A_BUG | IS_NO_DECISION | TOLD_OF_RUNNING_VMS
+    elsewhere = (
+        NEEDS_A_LIVE_CLUSTER | NEEDS_TOO_MUCH | NEEDS_A_BUG | NEEDS_A_SETTING | IS_NO_DECISION | TOLD_OF_RUNNING_VMS
+    )
     possible = {reason.code for reason in Reason} - elsewhere
     assert {case.expect.reason for case in CASES} == possible
 

@@ -22,7 +22,10 @@ from webhook.explain.settings import EXPLAIN
 from webhook.reunite.settings import REUNITE
 
 _EMPTY: Final = '""'
-_NAMES: Final = ["serve", "explain", "status", "bundle", "reunite", "demo", "version", "help", "completion"]
+_NAMES: Final = [
+    *("serve", "explain", "status", "candidates", "bundle"),
+    *("reunite", "demo", "version", "help", "completion"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -86,8 +89,8 @@ TYPED: Final = {
         "serv",
         [
             (
-                "unknown command 'serv': expected one of serve, explain, status, bundle, reunite, demo, version, help, "
-                "completion; did you mean serve?"
+                "unknown command 'serv': expected one of serve, explain, status, candidates, bundle, reunite, demo, "
+                "version, help, completion; did you mean serve?"
             )
         ],
     ),

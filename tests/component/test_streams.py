@@ -12,6 +12,8 @@ from support.drivers.command_line_programs import EXAMPLES, WEBHOOK, ended
 from support.drivers.serving import write_cluster
 from support.objects.fleets import disk, running_pod, served
 
+pytestmark = pytest.mark.slow
+
 VM: Final = "manifests/examples/virtual-machine.yaml"
 
 

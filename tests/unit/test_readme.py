@@ -94,6 +94,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "serve": serve,
     "explain": of(_COMMANDS["explain"]),
     "status": of(_COMMANDS["status"]),
+    "candidates": of(_COMMANDS["candidates"]),
     "bundle": of(_COMMANDS["bundle"]),
     "reunite": of(_COMMANDS["reunite"]),
     "certs": certs_flags,

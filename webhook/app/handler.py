@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -62,6 +62,9 @@ def admit_functions(
     return {entry.path: admit_function(facts, policy, on_record, entry, on_answer) for entry in Entry}
 
 
+_PLACES_VMS: Final = (Entry.VIRT_LAUNCHER, Entry.MIGRATION_TARGET)
+
+
 def admit_function(
     facts: FactSource,
     policy: Policy,
@@ -74,7 +77,7 @@ def admit_function(
     It raises BadReview for a body that is not an AdmissionReview. After any other failure it admits the pod unchanged:
     the answer has the reason InternalError, and the log has the error.
     """
-    decide = _Deciding(facts, policy, counts_pods=entry is not Entry.SHARE_MANAGER).decide
+    decide = _Deciding(facts, policy, counts_pods=entry in _PLACES_VMS).decide
 
     async def admit(body: bytes, deadline: float) -> bytes:
         started, spent = perf_counter_ns(), _Spent()

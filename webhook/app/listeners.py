@@ -71,7 +71,13 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    policy = Policy(
+        Mode(settings.mode),
+        settings.longhorn_namespace,
+        audit=settings.audit,
+        taken_over=settings.take_over_scheduler,
+        scheduler_name=settings.take_over_to,
+    )
     handler = webhook_handler(admit_functions(sources.facts, policy, on_record, sources.on_answer))
     return handler if settings.client_name is None else require_client(settings.client_name, handler)
 

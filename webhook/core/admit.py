@@ -14,7 +14,8 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
 7. The pod can run on that node (`placement.feasibility`).
 8. A virt-launcher pod must run on the node if the mode is required, the evidence is firm and the pod can run there.
    Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference, and so it is
-   for the target of a live migration.
+   for the target of a live migration. A webhook that only audits writes the decision into the pod's annotation, and
+   nothing else.
 9. What an earlier answer wrote into the pod is removed first. A pod that already carries the result gets no patch
    (`patch.unpatch`).
 
@@ -33,11 +34,12 @@ from msgspec import Struct
 from webhook.core.api import admission_review
 from webhook.core.api.admission_review import AdmissionRequest
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave
+from webhook.core.decision import Decision, Leave, Pin, audited, outcome
 from webhook.core.opt_in import Policy, not_a_pod_creation
 from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
 from webhook.core.placement.migration_target import place_migration_target
+from webhook.core.placement.other_scheduler import take_over
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
@@ -76,6 +78,7 @@ class Entry(Enum):
     VIRT_LAUNCHER = "virt-launcher", place_virt_launcher
     SHARE_MANAGER = "share-manager", steer_share_manager
     MIGRATION_TARGET = "migration-target", place_migration_target  # asked only with manifests/components/homecoming
+    TAKE_OVER = "take-over", take_over  # asked only with manifests/components/take-over-scheduler
 
 
 class PodCreation(Struct, frozen=True):
@@ -126,6 +129,9 @@ def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer |
     operations = decision_patch.for_decision(creation.before, decision)
     if isinstance(operations, Why):
         decision, operations = Leave(why=operations), []
+    elif policy.audit and isinstance(decision, Pin):
+        decision = audited(decision)
+        operations = decision_patch.for_leave(creation.before, decision)
     return proven_answer(creation, decision, operations)
 
 
@@ -162,7 +168,7 @@ def _encode(request: AdmissionRequest, pod: Pod | None, decision: Decision, oper
 def _audit_annotations(decision: Decision) -> dict[str, str]:
     """Return what the API server adds to its audit log: decision, reason, sentence, nodes."""
     audit_annotations = {
-        "decision": "unchanged" if isinstance(decision, Leave) else decision.strength.value,
+        "decision": outcome(decision),
         "reason": decision.why.reason.code,
         "because": decision.why.sentence,
     }

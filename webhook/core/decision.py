@@ -62,6 +62,15 @@ class Leave(Struct, frozen=True, kw_only=True):
     node_fits: Sequence[NodeFit] = ()
 
 
+class TakeOver(Leave, frozen=True, kw_only=True):
+    """Another scheduler places the pod. The pod's affinity stays as it is.
+
+    `scheduler_name` is the new spec.schedulerName; None if the webhook only audits.
+    """
+
+    scheduler_name: str | None
+
+
 class Pin(Struct, frozen=True, kw_only=True):
     """The pod must run on certain nodes, or kube-scheduler is asked to prefer them.
 
@@ -105,6 +114,22 @@ class Steer(Pin, frozen=True, kw_only=True):
 
 
 Decision = Pin | Leave
+UNCHANGED: Final = "unchanged"
+TAKEN_OVER: Final = "taken-over"
+
+
+def outcome(decision: Decision) -> str:
+    """Return the decision in one word, for logs and metrics: required, preferred, unchanged or taken-over."""
+    if isinstance(decision, Pin):
+        return decision.strength.value
+    return TAKEN_OVER if isinstance(decision, TakeOver) and decision.scheduler_name else UNCHANGED
+
+
+def audited(pin: Pin) -> Leave:
+    """Return the decision of a webhook that only audits: the pod stays unchanged, and the reason has all of `pin`."""
+    reason = Reason.AUDIT_REQUIRED if pin.strength is Mode.REQUIRED else Reason.AUDIT_PREFERRED
+    why = reason.why(decision=decision_sentence(pin))
+    return Leave(why=why, opted_in=True, findings=pin.findings, node_fits=pin.node_fits)
 
 
 def rank(nodes: Iterable[str]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from webhook.core.api.kubevirt import (
     LABEL_MIGRATION_JOB_UID,
     VIRT_LAUNCHER,
 )
-from webhook.core.api.pod import Pod
+from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 
 _VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
@@ -30,10 +30,20 @@ class Mode(StrEnum):
 
 
 class Policy(Struct, frozen=True):
-    """The operator's choices: the mode that the annotation value `true` stands for, and Longhorn's namespace."""
+    """The operator's choices.
+
+    Attributes:
+        mode: what the annotation value `true` stands for.
+        longhorn_namespace: the namespace of Longhorn's own objects.
+        audit: the webhook writes each decision into the pod's annotation, and does not carry it out.
+        taken_over: the names of schedulers that are gone or will go. Their virt-launcher pods get `scheduler_name`.
+    """
 
     mode: Mode = Mode.REQUIRED
     longhorn_namespace: str = "longhorn-system"
+    audit: bool = False
+    taken_over: frozenset[str] = frozenset()
+    scheduler_name: str = DEFAULT_SCHEDULER
 
 
 def not_a_pod_creation(request: RequestHead) -> Why | None:

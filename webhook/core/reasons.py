@@ -14,6 +14,7 @@ from msgspec import Struct
 
 ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
+ANNOTATION_TAKE_OVER: Final = "kubevirt-scheduler/take-over"
 ANNOTATION_APPLIED_PATCH: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.applied_patch
 
 
@@ -66,6 +67,20 @@ class Reason(Enum):
         "NotMigrationTarget",
         "the pod is not a live-migration target (no label kubevirt.io/migrationJobUID)",
     )
+    # A virt-launcher pod of another scheduler. Only with manifests/components/take-over-scheduler.
+    SCHEDULER_NOT_LISTED = (
+        "SchedulerNotListed",
+        "spec.schedulerName is {scheduler}, which --take-over-scheduler does not name",
+    )
+    SCHEDULER_TAKEN_OVER = (
+        "SchedulerTakenOver",
+        "spec.schedulerName was {scheduler}, and the webhook wrote {into}",
+    )
+    AUDIT_TAKE_OVER = (
+        "AuditTakeOver",
+        "the webhook only audits (--audit=on); it would replace spec.schedulerName {scheduler} by {into}",
+    )
+
     NOT_OPTED_IN = "NotOptedIn", f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}"
     OPTED_OUT = "OptedOut", f"the annotation {ANNOTATION_CO_SCHEDULE} is false"
     MODE_OFF = "ModeOff", f"the cluster's mode is off, and {ANNOTATION_CO_SCHEDULE} is true"
@@ -349,6 +364,8 @@ class Reason(Enum):
         "StateClaim",
         "claim {claim} holds only the state that KubeVirt stores of the VM (TPM, EFI), which never requires a node",
     )
+    AUDIT_REQUIRED = "AuditRequired", "the webhook only audits (--audit=on); it would write a requirement: {decision}"
+    AUDIT_PREFERRED = "AuditPreferred", "the webhook only audits (--audit=on); it would write a preference: {decision}"
     PATCH_NOT_PROVEN = "PatchNotProven", "the patch does not apply ({problem}); please report this"
     ANNOTATIONS_FULL = (
         "AnnotationsFull",
@@ -358,6 +375,10 @@ class Reason(Enum):
 
     # A VM as it is now (status, metrics), if it is on no node. A VM that is together has the reason of a claim.
     VM_NOT_SCHEDULED = "VmNotScheduled", "pod {pod} is on no node yet"
+    VM_OTHER_SCHEDULER = (
+        "VmOtherScheduler",
+        "pod {pod} is on no node yet, and waits for the scheduler {scheduler} (spec.schedulerName)",
+    )
     VM_UNSCHEDULABLE = "VmUnschedulable", "pod {pod} is on no node yet: kube-scheduler reports: {message}"
     VM_STUCK = (
         "VmStuck",

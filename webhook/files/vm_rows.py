@@ -30,6 +30,21 @@ def rows_from_manifests(
     Raises:
         UserError: the files are a bundle whose pods could not be listed.
     """
+    groups = pods_of_vms(manifests, selector)
+    policy = Policy(mode, longhorn_namespace)
+    found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
+    events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
+    return with_words([row for row in found if row is not None], latest(events))
+
+
+def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[NamespacedName, list[Pod]]:
+    """Return the virt-launcher pods of each VM, of those pods that have the labels of the `selector`.
+
+    Pods without a namespace are in `default`.
+
+    Raises:
+        UserError: the files are a bundle whose pods could not be listed.
+    """
     if manifests.objects.unread(Pod):
         raise UserError(f"pods: {manifests.objects.unread(Pod)}; expected a bundle by a user who may list all pods")
     groups: dict[NamespacedName, list[Pod]] = {}
@@ -39,10 +54,7 @@ def rows_from_manifests(
         namespace = pod.metadata.namespace or "default"
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
-    policy = Policy(mode, longhorn_namespace)
-    found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
-    events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
-    return with_words([row for row in found if row is not None], latest(events))
+    return groups
 
 
 def unread(manifests: Manifests) -> list[str]:

@@ -143,11 +143,12 @@ def item(row: VMStatus) -> Item:
         because=row.why.sentence,
         cure=str(row.cure or ""),
         reunite=row.said_by_reunite,
-        volumes=[_volume(volume) for volume in row.volumes],
+        volumes=[volume_item(volume) for volume in row.volumes],
     )
 
 
-def _volume(volume: VMVolumeStatus) -> VolumeItem:
+def volume_item(volume: VMVolumeStatus) -> VolumeItem:
+    """Return a claim in the form that is printed."""
     return VolumeItem(
         claim=volume.claim,
         volume=volume.volume,

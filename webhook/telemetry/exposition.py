@@ -63,7 +63,7 @@ class Family(Enum):
         "admissions_total",
         "counter",
         ("entry", "decision", "reason"),
-        "Answers, by entry of the webhook configuration, decision (required, preferred, unchanged) and reason code.",
+        "Answers, by entry of the webhook, decision (required, preferred, unchanged, taken-over) and reason code.",
     )
     DURATION = (
         "admission_duration_seconds",

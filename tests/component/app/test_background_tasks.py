@@ -30,6 +30,8 @@ from webhook.kube.vm_status import VMStatusTracker
 from webhook.telemetry.exposition import Family
 from webhook.telemetry.log import Log
 
+pytestmark = pytest.mark.slow
+
 _PORTS: Final = ("listen", "health_listen")
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 VERBOSE: Final = b"GET /readyz?verbose HTTP/1.1\r\nHost: a\r\n\r\n"

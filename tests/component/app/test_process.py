@@ -21,6 +21,8 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.app.lifecycle import SHUTDOWN_GRACE_SECONDS
 
+pytestmark = pytest.mark.slow
+
 BODY: Final = json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode()
 HEALTH: Final = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _WARM_CALLS: Final = 20

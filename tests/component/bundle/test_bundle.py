@@ -14,6 +14,8 @@ from support.fakes.static_api import StaticApi
 
 from webhook.bundle.settings import BUNDLE
 
+pytestmark = pytest.mark.slow
+
 PODS: Final = "/api/v1/pods"
 
 

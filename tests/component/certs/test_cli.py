@@ -23,6 +23,8 @@ from certs.x509.pki import Pair
 from webhook.component_base.command_line import Command
 from webhook.component_base.options import Option
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["help"]])
 def test_the_help_lists_every_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

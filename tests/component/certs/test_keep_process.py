@@ -18,6 +18,8 @@ from certs.settings import ControllerSettings
 from webhook.component_base.address import Address
 from webhook.component_base.kubeconfig import Kubeconfig
 
+pytestmark = pytest.mark.slow
+
 
 async def _returns(_: Controller) -> None:
     pass

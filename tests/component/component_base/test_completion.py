@@ -12,6 +12,8 @@ import pytest
 from support.drivers.command_line_programs import CERTS, WEBHOOK, Program, ended
 from support.drivers.serving import ROOT
 
+pytestmark = pytest.mark.slow
+
 each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda program: program.executable)
 COMPLETED: Final = {
     "": "{commands}",

@@ -15,6 +15,8 @@ from support.drivers.command_line_programs import CERTS, EXAMPLES, PROCESS_SECON
 from support.drivers.serving import ROOT
 from support.fakes.live import write_kubeconfig
 
+pytestmark = pytest.mark.slow
+
 each_program = pytest.mark.parametrize("program", [WEBHOOK, CERTS], ids=lambda program: program.executable)
 
 

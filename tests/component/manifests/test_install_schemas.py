@@ -16,6 +16,8 @@ from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
 
+pytestmark = pytest.mark.slow
+
 MINORS: Final = ("1.30", "1.32", "1.34", "1.36", "1.37")
 """From the first with matchConditions in its stable API on."""
 

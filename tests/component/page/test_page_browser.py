@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from support.drivers.browser import Tab
 from support.drivers.paging import LINES, REPLICA, Paged, record, vm, vms
 from support.objects.fleets import LATEST, served
+
+pytestmark = pytest.mark.slow
 
 # What is shown.
 

@@ -10,6 +10,8 @@ from support.drivers.browser import WIDE, Size, Tab
 from support.drivers.paging import LINES, Paged, vms
 from support.objects.fleets import LATEST, served
 
+pytestmark = pytest.mark.slow
+
 SIZES: Final = {"wide": WIDE, "middle": Size(1024, 768), "narrow": Size(390, 844)}
 _ENTER, _TAB = ("Enter", 13), ("Tab", 9)
 _FOCUSED: Final = "(document.activeElement.innerText || document.activeElement.id).trim().split('\\n')[0]"

@@ -11,6 +11,8 @@ from support.drivers.browser import WIDE, Browser, Size, Tab
 from support.drivers.paging import LINES, Object, Paged, paged, vm, vms
 from support.objects import builders
 
+pytestmark = pytest.mark.slow
+
 NODES: Final = 30
 APART: Final = 9
 

@@ -10,6 +10,8 @@ from support.drivers.browser import Browser, Size, Tab
 from support.drivers.paging import Paged, paged, record, stuck, vm, vms
 from support.objects import builders
 
+pytestmark = pytest.mark.slow
+
 WIDTHS: Final = (390, 1024, 1280, 1400)
 LONG: Final = "build-2026-10-31-a-very-long-name-of-a-vm-0001-0002-0003-0004"
 OPEN_WEB: Final = "document.querySelector('#rows .apart .opener').click()"

@@ -17,6 +17,8 @@ from support.drivers.serving import Client, Serving
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def served(

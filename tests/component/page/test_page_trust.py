@@ -9,6 +9,8 @@ from support.drivers.browser import Browser, Tab
 from support.drivers.paging import LINES, Paged, paged, record, vms
 from support.objects.fleets import LATEST, served
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_lost_connection_is_shown_until_it_is_back(page: Paged, tab: Tab) -> None:
     """The page keeps its content, marked as old with its time, until the server answers again."""

@@ -22,6 +22,8 @@ from support.waits import MAX_WAIT_SECONDS
 from webhook.serving.certificate import ServingCertificate
 from webhook.serving.pem import BadCertificate
 
+pytestmark = pytest.mark.slow
+
 
 def _gone(mounted: Mounted) -> None:
     shutil.rmtree(mounted.directory)

@@ -22,6 +22,8 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.serving.routes import DEFAULT_LIMITS
 
+pytestmark = pytest.mark.slow
+
 FLOOD: Final = 1_100  # connections: more than a listener holds
 _PROBE_EVERY: Final = 50
 _PROBES_AFTER: Final = 20

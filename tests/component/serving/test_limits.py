@@ -20,6 +20,8 @@ from webhook.serving.connection import Connection
 from webhook.serving.routes import Limits, webhook_handler
 from webhook.telemetry.record import AdmissionRecord
 
+pytestmark = pytest.mark.slow
+
 _SOON_SECONDS: Final = 0.05
 _LATER_SECONDS: Final = 0.5  # where something has to come before, on a busy machine too
 

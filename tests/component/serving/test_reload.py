@@ -20,6 +20,8 @@ from webhook.serving.pem import Problem
 from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 
+pytestmark = pytest.mark.slow
+
 CALL: Final = request(b"{}")
 _ROTATIONS: Final = 30
 _CALLERS: Final = 4

@@ -26,6 +26,8 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.view import Kind
 
+pytestmark = pytest.mark.slow
+
 _POLL_SECONDS = 0.02
 _FIRST_SCREEN = "\x1b[?25h\x1b[?1049l"
 

@@ -21,6 +21,8 @@ from support.waits import MAX_WAIT_SECONDS
 
 from webhook.telemetry.exposition import Family
 
+pytestmark = pytest.mark.slow
+
 BODY: Final = request(json.dumps(builders.review(builders.virt_launcher_pod(claims=["disk"]))).encode())
 STORM: Final = 60
 SERVING: Final = re.compile(r" serving listen=https://127\.0\.0\.1:(?P<port>\d+) .*\n")

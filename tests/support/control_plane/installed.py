@@ -11,11 +11,11 @@ from __future__ import annotations
 import base64
 import ssl
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ import trustme
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.ports import free_port
-from support.control_plane.rendering import HOMECOMING, the, with_component
+from support.control_plane.rendering import the, with_component
 from support.drivers.serving import ROOT, Pair, Serving, port_of, spawned, until_logged
 from support.objects import builders
 from support.waits import MAX_WAIT_SECONDS
@@ -58,22 +58,21 @@ class Installed:
         self.certificate = issue(self.authority, directory, f"{NAME}.{NAME}.svc")
         self._servers = 0
 
-    def enable(self, *, homecoming: bool = False, **fields: Any) -> None:
+    def enable(self, *, component: str | None = None, **fields: Any) -> None:
         """Have the API server call the webhook; `fields` are other ones of each of the configuration's entries.
 
-        With `homecoming` it is also called for the targets of live migrations.
+        With a component of manifests/ the entries are those of an install with it.
         """
-        configuration = self._with_homecoming if homecoming else self._configuration
+        configuration = self._with(component) if component else self._configuration
         entries = [
             {**entry, "clientConfig": self._client(entry["clientConfig"]), **fields}
             for entry in configuration["webhooks"]
         ]
         self.plane.api.apply({**configuration, "webhooks": entries})
 
-    @cached_property
-    def _with_homecoming(self) -> Mapping[str, Any]:
-        rendered = kustomize(with_component(HOMECOMING, self.directory / "homecoming"))
-        return the("MutatingWebhookConfiguration", rendered)
+    def _with(self, component: str) -> Mapping[str, Any]:
+        directory = Path(tempfile.mkdtemp(dir=self.directory))
+        return the("MutatingWebhookConfiguration", kustomize(with_component(component, directory)))
 
     def _client(self, rendered: Mapping[str, Any]) -> dict[str, Any]:
         """How the API server finds and trusts us, from what the manifests say."""

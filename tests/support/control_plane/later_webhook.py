@@ -1,4 +1,4 @@
-"""A webhook that the API server calls after ours, and that changes pods: then the API server asks us again."""
+"""Another webhook that changes pods. If the API server calls it after ours, the API server asks us again."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from webhook.core.patch.json_patch import Operation, add
 
 _HOST: Final = "127.0.0.3"  # the API server speaks HTTP/2 to 127.0.0.1
 _PROBE: Final = "probed"
+
+
+LATER: Final = "zz-later"  # sorts after ours; the API server calls configurations in the order of their names
+EARLIER: Final = "aa-earlier"
 
 
 class Later:
@@ -40,10 +44,10 @@ class Later:
 
 
 @contextmanager
-def later_webhook(installed: Installed) -> Iterator[Later]:
-    """It is called from here on, for every pod, and no more afterwards."""
+def later_webhook(installed: Installed, name: str = LATER) -> Iterator[Later]:
+    """It is called from here on, for every pod, and no more afterwards. `name` is that of its configuration."""
     api, later, port = installed.plane.api, Later(), free_port(_HOST)
-    configuration = _configuration(installed, f"https://{_HOST}:{port}/")
+    configuration = _configuration(installed, f"https://{_HOST}:{port}/", name)
 
     def called() -> bool:
         with later.doing(add(f"/metadata/annotations/{_PROBE}", "")):
@@ -60,8 +64,8 @@ def later_webhook(installed: Installed) -> Iterator[Later]:
             until(lambda: not called(), "the end of the later webhook's calls")
 
 
-def _configuration(installed: Installed, url: str) -> Object:
-    """Its name sorts after ours. A call that fails refuses the pod, so that no test passes without the webhook."""
+def _configuration(installed: Installed, url: str, name: str) -> Object:
+    """A call that fails refuses the pod, so that no test passes without the webhook."""
     authority = base64.b64encode(installed.authority.cert_pem.bytes()).decode()
     entry = {
         "name": "later.example.com",
@@ -72,4 +76,4 @@ def _configuration(installed: Installed, url: str) -> Object:
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE"]}],
     }
     kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
-    return {**kind, "metadata": {"name": "zz-later"}, "webhooks": [entry]}
+    return {**kind, "metadata": {"name": name}, "webhooks": [entry]}

@@ -22,11 +22,13 @@ CERT_MANAGER: Final = "overlays/cert-manager"
 INSTALLS: Final = (DEFAULT, CERT_MANAGER)
 """What can be applied, as folders of manifests/."""
 
+AUDIT: Final = "components/audit"
 CLIENT_VERIFICATION: Final = "components/client-verification"
 EVENTS: Final = "components/events"
 HOMECOMING: Final = "components/homecoming"
 MONITORING: Final = "components/monitoring"
 REUNITE: Final = "components/reunite"
+TAKE_OVER: Final = "components/take-over-scheduler"
 
 
 @cache

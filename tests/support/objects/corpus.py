@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,8 +92,9 @@ class Case:
         return tuple(o for o in self.objects if (o["apiVersion"], o["kind"]) == ("v1", "Node"))
 
 
-def load(directory: Path = DIRECTORY) -> list[Case]:
-    """Every row of every file, by file name.
+@cache
+def load(directory: Path = DIRECTORY) -> tuple[Case, ...]:
+    """Every row of every file, by file name, read once in a process.
 
     Raises:
         BadCorpus: a file or row that does not read as described, or a name that stands twice.
@@ -105,7 +107,7 @@ def load(directory: Path = DIRECTORY) -> list[Case]:
                 raise BadCorpus(f"{path.name}: row {case.name!r}: the name stands already in {places[case.name]}")
             places[case.name] = path.name
             cases.append(case)
-    return cases
+    return tuple(cases)
 
 
 class BadCorpus(Exception):

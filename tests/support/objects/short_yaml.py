@@ -20,7 +20,7 @@ class BadRow(Exception):
     """What is wrong with a row, without its place."""
 
 
-class Text(yaml.SafeLoader):
+class Text(yaml.CSafeLoader):
     """Safe YAML. A key that occurs twice, or is not a string (an unquoted `on`), is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - PyYAML's signature

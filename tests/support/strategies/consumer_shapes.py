@@ -34,6 +34,7 @@ VIRT_LAUNCHER_QUIRKS: dict[str, list[Any]] = {
     "spec": [{}],
     "spec.volumes": [None, [], [{"name": "empty", "emptyDir": {}}], [builders.claim_volume("again", "c0")] * 2],
     "spec.nodeName": ["", None, "ghost", "Bad_Name"],
+    "spec.schedulerName": ["", None, "default-scheduler", "volcano"],
     "spec.nodeSelector": [None, {}, {"kubernetes.io/hostname": "n1", "kubevirt.io/schedulable": "true"}],
     "spec.affinity": [None, {}, {"nodeAffinity": None}, {"nodeAffinity": {}}],
     "status": [None, {}, {"phase": "Succeeded"}, {"phase": "Failed"}],

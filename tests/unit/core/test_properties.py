@@ -183,6 +183,7 @@ def _narrowed_with_a_foreign_pin(scenario: Scenario) -> bool:
     return bool(found.hard_pin) and any(len(t.get("matchFields") or []) > 1 for t in terms_of(node_affinity(found.pod)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "interesting",
     [

@@ -16,6 +16,7 @@ from webhook.core.api.container import PodCondition, Workload, WorkloadStatus
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node_selector import NodeSelector
 
+DEFAULT_SCHEDULER: Final = "default-scheduler"  # k8s.io/api/core/v1 DefaultSchedulerName
 POD_SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
 
@@ -53,6 +54,7 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodSpec."""
 
     node_name: str | None = None
+    scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None

@@ -16,7 +16,7 @@ from msgspec import Struct
 from webhook.core.admit import Answer, Entry
 from webhook.core.api import kubevirt
 from webhook.core.api.names import is_node_name
-from webhook.core.decision import Leave, decision_sentence
+from webhook.core.decision import Decision, Leave, decision_sentence
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, opts_in
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
@@ -34,7 +34,7 @@ _CUT: Final = b"..."
 _VMS_MAX: Final = 8  # of one volume
 
 _PROBLEM_WITHOUT_OPT_IN: Final = frozenset({Reason.BAD_CO_SCHEDULE, Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN})
-_NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet; or the VM leaves it on purpose: no warning
+_NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet; or somebody wants it so: no warning
     {
         Reason.NO_CLAIMS,
         Reason.EPHEMERAL_CLAIM,
@@ -48,6 +48,8 @@ _NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet; or the V
         Reason.SHARE_MANAGER_AT_SOURCE,
         Reason.TARGET_NAMED,
         Reason.NODE_CHOSEN,
+        Reason.AUDIT_REQUIRED,
+        Reason.AUDIT_PREFERRED,
     }
 )
 
@@ -108,8 +110,12 @@ def _of_virt_launcher(answer: Answer) -> Iterator[Event]:
         uid=owner.uid or "",
         reason=reason,
         message=_short(message),
-        warning=isinstance(decision, Leave) and decision.why.reason not in _NORMAL,
+        warning=_warns(decision),
     )
+
+
+def _warns(decision: Decision) -> bool:
+    return isinstance(decision, Leave) and decision.why.reason not in _NORMAL
 
 
 def _is_asked_for(annotation: str | None, decision: Leave) -> bool:
@@ -131,7 +137,7 @@ def _of_share_manager(answer: Answer) -> Iterator[Event]:
                 uid=vm.uid if vm else "",
                 reason=SHARE_MANAGER_NOT_STEERED if unchanged else SHARE_MANAGER_STEERED,
                 message=_short(f"share-manager of volume {finding.volume_handle}: {message}"),
-                warning=unchanged,
+                warning=_warns(decision),
             )
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import named_nodes
-from webhook.core.api.pod import UNSCHEDULABLE, Pod
+from webhook.core.api.pod import DEFAULT_SCHEDULER, UNSCHEDULABLE, Pod
 from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
@@ -161,6 +161,8 @@ def _waiting(pod: Pod, *, pinned: bool) -> tuple[State, Why]:
     """Return the state of a VM that is on no node, by kube-scheduler's condition of its pod."""
     condition = pod.status.scheduled if pod.status else None
     name = pod.metadata.name
+    if condition is None and pod.spec.scheduler_name not in (None, "", DEFAULT_SCHEDULER):
+        return State.PENDING, Reason.VM_OTHER_SCHEDULER.why(pod=name, scheduler=pod.spec.scheduler_name)
     if condition is None or condition.reason != UNSCHEDULABLE:
         return State.PENDING, Reason.VM_NOT_SCHEDULED.why(pod=name)
     message = (condition.message or "no reason given")[:_MESSAGE_CHARS]

@@ -2,7 +2,7 @@
 
 The operations touch only spec.affinity and the webhook's annotations, by `add` and `copy` alone. They append and never
 rewrite, so that the pod can't lose a field that the webhook does not know. An annotation records what they write;
-`webhook.core.patch.unpatch` removes it again by that record.
+`webhook.core.patch.unpatch` removes it again by that record. Only TakeOver rewrites a field: spec.schedulerName.
 Invariant: no operation touches the affinity without the record.
 """
 
@@ -18,16 +18,17 @@ from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAf
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
+from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, TakeOver, WeightedNode, decision_sentence
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, Reason, Why
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_TAKE_OVER, Reason, Why
 
 AFFINITY: Final = "/spec/affinity"
 NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
 TERMS: Final = f"{NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
 POD_AFFINITY: Final = f"{AFFINITY}/podAffinity"
 ANNOTATIONS: Final = "/metadata/annotations"
+SCHEDULER_NAME: Final = "/spec/schedulerName"
 _COPIES: Final = 10  # of a preference: beside one term of others it has 10 of 11 parts; more copies add little
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is rejected
 _UTF8_MAX_BYTES: Final = 4  # of one character
@@ -40,12 +41,26 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
     A pod that did not opt in gets none. A pod that opted in gets the decision as an annotation, also if it is Leave.
     """
     if isinstance(decision, Leave):
-        return list(_annotate(pod, decision, None)) if decision.opted_in else []
+        return for_leave(pod, decision)
     affinity_patch = _AffinityPatch(pod, decision)
     if not affinity_patch.operations:
         return list(_annotate(pod, decision, None))
     annotated = list(_annotate(pod, decision, affinity_patch.record()))
     return [*affinity_patch.operations, *annotated] if annotated else Reason.ANNOTATIONS_FULL.why()
+
+
+def for_leave(pod: Pod, decision: Leave) -> list[Operation]:
+    """Return the operations for a pod whose affinity stays: the decision as an annotation, if the VM opted in."""
+    if isinstance(decision, TakeOver):
+        return list(_take_over(pod, decision))
+    return list(_annotate(pod, decision, None)) if decision.opted_in else []
+
+
+def _take_over(pod: Pod, decision: TakeOver) -> Iterator[Operation]:
+    """Yield the new spec.schedulerName. If the annotation has no space, the pod must still get a scheduler."""
+    if decision.scheduler_name is not None:
+        yield add(SCHEDULER_NAME, decision.scheduler_name)
+    yield from _write(pod, {ANNOTATION_TAKE_OVER: str(decision.why)[:_TEXT_MAX_CHARS]})
 
 
 class _AffinityPatch:
@@ -169,10 +184,14 @@ def near(vmi: VirtualMachineInstanceRef) -> dict[str, Any]:
 
 
 def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Iterator[Operation]:
-    """Yield the annotations; none if they are too large for the API server together with the pod's own."""
     new = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
     if applied is not None:
         new[ANNOTATION_APPLIED_PATCH] = to_annotation(applied)
+    return _write(pod, new)
+
+
+def _write(pod: Pod, new: Mapping[str, str]) -> Iterator[Operation]:
+    """Yield the annotations; none if they are too large for the API server together with the pod's own."""
     annotations = pod.metadata.annotations
     if annotations is None:
         yield add(ANNOTATIONS, new)

@@ -1,7 +1,7 @@
 """RFC 6902 operations and their result: add, remove and copy, which are all that this webhook writes.
 
 The API server rejects a pod whose patch does not apply, whatever failurePolicy says (apiserver mutating/dispatcher.go).
-Therefore every operation is first applied here to a copy of the two places that a patch touches.
+Therefore every operation is first applied here to a copy of the places that a patch touches.
 Invariant: what applies here applies at the API server (evanphx/json-patch v4), and has the same result.
 """
 
@@ -23,14 +23,14 @@ class NotApplicable(Exception):
 
 
 def tree_of(pod: Pod) -> dict[str, Any]:
-    """Return the two places of `pod` that a patch touches, as JSON: metadata.annotations and spec.affinity.
+    """Return the places of `pod` that a patch touches, as JSON: annotations, spec.affinity and spec.schedulerName.
 
     An absent field and a null field are the same here: an operation can't add below either of them.
     """
     annotations = pod.metadata.annotations
     return {
         "metadata": {"annotations": None if annotations is None else dict(annotations)},
-        "spec": {"affinity": msgspec.to_builtins(pod.spec.affinity)},
+        "spec": {"affinity": msgspec.to_builtins(pod.spec.affinity), "schedulerName": pod.spec.scheduler_name},
     }
 
 

@@ -24,6 +24,7 @@ _REPLICA: Final = REPLICA_LABELS.items()
 
 class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     node_name: str | None = None
+    scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: WireAffinity | None = None
     scheduling_gates: list[PodSchedulingGate] | None = None

@@ -22,7 +22,7 @@ from webhook.core.api.kubevirt import (
 )
 from webhook.core.api.meta import ObjectMeta, OwnerReference
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, named_nodes, pin
-from webhook.core.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
+from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeSource, Pod, PodSpec, PodStatus, Volume
 from webhook.core.observe.past_decision import without_evidence
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.informer.resource import namespaced_key
@@ -67,6 +67,7 @@ class _WireVolume(Struct, rename="camel", gc=False):
 
 class _WireSpec(Struct, rename="camel", gc=False):
     node_name: str | None = None
+    scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: WireAffinity | None = None
     volumes: list[_WireVolume] | None = None
@@ -89,6 +90,7 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
         starts: whether a VM starts in the pod. None starts in the target of a migration, in a pod that receives a VM of
             another cluster, and in a pod that only provisions a disk.
         placing: the part of the node selector that a user chose (`placing_node_selector`); nearly always empty.
+        scheduler: spec.schedulerName of a pod without a node; None for the default scheduler.
     """
 
     co_schedule: str | None
@@ -98,6 +100,7 @@ class _VirtLauncherCommon(Struct, frozen=True, gc=False):
     migrated: bool
     starts: bool
     placing: tuple[tuple[str, str], ...]
+    scheduler: str | None
 
 
 class VirtLauncher(Struct, frozen=True, gc=False):
@@ -133,7 +136,10 @@ def transform(wire: Any) -> VirtLauncher:
     starts = not migrated and not (meta.annotations and _starts_no_vm(meta.annotations))
     migration = meta.annotations.migration if meta.annotations else None
     placing = tuple(sorted(placing_node_selector(spec.node_selector, migration).items()))
-    common = _VirtLauncherCommon(co_schedule, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing)
+    scheduler = None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name or None
+    common = _VirtLauncherCommon(
+        co_schedule, spec.node_name, tuple(sorted(named)), phase, migrated, starts, placing, scheduler
+    )
     return VirtLauncher(
         tuple(intern(namespaced_key(meta.namespace, name)) for name in names),
         owner.name,
@@ -163,6 +169,7 @@ def to_object(key: str, record: VirtLauncher) -> Pod:
         ),
         spec=PodSpec(
             node_name=common.node,
+            scheduler_name=common.scheduler,
             node_selector=dict(common.placing) or None,
             affinity=_required(common.named) if common.named else None,
             volumes=[_volume(claim) for claim in record.claims],

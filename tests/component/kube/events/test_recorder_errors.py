@@ -23,6 +23,8 @@ from webhook.core.observe.events import Outcome
 from webhook.core.opt_in import Policy
 from webhook.kube.client.api import Api
 
+pytestmark = pytest.mark.slow
+
 MOST_TIMES: Final = 3.0  # a write takes hundreds of times as long as an admission
 _SOON_SECONDS: Final = 0.05
 

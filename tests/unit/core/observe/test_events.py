@@ -41,7 +41,7 @@ def answer(pod: Object, *objects: Object, entry: Entry = Entry.VIRT_LAUNCHER, **
     """Return the answer about a pod in a cluster of these objects; in Longhorn's namespace for share-manager pods."""
     namespace = {"namespace": "longhorn-system"} if entry is Entry.SHARE_MANAGER else {}
     view: ClusterView = cluster(*objects)
-    policy = Policy(request.pop("mode", Mode.REQUIRED))
+    policy = Policy(request.pop("mode", Mode.REQUIRED), audit=request.pop("audit", False))
     found = admit(json.dumps(review(pod, **{**namespace, **request})).encode(), view, policy, entry)
     assert isinstance(found, Answer)
     return found
@@ -107,6 +107,18 @@ def test_the_event_of_a_placed_pod_has_the_text_of_the_annotation() -> None:
     """`kubectl describe` shows the same text for the VM and for the pod."""
     [found] = events_of(START_POD, *RUNNING)
     assert found.message == decision_sentence(answer(START_POD, *RUNNING).decision)
+
+
+def test_a_webhook_that_audits_does_not_warn() -> None:
+    """The Events say that the pods stay unchanged, what would have been written, and that nothing is wrong."""
+    [start] = events_of(START_POD, *RUNNING, audit=True)
+    assert (start.reason, start.warning) == ("NotCoScheduled", False)
+    assert start.message.startswith(
+        "AuditRequired: the webhook only audits (--audit=on); it would write a requirement: required on n1"
+    )
+    [steered] = steering_events(vm("a", "n1"), audit=True)
+    assert (steered.reason, steered.warning) == ("ShareManagerNotSteered", False)
+    assert steered.message.startswith("share-manager of volume h: AuditPreferred: ")
 
 
 UNTOLD: Final[dict[str, tuple[Object, Object]]] = {

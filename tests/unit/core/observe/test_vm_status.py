@@ -172,6 +172,8 @@ ONE_NODE = {"affinity": builders.node_affinity(required=[builders.on_node("node-
 WAITING = [
     pytest.param({}, None, State.PENDING, "VmNotScheduled", id="kube-scheduler has not looked yet"),
     pytest.param({"annotations": PINNED}, None, State.PENDING, "VmNotScheduled", id="pinned, not looked at yet"),
+    pytest.param({"schedulerName": "volcano"}, None, State.PENDING, "VmOtherScheduler", id="of another scheduler"),
+    pytest.param({"schedulerName": "default-scheduler"}, None, State.PENDING, "VmNotScheduled", id="of the stock one"),
     pytest.param({}, unschedulable(LATER), State.PENDING, "VmUnschedulable", id="fits nowhere, by no pin of ours"),
     pytest.param({"annotations": PINNED}, unschedulable(LATER), State.STUCK, "VmStuck", id="stuck by its annotation"),
     pytest.param(ONE_NODE, unschedulable(LATER), State.STUCK, "VmStuck", id="stuck by its affinity"),

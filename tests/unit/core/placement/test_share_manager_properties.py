@@ -184,6 +184,7 @@ def _several(scenario: Scenario) -> bool:
     return len(preferred_nodes(outcome(scenario.pod, scenario))) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "interesting",
     [

@@ -18,7 +18,7 @@ from support.strategies.quirks import GONE, bend
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.node_selector import only_node
-from webhook.core.api.pod import Pod, uses
+from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod, uses
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import Kind
 from webhook.kube.client.wire import Decoders, NotJSON
@@ -47,6 +47,7 @@ def reads(pod: Pod) -> tuple[Any, ...]:
         None if spec.node_name else only_node(spec.required_node_affinity),
         [claim for claim in CLAIMS if claim and uses(pod, claim)],
         status and status.phase,
+        None if spec.node_name or spec.scheduler_name == DEFAULT_SCHEDULER else spec.scheduler_name or None,
     )
 
 

@@ -6,14 +6,16 @@ Upstream: SharedLister and its NodeInfoLister in pkg/scheduler/framework/listers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.scheduler.state.cache import SchedulerCache
+from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, NodeInfo, allocatable
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
@@ -99,15 +101,31 @@ class ListedSnapshot:
         self._volume_limits = volume_limits
         self._pods = tuple(pods)
         self._cache = SchedulerCache()
+        self._handles: dict[NamespacedName, list[PodHandle]] = {}
         self.leave_out(lambda _: False)
 
     def leave_out(self, is_gone: Callable[[Pod], bool]) -> None:
         """Count all pods except those for which `is_gone` returns True; an earlier call has no effect any more."""
-        self._cache = SchedulerCache()
+        self._cache, self._handles = SchedulerCache(), {}
         for pod in self._pods:
             if not is_gone(pod):
-                for pod_info in pod_infos(pod):
-                    self._cache.add(pod_info)
+                self._add(pod)
+
+    def _add(self, pod: Pod) -> None:
+        self._handles[_key(pod)] = [self._cache.add(pod_info) for pod_info in pod_infos(pod)]
+
+    @contextmanager
+    def without(self, pods: Iterable[Pod]) -> Iterator[None]:
+        """Do not count these of the listed pods until the block ends. This costs nothing for all other pods."""
+        gone = [pod for pod in pods if _key(pod) in self._handles]
+        for pod in gone:
+            for handle in self._handles.pop(_key(pod)):
+                self._cache.remove(handle)
+        try:
+            yield
+        finally:
+            for pod in gone:
+                self._add(pod)
 
     @property
     def pod_index(self) -> PodIndex:
@@ -123,6 +141,10 @@ class ListedSnapshot:
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return those among the listed pods; none of them is assumed."""
         return self._cache.shortlisted(assumed=assumed)
+
+
+def _key(pod: Pod) -> NamespacedName:
+    return NamespacedName(pod.metadata.namespace or "default", pod.metadata.name or "")
 
 
 def pod_infos(pod: Pod) -> Iterator[PodInfo]:

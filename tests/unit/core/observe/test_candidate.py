@@ -1,0 +1,97 @@
+"""What a VM would gain by co-scheduling, whether it has opted in or not."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from support.fakes.views import Patchy, cluster
+from support.objects import builders
+from support.objects.fleets import disk, launcher, served
+
+from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import NamespacedName
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Pin
+from webhook.core.observe.candidate import Candidate, candidate_of
+from webhook.core.observe.vm_status import State
+from webhook.core.opt_in import Policy
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
+from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
+
+Object = dict[str, Any]
+NODES = [made for name in ("node-a", "node-b") for made in (builders.node(name), builders.longhorn_node(name))]
+
+
+def annotated(pod: Pod, value: str | None) -> Pod:
+    """The pod with this value of the annotation, or without the annotation."""
+    annotations = {} if value is None else {ANNOTATION_CO_SCHEDULE: value}
+    return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
+
+
+def found(*pods: Pod, objects: list[Object]) -> Candidate | None:
+    """The candidate of a VM's pods in a cluster of these objects and two nodes."""
+    candidate = candidate_of(pods, cluster(*NODES, *objects), Policy())
+    assert not isinstance(candidate, NeedObjects)
+    return candidate
+
+
+@pytest.mark.parametrize(
+    ("value", "opted_in"),
+    [(None, False), ("false", False), ("maybe", False), ("true", True), ("required", True), ("preferred", True)],
+)
+def test_a_vm_that_is_apart_shows_the_decision_of_its_next_start(value: str | None, *, opted_in: bool) -> None:
+    """A VM that has not opted in is shown as if its annotation were true."""
+    objects = [*disk("root"), *served("root", "node-b")]
+    candidate = found(annotated(launcher("root", nodeName="node-a"), value), objects=objects)
+    assert candidate is not None
+    assert (candidate.now.state, candidate.annotation, candidate.opted_in) == (State.APART, value, opted_in)
+    assert isinstance(candidate.decision, Pin)
+    assert candidate.decision.nodes == ("node-b",)
+    assert candidate.decision.required == (() if value == "preferred" else ("node-b",))
+    assert not candidate.followed
+
+
+def test_the_target_of_a_migration_starts_again_as_any_pod() -> None:
+    """KubeVirt has labeled the pod in which the VM runs now; the next pod has no such label."""
+    pod = annotated(launcher("root", nodeName="node-a"), None)
+    migrated = replace(
+        pod, metadata=replace(pod.metadata, labels={**(pod.metadata.labels or {}), LABEL_MIGRATION_JOB_UID: "m"})
+    )
+    candidate = found(migrated, objects=[*disk("root"), *served("root", "node-b")])
+    assert candidate is not None
+    assert candidate.decision.why.reason is Reason.SHARE_MANAGER_POD
+
+
+def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None:
+    """The webhook leaves the VM's pod, and steers the share-manager later."""
+    objects = [*disk("root"), builders.share_manager("root", state="stopped")]
+    candidate = found(annotated(launcher("root", nodeName="node-a"), None), objects=objects)
+    assert candidate is not None
+    assert (candidate.now.state, candidate.followed) == (State.FREE, True)
+
+
+@pytest.mark.parametrize(
+    ("pods", "objects"),
+    [
+        pytest.param([], [], id="no pod"),
+        pytest.param(
+            [launcher("root", phase="Succeeded")], [*disk("root"), *served("root", "node-a")], id="it is over"
+        ),
+        pytest.param(
+            [launcher("root", nodeName="node-a")], disk("root", access_modes=["ReadWriteOnce"]), id="no ShareManager"
+        ),
+        pytest.param([launcher(nodeName="node-a")], [], id="no claim"),
+    ],
+)
+def test_a_vm_without_a_share_manager_is_no_candidate(pods: list[Pod], objects: list[Object]) -> None:
+    """Nothing could be gained."""
+    assert found(*pods, objects=objects) is None
+
+
+def test_an_object_that_must_be_read_first_is_named() -> None:
+    """A view of caches can lack one; core asks for it as at an admission."""
+    claim = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"))
+    view = Patchy(cluster(*NODES, *disk("root"), *served("root", "node-b")), {claim: NoObject.NOT_CACHED})
+    asked = candidate_of([launcher("root", nodeName="node-a")], view, Policy())
+    assert isinstance(asked, NeedObjects)
+    assert list(asked.refs) == [claim]

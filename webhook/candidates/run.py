@@ -1,0 +1,90 @@
+"""The command candidates: read a cluster once, decide for each VM as the webhook would, and print what would change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from typing import Final, TextIO
+
+import msgspec
+
+from webhook.candidates import report, text
+from webhook.candidates.report import CandidateItem, CandidateReport
+from webhook.candidates.settings import CandidatesSettings
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.kubevirt import VMI_KIND
+from webhook.core.api.meta import NamespacedName
+from webhook.core.observe.candidate import candidate_of
+from webhook.core.opt_in import Policy
+from webhook.core.scheduler.state.snapshot import ListedSnapshot
+from webhook.core.view import NeedObjects
+from webhook.files.manifests import Manifests
+from webhook.files.vm_rows import pods_of_vms, unread
+from webhook.status.output import now
+from webhook.terminal import to_json, to_yaml
+
+EXIT_COMPLETE: Final = 0
+EXIT_INCOMPLETE: Final = 1
+_KUBEVIRT: Final = "kubevirt.io/v1"
+
+
+def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
+    """Run the command with these settings.
+
+    Returns:
+        0 if the report is complete, 1 if something that counts could not be read: the report says so.
+
+    Raises:
+        UserError: no cluster can be reached, or its pods can't be read.
+    """
+    cluster, origin = _cluster(chosen)
+    made = cluster.objects.bundle
+    namespace = "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default")
+    items = list(_items(cluster, Policy(longhorn_namespace=chosen.longhorn_namespace), namespace))
+    found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=unread(cluster), items=items)
+    with suppress(BrokenPipeError):
+        stdout.write(_render(found, chosen))
+    where = f"namespace {namespace}" if namespace else "any namespace"
+    stderr.write(f"{report.count_gains(items) if items else f'no running VM in {where} has a share-manager'}\n")
+    if items and chosen.output == "table" and report.commands(items):
+        stderr.write("the lines that opt VMs in: --output commands\n")
+    stderr.writelines(f"not everything could be read: {problem}\n" for problem in found.problems)
+    return EXIT_INCOMPLETE if found.problems else EXIT_COMPLETE
+
+
+def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
+    """The cluster that files describe, or a live one, read once into the same form; and the cluster in words."""
+    if chosen.manifests:
+        described = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+        return described, described.objects.origin(str(chosen.manifests))
+    from webhook.bundle.collect import collect_bundle  # noqa: PLC0415 - the API client takes 1 s to import
+
+    found = collect_bundle(Kubeconfig(file=chosen.kubeconfig, context=chosen.context), chosen.longhorn_namespace)
+    return Manifests(found.documents(), longhorn_namespace=chosen.longhorn_namespace), found.made.cluster
+
+
+def _items(cluster: Manifests, policy: Policy, namespace: str) -> Iterator[CandidateItem]:
+    """Each VM of the namespace that has a share-manager, by namespace and name."""
+    vmis, snapshot = cluster.objects.documents(_KUBEVIRT, VMI_KIND), cluster.snapshot()
+    for key, pods in sorted(pods_of_vms(cluster).items()):
+        if namespace not in ("", key.namespace):
+            continue
+        with snapshot.without(pods) if isinstance(snapshot, ListedSnapshot) else nullcontext():
+            candidate = candidate_of(pods, cluster, policy)
+        assert not isinstance(candidate, NeedObjects)  # noqa: S101 - for the type checker: everything was read
+        if candidate:
+            vmi = vmis.get(NamespacedName(key.namespace, key.name))
+            yield report.candidate_item(candidate, vmi.value if vmi else {})
+
+
+def _render(found: CandidateReport, chosen: CandidatesSettings) -> str:
+    if chosen.output == "json":
+        return to_json(found)
+    if chosen.output == "yaml":
+        return to_yaml(msgspec.to_builtins(found))
+    lines = report.commands(found.items) if chosen.output == "commands" else _table(found, chosen)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _table(found: CandidateReport, chosen: CandidatesSettings) -> list[str]:
+    return text.candidate_table(found.items, namespaces=chosen.all_namespaces) if found.items else []

@@ -1,0 +1,58 @@
+"""What `candidates` runs with: its options, and their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, manifests_option, option, two_clusters
+from webhook.component_base.errors import BadSettings
+from webhook.component_base.options import NAMESPACE, OneOf
+
+CANDIDATES: Final = (
+    option(
+        "--namespace",
+        "-n",
+        type=NAMESPACE,
+        help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
+    ),
+    option("--all-namespaces", "-A", is_flag=True, help="Show the VMs of all namespaces."),
+    option(
+        "--output",
+        "-o",
+        default="table",
+        type=OneOf("table", "commands", "json", "yaml"),
+        help="Output format: table, json, yaml or commands. commands has, for each VM that has not opted in, the line "
+        "that opts the VM in.",
+    ),
+    KUBECONFIG,
+    CONTEXT,
+    manifests_option("-f"),
+    LONGHORN_NAMESPACE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
+class CandidatesSettings:
+    """What `candidates` runs with.
+
+    Raises:
+        BadSettings: two of these that can't be had at once.
+    """
+
+    namespace: str | None
+    all_namespaces: bool
+    output: Literal["table", "commands", "json", "yaml"]
+    kubeconfig: Path | None
+    context: str | None
+    manifests: Path | None
+    longhorn_namespace: str
+
+    def __post_init__(self) -> None:
+        """Say every contradiction at once."""
+        problems = two_clusters(self.manifests, self.kubeconfig, self.context)
+        if self.all_namespaces and self.namespace:
+            problems.insert(0, "got --all-namespaces and --namespace: expected one of the two")
+        if problems:
+            raise BadSettings(*problems)

@@ -1,0 +1,45 @@
+"""The candidates as a table for a terminal. Control characters of names are shown as escapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.candidates.report import CandidateItem
+from webhook.core.decision import UNCHANGED
+from webhook.terminal import columns, printable
+
+_HEAD: Final = ("NAMESPACE", "VM", "NODE", "SHARE-MANAGERS", "STATE", "OPTED-IN", "NEXT-START", "WHY")
+
+
+def candidate_table(items: Sequence[CandidateItem], *, namespaces: bool) -> list[str]:
+    """Return the head and a line for each VM. `namespaces`: whether there is a column of them."""
+    first = 0 if namespaces else 1
+    rows = [_HEAD, *(tuple(map(printable, _cells(each))) for each in items)]
+    return columns([row[first:] for row in rows])
+
+
+def _cells(each: CandidateItem) -> tuple[str, ...]:
+    share_managers = ", ".join(f"{volume.claim}: {volume.node or '-'}" for volume in each.volumes)
+    return (
+        each.namespace,
+        each.name,
+        each.node or "-",
+        share_managers,
+        each.state.value,
+        _opted_in(each),
+        _next_start(each),
+        each.next_start.because,
+    )
+
+
+def _opted_in(each: CandidateItem) -> str:
+    return "yes" if each.opted_in else "no" if each.annotation is None else f"no ({each.annotation})"
+
+
+def _next_start(each: CandidateItem) -> str:
+    """Return the decision, and its nodes."""
+    next_start = each.next_start
+    if next_start.followed:
+        return "share-manager follows"
+    return UNCHANGED if next_start.decision == UNCHANGED else f"{next_start.decision}: {', '.join(next_start.nodes)}"
