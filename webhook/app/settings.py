@@ -14,6 +14,7 @@ from webhook.cluster_options import (
     LONGHORN_NAMESPACE,
     MANIFESTS,
     MODE,
+    SHORTLIST,
     WATCH_PODS,
     option,
     two_clusters,
@@ -136,6 +137,7 @@ SERVE: Final = (
     ),
     WATCH_PODS,
     HEADROOM,
+    SHORTLIST,
     option(
         "--events",
         default="off",
@@ -193,6 +195,7 @@ class ServeSettings:
     take_over_to: str
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
+    shortlist: Literal["auto", "off"]
     events: bool
     log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]
