@@ -73,6 +73,14 @@ HEADROOM: Final = option(
     help="What must stay free on a node for which a VM gets a required affinity, as RESOURCE=QUANTITY,...: "
     "cpu=500m,memory=2Gi. Without this option a VM may take all that is left.",
 )
+SHORTLIST: Final = option(
+    "--shortlist",
+    default="auto",
+    type=OneOf("auto", "off"),
+    help="Whether a preference in a cluster of more than 100 nodes comes with a short list of required nodes, so that "
+    "kube-scheduler scores the preferred one: auto or off. A cluster autoscaler makes no node for a pod with such a "
+    "list. If one runs, choose off. auto: no list in a cluster with Karpenter's nodes (label karpenter.sh/nodepool).",
+)
 LONGHORN_NAMESPACE: Final = option(
     "--longhorn-namespace",
     default="longhorn-system",

@@ -75,6 +75,7 @@ def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable
         Mode(settings.mode),
         settings.longhorn_namespace,
         audit=settings.audit,
+        shortlist=settings.shortlist == "auto",
         taken_over=settings.take_over_scheduler,
         scheduler_name=settings.take_over_to,
     )

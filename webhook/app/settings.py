@@ -14,6 +14,7 @@ from webhook.cluster_options import (
     LONGHORN_NAMESPACE,
     MANIFESTS,
     MODE,
+    SHORTLIST,
     WATCH_PODS,
     option,
     two_clusters,
@@ -21,7 +22,6 @@ from webhook.cluster_options import (
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff, Parsed
-from webhook.core.api.names import is_node_name
 
 
 def scheduler_name(text: str) -> str:
@@ -30,6 +30,8 @@ def scheduler_name(text: str) -> str:
     Raises:
         ValueError: says what was expected.
     """
+    from webhook.core.api.names import is_node_name  # noqa: PLC0415 - core is not for help and completion
+
     if not is_node_name(text):
         raise ValueError("expected the name of a scheduler, such as default-scheduler")
     return text
@@ -136,6 +138,7 @@ SERVE: Final = (
     ),
     WATCH_PODS,
     HEADROOM,
+    SHORTLIST,
     option(
         "--events",
         default="off",
@@ -193,6 +196,7 @@ class ServeSettings:
     take_over_to: str
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
+    shortlist: Literal["auto", "off"]
     events: bool
     log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]

@@ -36,12 +36,14 @@ class Policy(Struct, frozen=True):
         mode: what the annotation value `true` stands for.
         longhorn_namespace: the namespace of Longhorn's own objects.
         audit: the webhook writes each decision into the pod's annotation, and does not carry it out.
+        shortlist: a preference in a large cluster can have a short list of nodes.
         taken_over: the names of schedulers that are gone or will go. Their virt-launcher pods get `scheduler_name`.
     """
 
     mode: Mode = Mode.REQUIRED
     longhorn_namespace: str = "longhorn-system"
     audit: bool = False
+    shortlist: bool = True
     taken_over: frozenset[str] = frozenset()
     scheduler_name: str = DEFAULT_SCHEDULER
 

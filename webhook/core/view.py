@@ -126,6 +126,10 @@ class ClusterView(Protocol):
         """The number of `node_names` that are Ready and not cordoned."""
         ...
 
+    def has_karpenter_nodes(self) -> bool:
+        """Whether one of `node_names` has the label of Karpenter's nodes."""
+        ...
+
     def snapshot(self) -> AnySnapshot:
         """Return the nodes and pods; or why there is no snapshot now, or that this process counts no pods."""
         ...

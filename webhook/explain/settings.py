@@ -16,6 +16,7 @@ from webhook.cluster_options import (
     LONGHORN_NAMESPACE,
     MANIFESTS,
     MODE,
+    SHORTLIST,
     WATCH_PODS,
     option,
     two_clusters,
@@ -52,6 +53,7 @@ EXPLAIN: Final = (
     MODE,
     WATCH_PODS,
     HEADROOM,
+    SHORTLIST,
     LONGHORN_NAMESPACE,
 )
 
@@ -74,6 +76,7 @@ class ExplainSettings:
     mode: Literal["required", "preferred", "off"]
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
+    shortlist: Literal["auto", "off"]
     longhorn_namespace: str
 
     @property

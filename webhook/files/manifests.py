@@ -125,6 +125,10 @@ class Manifests:
         """Count the nodes that are Ready and not cordoned."""
         return sum(node.usable for node in self._nodes.values())
 
+    def has_karpenter_nodes(self) -> bool:
+        """Return whether Karpenter made any of the nodes."""
+        return any(node.from_karpenter for node in self._nodes.values())
+
     def view(self) -> Manifests:
         """Return itself: files do not change, so the cluster is its own view."""
         return self

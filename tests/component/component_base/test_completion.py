@@ -33,7 +33,8 @@ COMPLETED: Final = {
 
 def words(program: Program) -> dict[str, str]:
     """What stands for the names in the table."""
-    commands = {"webhook": "serve explain status bundle reunite demo", "certs": "keep inspect issue"}[program.module]
+    ours = "serve explain status candidates bundle reunite demo"
+    commands = {"webhook": ours, "certs": "keep inspect issue"}[program.module]
     values = {"webhook": "text yaml json", "certs": "text json"}[program.module]
     common = program._asdict() | {"prints": program.prints.split()[0]}
     return common | {"commands": f"{commands} version help completion", "values": values}

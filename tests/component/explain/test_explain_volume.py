@@ -141,6 +141,9 @@ def test_a_large_cluster_has_a_short_list(explain: Explain, api: StaticApi) -> N
         api.objects[f"{plural}/{each['metadata']['name']}"] = each
     found = explain("volume/pvc-disk").found
     assert (found["shortlist"][0], len(found["shortlist"])) == ("node-b", 64)
+    assert explain("volume/pvc-disk --shortlist=off").found["shortlist"] == []
+    api.objects["/api/v1/nodes/more-100"]["metadata"].setdefault("labels", {})["karpenter.sh/nodepool"] = "default"
+    assert explain("volume/pvc-disk").found["shortlist"] == []
 
 
 def test_a_vm_whose_share_manager_is_stopped_is_followed(explain: Explain, api: StaticApi) -> None:

@@ -109,6 +109,7 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
         "namespace": "vms",
         "output": "text",
         "mode": Mode.REQUIRED,
+        "shortlist": "auto",
         "watch_pods": "all",
         "headroom": {},
         "longhorn_namespace": "longhorn-system",

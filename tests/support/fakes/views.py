@@ -80,6 +80,10 @@ class Patchy:
         """Implement ClusterView."""
         return self._whole.usable_nodes()
 
+    def has_karpenter_nodes(self) -> bool:
+        """Implement ClusterView."""
+        return self._whole.has_karpenter_nodes()
+
     def snapshot(self) -> AnySnapshot:
         """Implement ClusterView."""
         return self._whole.snapshot()

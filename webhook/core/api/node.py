@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec import Struct
 
 from webhook.core.api.container import Quantities
 from webhook.core.api.meta import Condition, ObjectMeta
+
+LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
 class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -44,6 +48,11 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     metadata: ObjectMeta
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
+
+    @property
+    def from_karpenter(self) -> bool:
+        """Whether Karpenter made the node (sigs.k8s.io/karpenter pkg/apis/v1/labels.go, NodePoolLabelKey)."""
+        return self.metadata.label(LABEL_NODE_POOL) is not None
 
     @property
     def usable(self) -> bool:

@@ -7,7 +7,7 @@ recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
@@ -57,8 +57,16 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
+
+    def pick(least_taints: int) -> tuple[str, ...]:
+        if not policy.shortlist:
+            return ()
+        return shortlist.pick(cycle, fitting, view, seed=volume, least_taints=least_taints)
+
     names, near_vmis = (
-        _shortlist(cycle, volume, fitting, findings, view) if len(fitting) == len(preferable) else ((), ())
+        _shortlist(pick, shortlist.count_taints(fitting[0], pod, view), fitting, findings)
+        if len(fitting) == len(preferable)
+        else ((), ())
     )
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,
@@ -72,20 +80,21 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
 
 
 def _shortlist(
-    cycle: CycleState, volume: str, fitting: Sequence[str], findings: Sequence[Finding], view: ClusterView
+    pick: Callable[[int], tuple[str, ...]], taints: int, fitting: Sequence[str], findings: Sequence[Finding]
 ) -> tuple[tuple[str, ...], tuple[VirtualMachineInstanceRef, ...]]:
     """Return the short list, and the VMs to whose pods the share-manager pod gets a preferred pod affinity.
 
     PreferNoSchedule taints of the preferred node outweigh a preferred node affinity (TaintToleration has weight 3,
     NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few such
     nodes, the pod affinity outweighs the taints. The scheduler evaluates it on every node, so not every pod gets it.
+
+    `pick` returns a list of nodes with at least this number of such taints; `taints` is that of the preferred node.
     """
-    taints = shortlist.count_taints(fitting[0], cycle.incoming.pod, view)
-    names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints)
+    names = pick(taints)
     if names or not taints:
         return names, ()
     vmis = (finding.vmi for finding in findings if finding.node in fitting and finding.vmi)
-    return shortlist.pick(cycle, fitting, view, seed=volume), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
+    return pick(0), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
 
 
 def volume_of(pod: Pod) -> str:

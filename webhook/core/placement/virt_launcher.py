@@ -27,10 +27,10 @@ def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     mode = co_schedule_mode(pod, policy)
     if isinstance(mode, Why):
         return Leave(why=mode)
-    return _place(pod, namespace, mode, view)
+    return _place(pod, namespace, mode, view, allowed=policy.shortlist)
 
 
-def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision | NeedObjects:
+def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView, *, allowed: bool) -> Decision | NeedObjects:
     """Rules 5 to 8 for a pod that opts in with `mode` (REQUIRED or PREFERRED)."""
     findings = share_managers.find_share_managers(pod, namespace, view)
     if isinstance(findings, NeedObjects):
@@ -48,7 +48,8 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     required = _required(cycle, mode, findings, node_fits, view)
     if isinstance(required, Why):
-        why, required, shortlist = required, (), _shortlist(cycle, findings, node_fits, view)
+        why, required = required, ()
+        shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed)
     else:
         why, shortlist = evidence_for(required[0], findings).why, ()
     return Pin(
@@ -63,19 +64,20 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView) -> Decision 
 
 
 def _shortlist(
-    cycle: CycleState, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView, *, allowed: bool
 ) -> tuple[str, ...]:
     """Return the short list for a preference; empty if a short list could keep the pod from starting.
 
     That is so if the nodes of a claim's volume are unknown: the volume can turn up where no node of the list is.
     """
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
-    if not fitting or any(finding.volume_nodes_unknown for finding in findings):
+    if not allowed or not fitting or any(finding.volume_nodes_unknown for finding in findings):
         return ()
     pod = cycle.incoming.pod
     owner = kubevirt.owner(pod)
     taints = shortlist.count_taints(fitting[0], pod, view)
-    return shortlist.pick(cycle, fitting, view, seed=(owner.uid if owner else None) or fitting[0], least_taints=taints)
+    seed = (owner.uid if owner else None) or fitting[0]
+    return shortlist.pick(cycle, fitting, view, seed=seed, least_taints=taints)
 
 
 def no_share_manager(findings: Sequence[Finding]) -> Leave:

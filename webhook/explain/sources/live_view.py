@@ -58,6 +58,11 @@ class LiveView(CallView):
         nodes = (self.node(name) for name in self.node_names())
         return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
 
+    def has_karpenter_nodes(self) -> bool:
+        """Return whether Karpenter made any of the listed nodes."""
+        nodes = (self.node(name) for name in self.node_names())
+        return any(not isinstance(node, NoObject) and node.from_karpenter for node in nodes)
+
     def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """Return the snapshot of the listed pods and nodes."""
         return self._listings.snapshot

@@ -107,6 +107,11 @@ class CallView:
         nodes = self._caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else 0
 
+    def has_karpenter_nodes(self) -> bool:
+        """Return whether Karpenter made any of the cached nodes."""
+        nodes = self._caches[Kind.NODE]
+        return isinstance(nodes.index, NodeIndex) and nodes.index.from_karpenter > 0
+
     def snapshot(self) -> AnySnapshot:
         """Return the cached nodes and pods; SnapshotUnavailable if a cache is not up to date."""
         if self._snapshot is None:

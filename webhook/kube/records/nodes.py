@@ -58,6 +58,7 @@ class NodeIndex(KeyList):
         labels: the labels of all nodes, by topology key.
         allocatable: node name -> what the node has for pods, by resource.
         usable: how many nodes are Ready and not cordoned.
+        from_karpenter: how many nodes Karpenter made.
     """
 
     def __init__(self) -> None:
@@ -65,12 +66,14 @@ class NodeIndex(KeyList):
         self.labels = NodeLabels(followed=_TOPOLOGY_KEYS)
         self.allocatable: dict[str, Mapping[str, int]] = {}
         self.usable = 0
+        self.from_karpenter = 0
 
     def put(self, key: str, old: Any, new: Any) -> Any:
         """Take in the record `new` of this node, which was `old`. Return the record to store."""
         if old is None or old.status != new.status:
             self.allocatable[key] = allocatable(new.status.allocatable if new.status else None)
         self.usable += new.usable - (old is not None and old.usable)
+        self.from_karpenter += new.from_karpenter - (old is not None and old.from_karpenter)
         if old is None or old.metadata.labels != new.metadata.labels:
             self.labels.put(key, new.metadata.labels)
         return super().put(key, old, new)
@@ -79,5 +82,6 @@ class NodeIndex(KeyList):
         """Remove the node, whose record was `old`."""
         del self.allocatable[key]
         self.usable -= old.usable
+        self.from_karpenter -= old.from_karpenter
         self.labels.drop(key)
         super().drop(key, old)

@@ -49,10 +49,11 @@ def decide(
     pod: Object | None = None,
     gaps: Mapping[Ref, NoObject] | None = None,
     staleness: str | None = None,
+    policy: Policy = Policy(),  # noqa: B008 - frozen
 ) -> Steer | Leave | NeedObjects:
     """Decide for the volume's share-manager pod in a cluster of these objects."""
     view: ClusterView = Patchy(cluster(*VOLUME, *objects), gaps or {}, staleness=staleness)
-    found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
+    found = steer_share_manager(convert(pod or share_manager_pod("h", phase=None), Pod), LONGHORN, view, policy)
     assert isinstance(found, Steer | Leave | NeedObjects)
     return found
 
@@ -197,6 +198,15 @@ def test_stale_evidence_gives_a_preference_and_no_short_list() -> None:
     """Evidence that can have changed is good enough only for a preference."""
     assert steered(vm("a", "m1"), *MANY, staleness="Node m1 was as told 40 s ago").shortlist == ()
     assert len(steered(vm("a", "m1"), *MANY).shortlist) == 64
+
+
+def test_without_short_lists_a_soft_taint_gives_pod_affinity_terms() -> None:
+    """The operator's choice: the preference alone, and beside a taint the pods of the VM, too."""
+    off = Policy(shortlist=False)
+    assert steered(vm("a", "m1"), *MANY, policy=off).shortlist == ()
+    tainted = [node("m1", taints=SOFT) if each["metadata"]["name"] == "m1" else each for each in MANY]
+    found = steered(vm("a", "m1"), *tainted, policy=off)
+    assert (found.shortlist, len(found.near_vmis)) == ((), 1)
 
 
 def test_preferences_are_bounded() -> None:

@@ -82,6 +82,14 @@ def test_a_volume_that_two_claims_share_counts_once() -> None:
     assert found.preferred == (WeightedNode("n0", 100), WeightedNode("n1", 100))
 
 
+def test_without_short_lists_a_preference_stands_alone() -> None:
+    """The operator's choice, for a cluster with an autoscaler."""
+    objects = [*disk("a", "n1"), *(node(f"n{index}") for index in range(110))]
+    pod, view = convert(virt_launcher_pod(claims=["a"], opt_in="preferred"), Pod), cluster(*objects)
+    found = [place_virt_launcher(pod, "vms", view, Policy(shortlist=allowed)) for allowed in (True, False)]
+    assert [len(each.shortlist) for each in found if isinstance(each, Pin)] == [64, 0]
+
+
 def test_of_too_many_nodes_the_best_stay() -> None:
     """As many required and preferred nodes as kube-scheduler scores; those with the most volumes first."""
     names = [f"n{index:03}" for index in range(70)]

@@ -41,8 +41,9 @@ def launcher(name: str, variant: int) -> dict[str, Any]:
 
 
 def node(name: str, variant: int) -> dict[str, Any]:
-    """A node: of one host or another, in a zone or in none."""
+    """A node: of one host or another, in a zone or in none, made by Karpenter or not."""
     labels = {HOST: f"host-{variant % 3}", **({ZONE: "a"} if variant % 2 else {})}
+    labels |= {} if variant % 4 else {"karpenter.sh/nodepool": "default"}
     return builders.node(name, cordoned=variant < 5, labels=labels)
 
 
@@ -62,7 +63,8 @@ def says(index: Any) -> Any:
     if isinstance(index, Pods):
         return says(index.by_claim)
     if isinstance(index, NodeIndex):
-        return _names(index), [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
+        counts = [index.usable, index.from_karpenter]
+        return _names(index), counts, [dict(index.labels.of(key, {}, Budget(0))) for key in (HOST, ZONE)]
     assert isinstance(index, Indexer)
     assert index.index_keys(NOBODY) == ()
     assert all(sorted(set(keys)) == sorted(index.index_keys(about)) for about, keys in index._keys.items())
