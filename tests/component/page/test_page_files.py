@@ -19,6 +19,7 @@ PATHS: Final = {
     "/": "text/html; charset=utf-8",
     "/page.css": "text/css; charset=utf-8",
     "/page.js": "text/javascript; charset=utf-8",
+    "/candidates.js": "text/javascript; charset=utf-8",
     "/detail.js": "text/javascript; charset=utf-8",
     "/dom.js": "text/javascript; charset=utf-8",
     "/feed.js": "text/javascript; charset=utf-8",

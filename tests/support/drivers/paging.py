@@ -22,8 +22,10 @@ from support.objects.fleets import disk, running_pod, served, unschedulable
 from webhook.component_base.address import Address
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.candidates import CandidateTracker
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
+from webhook.page.candidates import CandidateFeed
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
@@ -82,6 +84,8 @@ class Paged:
         self.words: dict[tuple[str, str], str] = {}
         about = About(replica=REPLICA, from_files=files, reunite_words=lambda: self.words)
         self.feed = Feed(fleet, self.decisions, about)
+        self.tracker = CandidateTracker(store.caches, Policy())
+        self.candidates = CandidateFeed(self.tracker if fleet else None)
         self.listener: Listener
         self.port = 0
 
@@ -98,7 +102,7 @@ class Paged:
 
     async def listen(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
         """Start to listen, on the previous port if there was one."""
-        handler = page_handler(self.feed, health_handler(list), wait_seconds=wait_seconds)
+        handler = page_handler(self.feed, self.candidates, health_handler(list), wait_seconds=wait_seconds)
         self.listener = Listener(handler)
         self.port = (await self.listener.start(Address("127.0.0.1", self.port))).port
 
