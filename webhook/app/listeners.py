@@ -68,7 +68,7 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
         return health
     about = About(replica=platform.node(), from_files=sources.from_files, reunite_words=sources.reunite_words)
     feed = Feed(sources.vm_statuses, decisions, about)
-    return page_handler(feed, CandidateFeed(sources.candidates), health)
+    return page_handler(feed, CandidateFeed(sources.candidates, audit=settings.audit), health)
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:

@@ -43,7 +43,7 @@ class Candidates(Struct, frozen=True, kw_only=True):
 
     Attributes:
         at: when the pass ended (RFC 3339).
-        rows: one status a VM, as if the VM had opted in, in no order.
+        rows: one status a VM, as if the VM had opted in, in no order. The same object as long as no row changes.
         late: a sentence for each cache that is not up to date: the rows may be older than `at`.
         known: whether the pods of the VMs were listed once. If not, `rows` is empty and says nothing.
     """
@@ -66,6 +66,7 @@ class CandidateTracker:
         self._keys: dict[str, tuple[str, ...]] = {}  # NAMESPACE/NAME of a VM -> the cache keys of its pods
         self._records: dict[str, tuple[object, ...]] = {}
         self._rows: dict[str, VMStatus] = {}
+        self._changed = False  # whether a row has changed since the last pass ended
         self._passing = asyncio.Lock()
         self._passed_at = -inf
         self._last = Candidates(at="", rows=(), late=(), known=False)
@@ -113,18 +114,23 @@ class CandidateTracker:
             self._update(vm, keys[vm])
         for vm in self._records.keys() - keys.keys():
             del self._records[vm]
-            self._rows.pop(vm, None)
+            self._put(vm, None)
         self._keys = keys
         self._last = Candidates(
             at=datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            rows=tuple(self._rows.values()),
+            rows=tuple(self._rows.values()) if self._changed else self._last.rows,
             late=(OFF,) if self._policy.mode is Mode.OFF else self._late_words(),
             known=self._view.knows_pods() and self._policy.mode is not Mode.OFF,
         )
+        self._changed = False
 
     async def _groups(self, slices: Slices) -> dict[str, tuple[str, ...]]:
         """Return NAMESPACE/NAME of each VM that did not ask -> the cache keys of its pods."""
-        asked = {key for key, _ in self._view.opted_in_pods()}
+        asked: set[str] = set()
+        for number, (key, _) in enumerate(self._view.opted_in_pods()):
+            if number % COUNT_EVERY == 0:
+                await slices.step()
+            asked.add(key)
         groups: dict[str, tuple[str, ...]] = {}
         others: set[str] = set()
         for number, (key, virt_launcher) in enumerate(self._view.all_virt_launchers()):
@@ -147,9 +153,14 @@ class CandidateTracker:
             return
         self._records[vm] = records
         pods = [virt_launchers.to_object(*each) for each in found]
-        row = candidate.status_if_asked(pods, self._view, self._policy)
+        self._put(vm, candidate.status_if_asked(pods, self._view, self._policy))
+
+    def _put(self, vm: str, row: VMStatus | None) -> None:
+        if row == self._rows.get(vm):
+            return
+        self._changed = True
         if row is None:
-            self._rows.pop(vm, None)
+            del self._rows[vm]
         else:
             self._rows[vm] = row
 

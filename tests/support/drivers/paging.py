@@ -21,6 +21,7 @@ from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.component_base.address import Address
 from webhook.core.opt_in import Policy
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.candidates import CandidateTracker
 from webhook.kube.kinds import WatchedPods, resources
@@ -45,6 +46,20 @@ def vm(name: str, node: str | None, share_manager: str | None, **running: Any) -
         *served(f"{name}-root", share_manager),
         running_pod(name, f"{name}-root", node, **running),
     ]
+
+
+def other_vm(
+    name: str, node: str | None, share_manager: str | None, *, annotation: str | None = None, namespace: str = "vms"
+) -> list[Object]:
+    """A VM that did not ask for co-scheduling."""
+    objects = vm(name, node, share_manager)
+    claim, volume, pod = objects[0], objects[1], objects[-1]
+    claim["metadata"]["namespace"] = pod["metadata"]["namespace"] = namespace
+    volume["spec"]["claimRef"]["namespace"] = namespace
+    del pod["metadata"]["annotations"][ANNOTATION_CO_SCHEDULE]
+    if annotation is not None:
+        pod["metadata"]["annotations"][ANNOTATION_CO_SCHEDULE] = annotation
+    return objects
 
 
 def stuck(name: str) -> list[Object]:

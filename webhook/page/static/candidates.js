@@ -12,6 +12,7 @@ const FEW = 5; // so many are listed without a click
 const FIRST = 20;
 const MORE = 50;
 const MOST = 200; // in an answer
+const HOW = "These VMs have a share-manager and do not ask for co-scheduling. The line of a VM opts it in, from its next start on.";
 
 let page = null; // its filter, whether it is at rest, and what to call after an answer
 let told = null; // the last answer
@@ -70,18 +71,20 @@ async function ask() {
   let answer = told;
   let failed = null;
   try {
-    answer = await answered(isUnfolded() ? limit : 0, stop.signal);
+    answer = await answered(told?.known && isUnfolded() ? limit : 0, stop.signal);
   } catch (error) {
     failed = stop.signal.aborted ? `no answer within ${ANSWER_MS / 1000} s` : error instanceof TypeError ? "no connection" : error.message;
   }
   clearTimeout(timer);
   if (number !== asked) return; // the reader has asked for something else meanwhile
   const first = told === null;
+  const counted = !told?.known && answer?.known && answer.total > 0;
   told = answer;
   lost = failed;
   show();
   page.changed(first);
-  due = setTimeout(again, EVERY_MS);
+  if (counted && isUnfolded()) ask();
+  else due = setTimeout(again, EVERY_MS);
 }
 
 async function answered(rows, signal) {
@@ -101,6 +104,7 @@ function show() {
   $("candidates-shown").hidden = !open;
   setText($("candidates-hint"), hint(open));
   if (!open) return;
+  setText($("candidates-how"), told.audit ? `${HOW} This server audits (--audit=on): it tells these decisions, and does not carry them out.` : HOW);
   sync($("candidate-rows"), told.rows, keyOf, (row) => JSON.stringify(row), line);
   const left = Math.min(told.matching, MOST) - told.rows.length;
   $("more-candidates").hidden = left <= 0;
