@@ -126,6 +126,29 @@ async def test_a_change_is_there_after_the_next_pass(page: Paged, monkeypatch: p
     assert (await candidates(page))["counts"]["apart"] == 2
 
 
+async def test_a_pass_without_a_change_sorts_nothing(page: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order, the counts and the namespaces are those of the pass before."""
+    first = await candidates(page)
+    before = page.candidates._pass
+    monkeypatch.setattr(page.tracker, "_passed_at", 0.0)
+    assert {**await candidates(page), "at": ""} == {**first, "at": ""}
+    after = page.candidates._pass
+    assert before is not None
+    assert after is not None
+    assert (after is not before, after.rows is before.rows, after.counts is before.counts) == (True, True, True)
+
+
+async def test_what_is_not_known_is_asked_again(page: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is shown in place of a decision, until there is one."""
+    decide = page.tracker.candidate
+    monkeypatch.setattr(page.tracker, "candidate", lambda _: "the server is not up to date: nodes")
+    row = (await candidates(page, "limit=1"))["rows"][0]
+    assert (row["next"], row["unknown"]) == (None, "the server is not up to date: nodes")
+    monkeypatch.setattr(page.tracker, "candidate", decide)
+    row = (await candidates(page, "limit=1"))["rows"][0]
+    assert (row["next"]["decision"], row["unknown"]) == ("required", "")
+
+
 async def test_pages_that_ask_at_once_share_one_pass(page: Paged, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many ask."""
     passes = []

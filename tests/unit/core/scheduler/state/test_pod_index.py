@@ -218,33 +218,3 @@ def test_only_the_files_of_a_pods_own_labels_are_opened() -> None:
     [(held, certain)] = pod_index.existing_anti_affinity.against("vms", {"app": "vm", "vm": "7"})
     assert (str(held.term), certain) == ("app=vm, vm=7", True)
     assert not list(pod_index.existing_anti_affinity.against("other", {"app": "vm", "vm": "7"}))
-
-
-@given(random=st.randoms(use_true_random=False))
-def test_a_removal_can_be_taken_back(random: Random) -> None:
-    """The index answers as before it, and each pod can then be removed as if nothing had happened."""
-    maker = Maker(random, Setting())
-    pod_index, asked = PodIndex(), parse_selector(convert(maker.selector(), LabelSelector | None)) or NOTHING
-    there = [add(pod_index, maker.neighbour(step)) for step in range(1 + random.randrange(12))]
-    before, terms = found(pod_index, asked), len(pod_index.existing_anti_affinity)
-    files = {file: len(held) for file, held in pod_index.existing_anti_affinity._files.items()}
-    gone = random.sample(there, random.randrange(1 + len(there)))
-    before = Found(*(part.copy() for part in (before.running, before.terminating, before.expected, before.unsure)))
-    for held in gone:
-        pod_index.remove(held)
-    for held in reversed(gone):
-        pod_index.put_back(held)
-    assert found(pod_index, asked) == before
-    assert found(pod_index, asked) == found(_again(pod_index), asked)
-    assert len(pod_index.existing_anti_affinity) == terms
-    assert {file: len(held) for file, held in pod_index.existing_anti_affinity._files.items()} == files
-    random.shuffle(there)
-    for held in there:
-        pod_index.remove(held)
-    assert not any((pod_index._namespaces, pod_index._homes, len(pod_index.existing_anti_affinity)))
-
-
-def _again(pod_index: PodIndex) -> PodIndex:
-    """The same index without its stored answers."""
-    pod_index._answers.clear()
-    return pod_index
