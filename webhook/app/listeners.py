@@ -11,6 +11,7 @@ from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
 from webhook.core.opt_in import Mode, Policy
+from webhook.page.candidates import CandidateFeed
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
 from webhook.page.routes import page_handler
@@ -67,7 +68,7 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
         return health
     about = About(replica=platform.node(), from_files=sources.from_files, reunite_words=sources.reunite_words)
     feed = Feed(sources.vm_statuses, decisions, about)
-    return page_handler(feed, health)
+    return page_handler(feed, CandidateFeed(sources.candidates, audit=settings.audit), health)
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:

@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 from webhook.app.background import Background
+from webhook.app.filed_candidates import FiledCandidates
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
-from webhook.core.opt_in import Mode
+from webhook.core.opt_in import Mode, Policy
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import rows_from_manifests
 from webhook.kube.vm_status import Changes, VMStatuses
@@ -75,6 +76,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
             from_files=True,
             vm_statuses=FiledVMStatuses(cluster, rows),
+            candidates=FiledCandidates(cluster, Policy(Mode(settings.mode), settings.longhorn_namespace)),
             reunite_words=lambda: words,
         )
     finally:

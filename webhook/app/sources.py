@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
 from webhook.core.observe.last_words import Words
+from webhook.page.candidates import CandidateSource
 from webhook.page.feed import VMStatusSource
 from webhook.serving.health import Check
 from webhook.telemetry.metrics import MetricSource
@@ -27,6 +28,7 @@ class Sources(Struct, frozen=True):
         from_files: whether `facts` are files, which do not change.
         vm_statuses: the states of the VMs for the page; None if the process watches no pods.
         reunite_words: returns what `reunite` last said of VMs, for the page.
+        candidates: the VMs that did not ask for co-scheduling, for the page; None if the process watches no pods.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
 
@@ -37,4 +39,5 @@ class Sources(Struct, frozen=True):
     from_files: bool = False
     vm_statuses: VMStatusSource | None = None
     reunite_words: Callable[[], Words] = dict
+    candidates: CandidateSource | None = None
     on_answer: OnAnswer | None = None

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from webhook.core.decision import UNCHANGED, Leave, outcome
-from webhook.core.observe.candidate import ASKS, Candidate
+from webhook.core.observe.candidate import Candidate, NextStart, opt_in_command
 from webhook.core.observe.vm_status import State
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
-from webhook.plan.planner import assumed_owner
 from webhook.status.report import VolumeItem, volume_item
-
-_CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: ASKS}}}}}
-
-
-class NextStart(Struct, frozen=True, kw_only=True):
-    """What the webhook would decide if the VM started now and asked for co-scheduling.
-
-    `decision` is required, preferred or unchanged; `nodes` are the required or preferred nodes. `followed`: whether a
-    share-manager would be steered to the VM instead.
-    """
-
-    decision: str
-    nodes: Sequence[str]
-    reason: str
-    because: str
-    followed: bool
 
 
 class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
@@ -52,7 +30,7 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def gains(self) -> bool:
         """Whether the VM has not opted in, and it or its share-manager would be placed at the next start."""
-        return not self.opted_in and (self.next_start.decision != UNCHANGED or self.next_start.followed)
+        return not self.opted_in and self.next_start.gains
 
 
 class CandidateReport(Struct, rename="camel", frozen=True, kw_only=True):
@@ -64,10 +42,9 @@ class CandidateReport(Struct, rename="camel", frozen=True, kw_only=True):
     items: list[CandidateItem]
 
 
-def candidate_item(candidate: Candidate, vmi: Mapping[str, Any]) -> CandidateItem:
-    """Return a VM in the form that is printed. `vmi` is its VirtualMachineInstance as JSON, empty if unknown."""
-    now, decision = candidate.now, candidate.decision
-    owner = assumed_owner(vmi, now.name)
+def candidate_item(candidate: Candidate, owner: str | None) -> CandidateItem:
+    """Return a VM in the form that is printed. `owner` is its VirtualMachine, None if it has none."""
+    now = candidate.now
     return CandidateItem(
         namespace=now.namespace,
         name=now.name,
@@ -75,22 +52,10 @@ def candidate_item(candidate: Candidate, vmi: Mapping[str, Any]) -> CandidateIte
         state=now.state,
         opted_in=candidate.opted_in,
         annotation=candidate.annotation,
-        next_start=NextStart(
-            decision=outcome(decision),
-            nodes=() if isinstance(decision, Leave) else decision.nodes,
-            reason=decision.why.reason.code,
-            because=decision.why.sentence,
-            followed=candidate.followed,
-        ),
-        change="" if candidate.opted_in or owner is None else _opt_in(owner, now.namespace),
+        next_start=candidate.next_start,
+        change="" if candidate.opted_in or owner is None else opt_in_command(owner, now.namespace),
         volumes=[volume_item(volume) for volume in now.volumes],
     )
-
-
-def _opt_in(vm: str, namespace: str) -> str:
-    """Return the command that opts a VM in. KubeVirt copies the annotation to the pod of the VM's next start."""
-    patch = shlex.quote(json.dumps(_CHANGE, separators=(",", ":")))
-    return f"kubectl patch virtualmachine {shlex.quote(vm)} -n {shlex.quote(namespace)} --type merge -p {patch}"
 
 
 def count_gains(items: Sequence[CandidateItem]) -> str:

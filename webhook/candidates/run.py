@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Final, TextIO
 
 import msgspec
@@ -12,12 +12,8 @@ from webhook.candidates import report, text
 from webhook.candidates.report import CandidateItem, CandidateReport
 from webhook.candidates.settings import CandidatesSettings
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.api.kubevirt import VMI_KIND
-from webhook.core.api.meta import NamespacedName
-from webhook.core.observe.candidate import candidate_of
 from webhook.core.opt_in import Policy
-from webhook.core.scheduler.state.snapshot import ListedSnapshot
-from webhook.core.view import NeedObjects
+from webhook.files.candidates import candidate_in, owner_in
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import pods_of_vms, unread
 from webhook.status.output import now
@@ -25,7 +21,6 @@ from webhook.terminal import to_json, to_yaml
 
 EXIT_COMPLETE: Final = 0
 EXIT_INCOMPLETE: Final = 1
-_KUBEVIRT: Final = "kubevirt.io/v1"
 
 
 def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
@@ -65,16 +60,12 @@ def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
 
 def _items(cluster: Manifests, policy: Policy, namespace: str) -> Iterator[CandidateItem]:
     """Each VM of the namespace that has a share-manager, by namespace and name."""
-    vmis, snapshot = cluster.objects.documents(_KUBEVIRT, VMI_KIND), cluster.snapshot()
     for key, pods in sorted(pods_of_vms(cluster).items()):
         if namespace not in ("", key.namespace):
             continue
-        with snapshot.without(pods) if isinstance(snapshot, ListedSnapshot) else nullcontext():
-            candidate = candidate_of(pods, cluster, policy)
-        assert not isinstance(candidate, NeedObjects)  # noqa: S101 - for the type checker: everything was read
+        candidate = candidate_in(cluster, pods, policy)
         if candidate:
-            vmi = vmis.get(NamespacedName(key.namespace, key.name))
-            yield report.candidate_item(candidate, vmi.value if vmi else {})
+            yield report.candidate_item(candidate, owner_in(cluster, key))
 
 
 def _render(found: CandidateReport, chosen: CandidatesSettings) -> str:

@@ -10,13 +10,14 @@ from msgspec.structs import replace
 from webhook.core.api.kubevirt import is_finished
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
+from webhook.core.observe.restart import assumed_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.scheduler.state import node_info
 from webhook.core.scheduler.state.node_info import NodeRequests
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.core.view import NeedObjects, NoObject
 from webhook.files.manifests import Manifests
-from webhook.plan.planner import assumed_owner, details_of
+from webhook.plan.planner import details_of
 from webhook.plan.step import Step, TargetNode, step
 
 _KUBEVIRT = "kubevirt.io/v1"

@@ -81,7 +81,7 @@ class Planner:
         within = reader.within(row.namespace)
         vmi, problem = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachineinstances/{row.name}")
         pod, pod_problem = await self._get(f"/api/v1/{within}/pods/{row.pod}")
-        owner = assumed_owner(vmi, row.name)
+        owner = restart.assumed_owner(vmi, row.name)
         vm: Mapping[str, Any] = {}
         if owner:
             vm, _ = await self._get(f"/apis/kubevirt.io/v1/{within}/virtualmachines/{owner}")
@@ -127,11 +127,6 @@ class Planner:
         return next((str(version) for version in versions if version), "")
 
 
-def assumed_owner(vmi: Mapping[str, Any], name: str) -> str | None:
-    """Return the VirtualMachine that owns a VMI. If the VMI is not known: that of its name, as KubeVirt names a VMI."""
-    return owner_of(vmi) if vmi else name
-
-
 def details_of(owner: str | None, pod: Mapping[str, Any], vmi: Mapping[str, Any], vm: Mapping[str, Any]) -> VMDetails:
     """Return what a plan needs of a VM's pod, VMI and VirtualMachine, as JSON; each is empty if it is not known."""
     return VMDetails(
@@ -162,12 +157,6 @@ def _pod(value: Mapping[str, Any], vmi: Mapping[str, Any]) -> Pod:
         return pod
     left = {key: wanted for key, wanted in (pod.spec.node_selector or {}).items() if key != HOSTNAME}
     return replace(pod, spec=replace(pod.spec, node_selector=left))
-
-
-def owner_of(vmi: Mapping[str, Any]) -> str | None:
-    """Return the name of the VirtualMachine that owns a VMI (as JSON); None if none owns it."""
-    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
-    return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
 
 
 def _unmigratable(vmi: Mapping[str, Any]) -> str:

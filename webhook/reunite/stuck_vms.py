@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.api.pod import Pod
-from webhook.core.observe.restart import run_strategy
+from webhook.core.observe.restart import owner_of, run_strategy
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.core.reunite.not_yet import NotYet, Rule
@@ -26,7 +26,6 @@ from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
-from webhook.plan.planner import owner_of
 
 _READS_AT_ONCE: Final = 16
 _REMEMBERED_SECONDS: Final = 60.0  # a VM that waits for resources costs three requests in this time, not in each round

@@ -6,6 +6,8 @@ webhook and a live migration have added to it.
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave
+from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
 from webhook.core.opt_in import Mode, Policy, requested_mode
 from webhook.core.patch import unpatch
@@ -23,7 +25,27 @@ from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
 from webhook.core.view import ClusterView, NeedObjects
 
-ASKS: Final = "true"  # the value of the annotation that a VM gets which opts in
+_ASKS: Final = "true"  # the value of the annotation that a VM gets which opts in
+_CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: _ASKS}}}}}
+
+
+class NextStart(Struct, frozen=True, kw_only=True):
+    """What the webhook would decide if the VM started now and asked for co-scheduling.
+
+    `decision` is required, preferred or unchanged; `nodes` are the required or preferred nodes. `followed`: whether a
+    share-manager would be created after the VM has its node, and the webhook would steer it there.
+    """
+
+    decision: str
+    nodes: Sequence[str]
+    reason: str
+    because: str
+    followed: bool
+
+    @property
+    def gains(self) -> bool:
+        """Whether the VM or its share-manager would be placed."""
+        return self.decision != UNCHANGED or self.followed
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -42,9 +64,17 @@ class Candidate(Struct, frozen=True, kw_only=True):
     decision: Decision
 
     @property
-    def followed(self) -> bool:
-        """Whether a share-manager would be created after the VM has its node, and the webhook would steer it there."""
-        return isinstance(self.decision, Leave) and self.decision.why.reason is Reason.SHARE_MANAGER_NO_NODE
+    def next_start(self) -> NextStart:
+        """The decision as it is shown."""
+        decision, why = self.decision, self.decision.why
+        left = isinstance(decision, Leave)
+        return NextStart(
+            decision=outcome(decision),
+            nodes=() if isinstance(decision, Leave) else decision.nodes,
+            reason=why.reason.code,
+            because=why.sentence,
+            followed=left and why.reason is Reason.SHARE_MANAGER_NO_NODE,
+        )
 
 
 def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Candidate | NeedObjects | None:
@@ -55,15 +85,11 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
         view: the cluster. Its snapshot does not count these pods, because they are gone when the VM starts again.
         policy: the settings of the webhook.
     """
-    unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
-    if not unfinished:
+    now = status_if_asked(pods, view, policy)
+    if now is None:
         return None
-    pod = max(unfinished, key=kubevirt.running_order)
-    opted_in = isinstance(requested_mode(pod, policy), Mode)
-    asking = unfinished if opted_in else [_asking(each) for each in unfinished]
-    now = vm_status_of(asking, view, policy)
-    if now is None or not (now.state is State.UNKNOWN or any(volume.state for volume in now.volumes)):
-        return None
+    pod = _running(pods)
+    opted_in = has_opted_in(pods, policy)
     following = _next_pod(pod if opted_in else _asking(pod))
     decision = place_virt_launcher(following, pod.metadata.namespace or "", view, policy)
     if isinstance(decision, NeedObjects):
@@ -72,14 +98,45 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     return Candidate(now=now, annotation=annotation, opted_in=opted_in, decision=decision)
 
 
+def status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
+    """Return the VM of these pods as `status` would show it if the VM had opted in; None as `candidate_of`."""
+    unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
+    if not unfinished:
+        return None
+    asking = unfinished if has_opted_in(unfinished, policy) else [_asking(each) for each in unfinished]
+    now = vm_status_of(asking, view, policy)
+    is_one = now and (now.state is State.UNKNOWN or any(volume.state for volume in now.volumes))
+    return now if is_one else None
+
+
+def has_opted_in(pods: Sequence[Pod], policy: Policy) -> bool:
+    """Whether the VM of these pods, of which one at least is not finished, asks for co-scheduling."""
+    return isinstance(requested_mode(_running(pods), policy), Mode)
+
+
+def opt_in_command(vm: str, namespace: str) -> str:
+    """Return the command that opts a VirtualMachine in.
+
+    KubeVirt copies the annotation to the pod of the VM's next start.
+    """
+    patch = shlex.quote(json.dumps(_CHANGE, separators=(",", ":")))
+    return f"kubectl patch virtualmachine {shlex.quote(vm)} -n {shlex.quote(namespace)} --type merge -p {patch}"
+
+
+def _running(pods: Sequence[Pod]) -> Pod:
+    return max((pod for pod in pods if not kubevirt.is_finished(pod)), key=kubevirt.running_order)
+
+
 def _asking(pod: Pod) -> Pod:
     """Return the pod as if its VM had opted in."""
-    annotations = {**(pod.metadata.annotations or {}), ANNOTATION_CO_SCHEDULE: ASKS}
+    annotations = {**(pod.metadata.annotations or {}), ANNOTATION_CO_SCHEDULE: _ASKS}
     return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
 
 
 def _next_pod(pod: Pod) -> Pod:
     """Return the pod with which the VM starts again."""
     before, _ = unpatch.without_applied_patch(pod)
+    if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is not None:
+        before = kubevirt.without_target_rule(before)
     labels = {name: value for name, value in (pod.metadata.labels or {}).items() if name != LABEL_MIGRATION_JOB_UID}
     return replace(before, metadata=replace(before.metadata, labels=labels), spec=replace(before.spec, node_name=None))

@@ -1,4 +1,4 @@
-"""How a user restarts a VM: the command that KubeVirt accepts for the VM's runStrategy.
+"""How a user restarts a VM: its VirtualMachine, and the command that KubeVirt accepts for its runStrategy.
 
 The webhook decides for a pod once, when the pod is created. A VM that is stuck or apart therefore needs a new pod.
 Rules: kubevirt pkg/virt-api/rest/lifecycle.go (RestartVMRequestHandler refuses Once and Halted) and
@@ -43,3 +43,14 @@ def restart_command(name: str, namespace: str, strategy: str | None) -> str:
 def restart_without_owner(name: str) -> str:
     """Return the advice for a VirtualMachineInstance without a VirtualMachine, which KubeVirt never recreates."""
     return f"no VirtualMachine owns {name}, so its creator must stop and start it"
+
+
+def owner_of(vmi: Mapping[str, Any]) -> str | None:
+    """Return the name of the VirtualMachine that owns a VMI (as JSON); None if none owns it."""
+    owners = (vmi.get("metadata") or {}).get("ownerReferences") or []
+    return next((owner.get("name") for owner in owners if owner.get("kind") == "VirtualMachine"), None)
+
+
+def assumed_owner(vmi: Mapping[str, Any], name: str) -> str | None:
+    """Return the VirtualMachine that owns a VMI. If the VMI is not known: that of its name, as KubeVirt names a VMI."""
+    return owner_of(vmi) if vmi else name

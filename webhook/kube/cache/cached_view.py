@@ -117,6 +117,10 @@ class CachedView(CallView):
             return {}
         return cache.index.virt_launchers if isinstance(cache.index, Pods) else cache.objects
 
+    def all_virt_launchers(self) -> list[tuple[str, VirtLauncher]]:
+        """Return the cache key and record of each virt-launcher pod."""
+        return list(self._records().items())
+
     def records_behind(self, virt_launcher: VirtLauncher) -> Iterator[object]:
         """Yield the records that a VM's row is made of. While they are the same objects, the row is the same."""
         claims, volumes = self._caches[Kind.PERSISTENT_VOLUME_CLAIM], self._caches[Kind.PERSISTENT_VOLUME]

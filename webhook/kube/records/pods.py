@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from webhook.core.api.affinity import NodeAffinity
 from webhook.core.api.container import Workload
@@ -17,6 +17,7 @@ from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
+from webhook.kube.records.templates import template_of
 from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta
 
 _REPLICA: Final = REPLICA_LABELS.items()
@@ -27,7 +28,10 @@ class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: WireAffinity | None = None
+    tolerations: Raw = Raw()  # what is Raw costs nothing until a template is made of it
+    topology_spread_constraints: Raw = Raw()
     scheduling_gates: list[PodSchedulingGate] | None = None
+    resource_claims: Raw = Raw()
     volumes: list[Volume] | None = None
 
     @property
@@ -74,8 +78,9 @@ class PodRecord(Struct, frozen=True, gc=False):
 def transform(wire: WirePod) -> DecodedPod:
     """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores."""
     meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
-    virt_launcher = virt_launchers.transform(wire) if labels.get(LABEL_APP) == VIRT_LAUNCHER else None
-    nodes = pod_nodes(spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=virt_launcher is not None)
+    is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
+    virt_launcher = virt_launchers.transform(wire, template_of(wire)) if is_vm else None
+    nodes = pod_nodes(spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
     if not nodes:
         return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)
     taken = share(usage(spec, wire.status))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sys import intern
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from webhook.core.api.affinity import Affinity, InterPodTerms, NodeAffinity
 from webhook.core.api.kubevirt import (
@@ -54,10 +54,11 @@ class WirePodMeta(Struct, rename="camel", gc=False):
     owner_references: list[OwnerReference] | None = None
 
 
-class WireAffinity(Struct, rename="camel", gc=False):
+class WireAffinity(Struct, rename="camel", omit_defaults=True, gc=False):
     """v1.Affinity of a pod, as far as it is decoded."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: Raw = Raw()
     pod_anti_affinity: InterPodTerms | None = None
 
 
@@ -107,7 +108,8 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     """88 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
 
     `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`. `decision`:
-    the annotation with the webhook's decision, without its evidence; many pods have the same one.
+    the annotation with the webhook's decision, without its evidence; many pods have the same one. `template`: what the
+    VM's next start is decided by (webhook.kube.records.templates); None for a pod that asks for co-scheduling.
     """
 
     claims: tuple[str, ...]
@@ -119,9 +121,10 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     refusal: str | None
     decision: str | None
     common: _VirtLauncherCommon
+    template: tuple[str, str] | None = None
 
 
-def transform(wire: Any) -> VirtLauncher:
+def transform(wire: Any, template: tuple[str, str] | None = None) -> VirtLauncher:
     """Return the record of a virt-launcher pod, from a WireVirtLauncher or a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
@@ -150,6 +153,7 @@ def transform(wire: Any) -> VirtLauncher:
         refusal(wire.status),
         None if decision is None else intern(without_evidence(decision)),
         share(common),
+        template,
     )
 
 

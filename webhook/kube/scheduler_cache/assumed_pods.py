@@ -7,6 +7,7 @@ takes to stop counting its pod. Invariant: `scheduler_cache` is the sum of the r
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from contextlib import AbstractContextManager
 
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodInfo
@@ -65,8 +66,12 @@ class Pods:
         if old.virt_launcher is not None:
             self.by_claim.drop(key, old.virt_launcher)
             del self.virt_launchers[key]
-        for handles in old.handles if isinstance(old.handles, tuple) else (old.handles,):
-            self.scheduler_cache.remove(handles)
+        for handle in _handles(old):
+            self.scheduler_cache.remove(handle)
+
+    def without(self, bound: Iterable[PodRecord]) -> AbstractContextManager[None]:
+        """Do not count these pods, which are bound, until the block ends, which must not wait."""
+        return self.scheduler_cache.without(handle for record in bound for handle in _handles(record))
 
     def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
         """Count a pod that is being created, on each of `pods`' nodes. An owner has one assumed pod: the last."""
@@ -81,3 +86,7 @@ class Pods:
             del self._assumed[owner]
             for handles in assumed:
                 self.scheduler_cache.remove(handles)
+
+
+def _handles(record: PodRecord) -> tuple[PodHandle, ...]:
+    return record.handles if isinstance(record.handles, tuple) else (record.handles,)

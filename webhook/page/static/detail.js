@@ -90,10 +90,11 @@ function commandsOf({ namespace, name, state }) {
   return commands;
 }
 
-function command([title, text], index) {
+// A command with a button that copies it.
+export function command([title, text], index) {
   const button = el("button", { type: "button", "data-focus": `copy-${index}`, "aria-label": `Copy: ${text}` }, "Copy");
   button.addEventListener("click", () => copy(text, button));
-  return el("div", { class: "command" }, el("p", { class: "soft" }, title), el("code", {}, text), button);
+  return el("div", { class: "command" }, title ? el("p", { class: "soft" }, title) : null, el("code", {}, text), button);
 }
 
 async function copy(text, button) {

@@ -110,7 +110,7 @@ export function badge(state) {
   return el("span", { class: `badge ${state}`, title: words }, el("span", { class: "glyph", "aria-hidden": "true" }, glyph), state);
 }
 
-function volumes(row) {
+export function volumes(row) {
   const items = row.volumes.map((volume) =>
     el(
       "li",

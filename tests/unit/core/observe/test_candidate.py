@@ -1,5 +1,7 @@
 """What a VM would gain by co-scheduling, whether it has opted in or not."""
 
+import json
+import shlex
 from typing import Any
 
 import pytest
@@ -8,11 +10,12 @@ from support.fakes.views import Patchy, cluster
 from support.objects import builders
 from support.objects.fleets import disk, launcher, served
 
-from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.affinity import Affinity, InterPodTerms, PodAffinityTerm
+from webhook.core.api.kubevirt import HOSTNAME, LABEL_CREATED_BY, LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.observe.candidate import Candidate, candidate_of
+from webhook.core.observe.candidate import Candidate, NextStart, candidate_of, opt_in_command
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
@@ -48,7 +51,7 @@ def test_a_vm_that_is_apart_shows_the_decision_of_its_next_start(value: str | No
     assert isinstance(candidate.decision, Pin)
     assert candidate.decision.nodes == ("node-b",)
     assert candidate.decision.required == (() if value == "preferred" else ("node-b",))
-    assert not candidate.followed
+    assert not candidate.next_start.followed
 
 
 def test_the_target_of_a_migration_starts_again_as_any_pod() -> None:
@@ -67,7 +70,7 @@ def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None
     objects = [*disk("root"), builders.share_manager("root", state="stopped")]
     candidate = found(annotated(launcher("root", nodeName="node-a"), None), objects=objects)
     assert candidate is not None
-    assert (candidate.now.state, candidate.followed) == (State.FREE, True)
+    assert (candidate.now.state, candidate.next_start.followed) == (State.FREE, True)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +98,38 @@ def test_an_object_that_must_be_read_first_is_named() -> None:
     asked = candidate_of([launcher("root", nodeName="node-a")], view, Policy())
     assert isinstance(asked, NeedObjects)
     assert list(asked.refs) == [claim]
+
+
+def test_kubevirts_rule_for_a_migration_is_not_the_next_starts() -> None:
+    """A pod of the VM itself, which the view counts here, does not keep the next one away."""
+    pod = annotated(launcher("root", nodeName="node-a"), None)
+    uid = pod.metadata.owner_references[0].uid if pod.metadata.owner_references else None
+    rule = PodAffinityTerm(
+        label_selector=LabelSelector(match_labels={LABEL_CREATED_BY: uid or ""}), topology_key=HOSTNAME
+    )
+    labels = {**(pod.metadata.labels or {}), LABEL_MIGRATION_JOB_UID: "m"}
+    affinity = Affinity(pod_anti_affinity=InterPodTerms(required=[rule]))
+    spec = replace(pod.spec, affinity=affinity)
+    migrated = replace(pod, metadata=replace(pod.metadata, labels=labels), spec=spec)
+    nodes = [builders.node(name, labels={HOSTNAME: name}) for name in ("node-a", "node-b")]
+    counted = builders.vm_pod("other", labels=labels, node="node-b", uid=uid)
+    objects = [*disk("root"), *served("root", "node-b"), *map(builders.longhorn_node, ("node-a", "node-b")), *nodes]
+    candidate = candidate_of([migrated], cluster(*objects, counted), Policy())
+    assert isinstance(candidate, Candidate)
+    assert (candidate.next_start.decision, candidate.next_start.nodes) == ("required", ("node-b",))
+
+
+def test_a_vm_gains_if_it_or_its_share_manager_is_placed() -> None:
+    """What stays as it is gains nothing."""
+    shown = NextStart(decision="unchanged", nodes=(), reason="R", because="b", followed=False)
+    assert not shown.gains
+    assert replace(shown, followed=True).gains
+    assert replace(shown, decision="preferred").gains
+
+
+def test_the_line_that_opts_in_quotes_what_a_shell_would_read() -> None:
+    """It changes the template, from which KubeVirt makes the next pod."""
+    words = shlex.split(opt_in_command("web; rm", "vms"))
+    assert words[:9] == ["kubectl", "patch", "virtualmachine", "web; rm", "-n", "vms", "--type", "merge", "-p"]
+    template = json.loads(words[9])["spec"]["template"]
+    assert template == {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: "true"}}}
