@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from typing import Any
 
@@ -13,15 +14,19 @@ from support.objects.builders import (
     node,
     persistent_volume,
     persistent_volume_claim,
+    review,
     share_manager,
     virt_launcher_pod,
     vm_pod,
 )
 
+from webhook.core.admit import Answer, Entry, admit
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Leave, Pin, decision_sentence
 from webhook.core.evidence.consumers import find_vms
+from webhook.core.observe.candidate import Candidate, candidate_of
+from webhook.core.observe.events import events_for
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.vm_status import vm_status_of
 from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, judge_opt_in, opt_in_of, opts_in
@@ -193,3 +198,43 @@ def test_a_namespace_that_files_do_not_describe_has_no_label() -> None:
     found = opt_in_of(launcher(), "vms", cluster(*SERVED), Policy())
     assert not isinstance(found, OptIn | NeedObjects)
     assert found.reason is Reason.NOT_OPTED_IN
+
+
+def admitted(pod: Object, gap: NoObject | None = None, label: str = "yes") -> Answer:
+    """Return the answer about the start pod in a Namespace with this label."""
+    view = Patchy(cluster(*SERVED, labeled_namespace("vms", label)), {} if gap is None else {NAMESPACE_REF: gap})
+    found = admit(json.dumps(review(pod)).encode(), view, Policy())
+    assert isinstance(found, Answer)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("gap", "code", "warns"),
+    [
+        pytest.param(None, "BadNamespaceLabel", True, id="a wrong value"),
+        pytest.param(NoObject.UNAVAILABLE, "NamespaceLookupFailed", False, id="not read"),
+    ],
+)
+def test_what_keeps_the_label_from_counting_is_told_as_a_wrong_annotation(
+    gap: NoObject | None,
+    code: str,
+    warns: bool,  # noqa: FBT001 - a row
+) -> None:
+    """The pod stays as it is; the VM has an Event, and the client that creates the pod a warning of a wrong value."""
+    answer = admitted(virt_launcher_pod(claims=["a"], opt_in=None), gap)
+    [event] = events_for(answer, Entry.VIRT_LAUNCHER)
+    assert (event.reason, event.warning, list(answer.operations)) == ("NotCoScheduled", True, [])
+    assert event.message.startswith(f"{code}: ")
+    warnings = json.loads(answer.body)["response"].get("warnings", [])
+    assert warnings == ([answer.decision.why.sentence] if warns else [])
+
+
+def test_a_candidate_needs_its_namespace() -> None:
+    """To know whether the VM is opted in already."""
+    view = Patchy(cluster(*LABELED), {NAMESPACE_REF: NoObject.NOT_CACHED})
+    pods = [convert(vm_pod("x", claims=["a"], opt_in=None, node="n1"), Pod)]
+    assert candidate_of(pods, view, Policy()) == NeedObjects((NAMESPACE_REF,))
+    for objects, opted_in in ((LABELED, True), (SERVED, False)):
+        found = candidate_of(pods, cluster(*objects), Policy())
+        assert isinstance(found, Candidate)
+        assert found.opted_in is opted_in
