@@ -106,11 +106,14 @@ def test_a_vm_of_a_namespace_without_the_label_is_nobodys_business(installed: In
 
 def test_the_label_opts_in_and_its_removal_ends_that(installed: Installed, rows: Any) -> None:
     """The VM is pinned, the decision names the label, `status` agrees; the VM's annotation wins; then it is over."""
-    with started(installed) as (_, starting):
+    with started(installed) as (server, starting):
         label(installed, "true")
         until_decided(installed, f"required on {NODE}: ")
+        before = len(admission_lines(server))
         pod = starting.vm(VM, opt_in=None)
         assert decision(pod).endswith("; opted in by the Namespace's label")
+        until(lambda: len(admission_lines(server)) > before, "the line of that call")
+        assert "reads" not in admission_lines(server)[-1], "the Namespace and all else comes from memory"
         assert starting.placed(pod) == NODE
         until(lambda: rows() == {VM.vm: ("together", "true", "namespace")}, "a VM with its share-manager")
         assert tried(installed, "false") == ""
@@ -141,7 +144,7 @@ def test_a_share_manager_pod_follows_a_vm_that_the_label_opts_in(installed: Inst
 
 
 def test_a_wrong_label_is_a_warning(installed: Installed) -> None:
-    """The pod stays unchanged, and whoever creates it reads what to correct."""
+    """The pod stays unchanged, and the client that creates it reads what to correct."""
     with started(installed) as (_, starting):
         label(installed, "yes")
 
@@ -156,7 +159,7 @@ def test_a_wrong_label_is_a_warning(installed: Installed) -> None:
 
 
 def test_the_setting_opts_in_every_vm(installed: Installed, rows: Any) -> None:
-    """With the component, but for the VMs and Namespaces that say false."""
+    """With the component, except for the VMs and Namespaces that say false."""
     with started(installed, *EVERY, component=OPT_IN_ALL) as (_, starting):
         pod = starting.vm(VM, opt_in=None)
         assert decision(pod).startswith(f"required on {NODE}: ")

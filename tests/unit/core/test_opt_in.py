@@ -215,7 +215,7 @@ def admitted(pod: Object, gap: NoObject | None = None, label: str = "yes") -> An
         pytest.param(NoObject.UNAVAILABLE, "NamespaceLookupFailed", False, id="not read"),
     ],
 )
-def test_what_keeps_the_label_from_counting_is_told_as_a_wrong_annotation(
+def test_a_label_that_can_not_count_is_an_event_as_a_wrong_annotation_is(
     gap: NoObject | None,
     code: str,
     warns: bool,  # noqa: FBT001 - a row
