@@ -35,7 +35,7 @@ class FiledCandidates:
             for pods in self._pods.values():
                 await slices.step()
                 row = status_if_asked(pods, self._cluster, self._policy)
-                if row and not has_opted_in(pods, self._policy):
+                if row and not has_opted_in(pods, self._cluster, self._policy):
                     rows.append(row)
             self._found = Candidates(at=self._at, rows=tuple(rows), late=tuple(unread(self._cluster)))
         return self._found

@@ -68,7 +68,8 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
-    rows = rows_from_manifests(cluster, settings.longhorn_namespace, Mode(settings.mode))
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all)
+    rows = rows_from_manifests(cluster, policy)
     words = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(
@@ -76,7 +77,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
             from_files=True,
             vm_statuses=FiledVMStatuses(cluster, rows),
-            candidates=FiledCandidates(cluster, Policy(Mode(settings.mode), settings.longhorn_namespace)),
+            candidates=FiledCandidates(cluster, policy),
             reunite_words=lambda: words,
         )
     finally:

@@ -127,7 +127,7 @@ class CandidateTracker:
     async def _groups(self, slices: Slices) -> dict[str, tuple[str, ...]]:
         """Return NAMESPACE/NAME of each VM that did not ask -> the cache keys of its pods."""
         asked: set[str] = set()
-        for number, (key, _) in enumerate(self._view.opted_in_pods()):
+        for number, (key, _) in enumerate(self._view.opted_in_pods(self._policy)):
             if number % COUNT_EVERY == 0:
                 await slices.step()
             asked.add(key)
@@ -147,7 +147,7 @@ class CandidateTracker:
     def _update(self, vm: str, keys: Sequence[str]) -> None:
         """Compute the row again if a record that it is made of has changed."""
         found = [(key, record) for key in keys if (record := self._view.virt_launcher(key))]
-        records = tuple(behind for _, record in found for behind in self._view.records_behind(record))
+        records = tuple(behind for each in found for behind in self._view.records_behind(*each))
         before = self._records.get(vm)
         if before is not None and len(before) == len(records) and all(map(is_, before, records)):
             return

@@ -19,7 +19,7 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
-from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.patch import unpatch
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
@@ -89,7 +89,10 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     if now is None:
         return None
     pod = _running(pods)
-    opted_in = has_opted_in(pods, policy)
+    opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
+    if isinstance(opt_in, NeedObjects):
+        return opt_in
+    opted_in = isinstance(opt_in, OptIn)
     following = _next_pod(pod if opted_in else _asking(pod))
     decision = place_virt_launcher(following, pod.metadata.namespace or "", view, policy)
     if isinstance(decision, NeedObjects):
@@ -103,15 +106,16 @@ def status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> V
     unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not unfinished:
         return None
-    asking = unfinished if has_opted_in(unfinished, policy) else [_asking(each) for each in unfinished]
+    asking = unfinished if has_opted_in(unfinished, view, policy) else [_asking(each) for each in unfinished]
     now = vm_status_of(asking, view, policy)
     is_one = now and (now.state is State.UNKNOWN or any(volume.state for volume in now.volumes))
     return now if is_one else None
 
 
-def has_opted_in(pods: Sequence[Pod], policy: Policy) -> bool:
+def has_opted_in(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> bool:
     """Whether the VM of these pods, of which one at least is not finished, asks for co-scheduling."""
-    return isinstance(requested_mode(_running(pods), policy), Mode)
+    pod = _running(pods)
+    return isinstance(opt_in_of(pod, pod.metadata.namespace or "", view, policy), OptIn)
 
 
 def opt_in_command(vm: str, namespace: str) -> str:
