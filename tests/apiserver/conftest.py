@@ -13,7 +13,7 @@ import pytest
 from support.control_plane import audit
 from support.control_plane.certs_install import CertsInstall
 from support.control_plane.cluster_state import ClusterState
-from support.control_plane.control_plane import ControlPlane
+from support.control_plane.control_plane import NEWEST, OLDEST, ControlPlane
 from support.control_plane.installed import Installed
 
 _running: list[ControlPlane] = []
@@ -22,13 +22,13 @@ _running: list[ControlPlane] = []
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The newest Kubernetes that we build: etcd, kube-apiserver, kube-scheduler."""
-    yield from _control_plane(tmp_path_factory, "1.36")
+    yield from _control_plane(tmp_path_factory, NEWEST)
 
 
 @pytest.fixture(scope="module")
 def old_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The oldest Kubernetes that we build."""
-    yield from _control_plane(tmp_path_factory, "1.34")
+    yield from _control_plane(tmp_path_factory, OLDEST)
 
 
 def _control_plane(tmp_path_factory: pytest.TempPathFactory, version: str) -> Iterator[ControlPlane]:

@@ -9,7 +9,7 @@ import os
 from typing import Final
 
 import pytest
-from support.control_plane.control_plane import ControlPlane
+from support.control_plane.control_plane import NEWEST, OLDEST, ControlPlane
 from support.scenarios.room_parity import FITS, LIMITED, Outcome, Parity, causes
 from support.sizes import size
 from support.strategies.room_situations import Situations
@@ -22,13 +22,17 @@ SHOWN: Final = 20
 pytestmark = pytest.mark.soak
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
-    """What the scheduler did, and what core said: on a control plane of its own, which goes with all that is on it."""
-    drawing = Situations(SEED)
+@pytest.fixture(scope="module", params=[NEWEST, pytest.param(OLDEST, marks=pytest.mark.soak_only)])
+def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Outcome]:
+    """What the scheduler did, and what core said: on a control plane of its own, which goes with all that is on it.
+
+    The oldest Kubernetes gets a quarter of the situations, in the soak alone.
+    """
+    is_old = request.param == OLDEST
+    drawing = Situations(SEED, resizes=not is_old)
     directory = tmp_path_factory.mktemp("control-plane-parity")
-    with ControlPlane(directory, longhorn=False) as plane, Parity(plane.api) as parity:
-        return parity.outcomes([drawing.draw(number) for number in range(SITUATIONS)])
+    with ControlPlane(directory, version=request.param, longhorn=False) as plane, Parity(plane.api) as parity:
+        return parity.outcomes([drawing.draw(number) for number in range(SITUATIONS // 4 if is_old else SITUATIONS)])
 
 
 def test_what_fits_is_bound(outcomes: list[Outcome]) -> None:

@@ -34,7 +34,7 @@ ASSETS: Final = "KUBEBUILDER_ASSETS"  # as envtest's: a directory with etcd, kub
 _PROGRESS_SECONDS: Final = 15
 _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measured against
     "etcd": 581,
-    "kubernetes-1.34": 2012,
+    "kubernetes-1.30": 1970,
     "kubernetes-1.36": 2093,
     "kubectl": 892,
     "cert-manager": 438,
@@ -91,9 +91,10 @@ ETCD: Final = Unit(name="etcd", packages={"etcd": "."})
 _SERVERS: Final = {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-scheduler")}
 KUBERNETES: Final = {
     "1.36": Unit(name="kubernetes-1.36", packages=_SERVERS, version="1.36.3"),
-    "1.34": Unit(name="kubernetes-1.34", packages=_SERVERS, version="1.34.4"),
+    "1.30": Unit(name="kubernetes-1.30", packages=_SERVERS, version="1.30.14"),
 }
 NEWEST: Final = "1.36"
+OLDEST: Final = "1.30"  # the first with every API that manifests/ uses: matchConditions, ValidatingAdmissionPolicy
 KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
 _CONTROLLER_GEN: Final = {"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"}
 CERT_MANAGER: Final = Unit(

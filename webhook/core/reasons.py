@@ -359,6 +359,10 @@ class Reason(Enum):
 
     # Rule 7, for all nodes: rules of the pod that are not evaluated. The pod might not start on a required node.
     INTER_POD_AFFINITY = "InterPodAffinity", "the pod has required inter-pod {which}"
+    MATCH_LABEL_KEYS = (
+        "MatchLabelKeys",
+        "the pod's required inter-pod {which} has matchLabelKeys or mismatchLabelKeys; Kubernetes 1.30 ignores them",
+    )
     TOPOLOGY_SPREAD = "TopologySpread", "the pod has a DoNotSchedule topology spread over {key}"
     SCHEDULING_GATED = (
         "SchedulingGated",

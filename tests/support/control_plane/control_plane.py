@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, Self
 import trustme
 import yaml
 from controlplane import build
-from controlplane.build import NEWEST, NotBuilt
+from controlplane.build import NEWEST, OLDEST, NotBuilt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from support.control_plane.control_plane_flags import (
@@ -46,7 +46,7 @@ from support.control_plane.ports import free_port
 from support.control_plane.programs import Program
 from support.waits import MAX_WAIT_SECONDS
 
-__all__ = ["ALONE", "NEWEST", "ControlPlane", "NotBuilt", "User"]
+__all__ = ["ALONE", "NEWEST", "OLDEST", "ControlPlane", "NotBuilt", "User"]
 
 CRDS: Final = Path(__file__).parents[2] / "controlplane" / "crds.yaml"
 

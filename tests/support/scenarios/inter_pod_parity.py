@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from msgspec import convert
@@ -132,10 +133,13 @@ def _feasible(situation: Situation, way: str) -> Situation:
 
 
 class Parity:
-    """Plays situations. Everything stays: give it a control plane that goes, for to delete it all takes longer."""
+    """Plays situations. Everything stays: give it a control plane that goes, for to delete it all takes longer.
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    `label_keys`: whether the API server merges matchLabelKeys of terms, or drops them, as Kubernetes 1.30 does.
+    """
+
+    def __init__(self, api: Api, *, label_keys: bool = True) -> None:
+        self._api, self._label_keys = api, label_keys
 
     def outcomes(self, asked: Sequence[Asked]) -> list[Outcome]:
         """Return the results for all of them."""
@@ -153,9 +157,20 @@ class Parity:
         done = self._judged(len(asked))
         names = [_key(situation.incoming_pod) for situation in situations]
         return [
-            Outcome(name, each.way, status, refusals(each.situation, pinned=each.way == BY_NAME), done[name])
+            Outcome(name, each.way, status, refusals(self._stored(each), pinned=each.way == BY_NAME), done[name])
             for name, each, status in zip(names, asked, statuses, strict=True)
         ]
+
+    def _stored(self, asked: Asked) -> Situation:
+        """The situation as this API server stores it."""
+        if self._label_keys:
+            return asked.situation
+        pod = copy.deepcopy(asked.situation.incoming_pod)
+        for kind in ("podAffinity", "podAntiAffinity"):
+            for term in pod["spec"]["affinity"].get(kind, {}).get(REQUIRED, ()):
+                for keys in ("matchLabelKeys", "mismatchLabelKeys"):
+                    term.pop(keys, None)
+        return replace(asked.situation, incoming_pod=pod)
 
     def _put_there(self, pod: Object) -> None:
         metadata = {key: value for key, value in pod["metadata"].items() if key not in _SERVERS_OWN}

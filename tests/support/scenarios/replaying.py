@@ -24,6 +24,7 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ALONE
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
+from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
 from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
@@ -39,6 +40,7 @@ _PAUSE_SECONDS: Final = 0.05  # watches lag by less
 _PATIENCE_SECONDS: Final = 10  # with each row, after one that never came out right: hundreds of them may be wrong
 _TICKS_MAX: Final = 100
 _SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: of more only some are scored
+_SERVERS_OWN: Final = ("spec.", 'unknown field "spec.')  # how its warnings begin, of what it leaves out too
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -56,7 +58,6 @@ class Replay:
         self._installed, self._api = installed, installed.plane.api
         self._server = ExitStack()  # the server of the current mode
         self._serves: tuple[bool, str, bool] | None = None
-        self.tries = 0
         self._gave_up = False
 
     def __enter__(self) -> Self:
@@ -93,7 +94,7 @@ class Replay:
         asked = _server_for(case)
         if asked != self._serves:
             self._server.close()
-            self._installed.enable(homecoming=asked[0])
+            self._installed.enable(component=HOMECOMING if asked[0] else None)
             self._describe(case)
             self._server.enter_context(self._installed.serving("--mode", case.mode))
             self._installed.until_called()
@@ -120,7 +121,6 @@ class Replay:
 
     def _try(self, case: Case, pod: Object, evaluated: Evaluated) -> list[str]:
         """Create the pod, and return what is wrong with the result."""
-        self.tries += 1
         created, warnings = self._api.create_warned(pod)
         try:
             scheduled = self._scheduled(created, pending=case.expect.pending)
@@ -130,7 +130,7 @@ class Replay:
         affinity = _stored(own if case.expect.affinity == UNCHANGED else case.expect.affinity)
         pairs = {
             "annotation": (created["metadata"].get("annotations", {}).get(DECISION), evaluated.annotation),
-            "warnings": ([each for each in warnings if not each.startswith("spec.")], evaluated.warnings),
+            "warnings": ([each for each in warnings if not each.startswith(_SERVERS_OWN)], evaluated.warnings),
         }
         wrong = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
         return [

@@ -64,10 +64,13 @@ class Situation:
 
 
 class Situations:
-    """Draws situations; the same seed gives the same ones."""
+    """Draws situations; the same seed gives the same ones.
 
-    def __init__(self, seed: int) -> None:
-        self._random = Random(seed)  # noqa: S311 - for a test
+    `resizes`: whether some pods are being resized; a kubelet of Kubernetes 1.30 reports none by default.
+    """
+
+    def __init__(self, seed: int, *, resizes: bool = True) -> None:
+        self._random, self._resizes = Random(seed), resizes  # noqa: S311 - for a test
         self._shapes = PodShapes(self._random)
 
     def draw(self, number: int) -> Situation:
@@ -97,7 +100,8 @@ class Situations:
         if chance < 0.12:
             return Existing(pod, {"phase": random.choice(("Succeeded", "Failed"))})
         if chance < 0.35:
-            return Existing(pod, self._shapes.status(spec))
+            status = self._shapes.status(spec)
+            return Existing(pod, status if self._resizes else {"phase": status["phase"]})
         return Existing(pod, deleted=chance < 0.43)
 
     def _labels(self) -> Object:

@@ -98,6 +98,7 @@ def _search(incoming: IncomingPod, lookup: TopologyLookup) -> PreFilterState:
     apart = TopologyStatuses(lookup)
     _add_own_anti_affinity(incoming, lookup, apart)
     _add_existing_anti_affinity(incoming, lookup, apart)
+    _add_label_keys(incoming, apart)
     return PreFilterState(near, apart)
 
 
@@ -169,6 +170,17 @@ def _add_existing_anti_affinity(incoming: IncomingPod, lookup: TopologyLookup, a
             apart.add_term(existing_term.term, _pods_with(existing_term, certain=certain), _EXISTING, Reason.REPELLED)
     except OutOfSteps:
         apart.add_for_all(StatusTemplate.of(lookup.gave_up(_EXISTING)))
+
+
+def _add_label_keys(incoming: IncomingPod, apart: TopologyStatuses) -> None:
+    """Add Unknown for a pod with label keys: the API server merges them into the selectors, or drops them.
+
+    It drops them after admission where the feature gate MatchLabelKeysInPodAffinity is off, as by default in Kubernetes
+    1.30 (pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInPodAffinity). Then the terms are about more pods.
+    """
+    for which, terms in (("affinity", incoming.affinity), ("anti-affinity", incoming.anti_affinity)):
+        if any(term.match_label_keys or term.mismatch_label_keys for term in terms):
+            apart.add_for_all(StatusTemplate(Unknown, Reason.MATCH_LABEL_KEYS, {"which": which}))
 
 
 def _pods_with(existing_term: ExistingTerm, *, certain: bool) -> TermPods:

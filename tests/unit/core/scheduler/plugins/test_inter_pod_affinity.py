@@ -227,6 +227,31 @@ def test_a_pod_that_is_leaving_counts() -> None:
     assert getattr(status(APART, leaving), "cause", None) is Reason.POD_ANTI_AFFINITY
 
 
+@pytest.mark.parametrize(
+    ("incoming_pod", "there", "which"),
+    [
+        pytest.param(
+            pod(near=[term(selector={}, matchLabelKeys=["app"])]),
+            pod("n3", app="web"),
+            "affinity",
+            id="no longer the first of its kind",
+        ),
+        pytest.param(
+            pod(apart=[term(selector={}, matchLabelKeys=["app"])]),
+            pod("n1", app="web"),
+            "anti-affinity",
+            id="apart from more pods",
+        ),
+        pytest.param(
+            pod(apart=[term(mismatchLabelKeys=["app"])]), pod("n1"), "anti-affinity", id="apart from its own kind"
+        ),
+    ],
+)
+def test_without_its_label_keys_a_term_would_refuse(incoming_pod: Object, there: Object, which: str) -> None:
+    """Kubernetes 1.30 drops the keys after admission. So the node is not allowed."""
+    assert status(incoming_pod, there) == Unknown(Reason.MATCH_LABEL_KEYS, {"node": "n1", "which": which})
+
+
 def test_a_refusal_outweighs_what_is_not_known() -> None:
     """If one rule rejects and another is unknown, the status is Rejected."""
     incoming_pod = pod(apart=[term(**BY_TEAM), term("rack", {"matchLabels": {"app": "web"}})])

@@ -13,12 +13,12 @@ from webhook.core.scheduler.status import Passed, Rejected, Unknown
 
 @given(random=st.randoms(use_true_random=False))
 def test_it_agrees_with_the_model(random: Random) -> None:
-    """What is settled is what the scheduler says; not settled is only what depends on namespaces' labels."""
+    """What is settled is what the scheduler says; not settled is only what depends on namespaces' labels or on keys."""
     situation = Maker(random, Setting()).situation()
     ruled = PluginRunner(situation).inter_pod_affinity()
     refused = set(refusals(situation, pinned=False)) - {"spread"}
     if isinstance(ruled, Unknown):
-        assert ruled.cause is Reason.NAMESPACES_UNKNOWN
+        assert ruled.cause in {Reason.NAMESPACES_UNKNOWN, Reason.MATCH_LABEL_KEYS}
     else:
         assert isinstance(ruled, Rejected) is bool(refused), f"{ruled}, {refused}"
 
@@ -50,3 +50,4 @@ def test_the_situations_tell_something() -> None:
         assert causes.count(cause) > 40, cause
     assert 400 < causes.count(None) < 700
     assert causes.count(Reason.NAMESPACES_UNKNOWN) < 50
+    assert 20 < causes.count(Reason.MATCH_LABEL_KEYS) < 150
