@@ -52,10 +52,8 @@ _PREFERENCE_AWAY: Final = PREFERENCE.away("node-g")
 _LIST_AWAY: Final = SHORTLIST.away("node-g")
 _VMS_AWAY: Final = frozenset({_PREFERENCE_AWAY.title, _LIST_AWAY.title})
 _SM_AWAY: Final = share_managers.AWAY.title
-_SM_KEPT: Final = share_managers.KEPT_AWAY.title
 _VMS: Final = frozenset(form.title for form in (*_FORMS, SHORTLIST))
 _SMS: Final = frozenset({share_managers.HOME.title, share_managers.PLAIN_HOME.title})
-_SMS_KEPT: Final = frozenset({share_managers.KEPT_HOME.title})
 
 POLICIES: Final = (
     Policy(f"{_AFFINITY} required", _AFFINITY, _REQUIRED, _LOCAL),
@@ -65,28 +63,28 @@ POLICIES: Final = (
         _AFFINITY,
         _PREFERRED,
         _LOCAL,
-        _VMS_AWAY | {_SM_AWAY, _SM_KEPT},
+        _VMS_AWAY | {_SM_AWAY},
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, nodeFit",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_FIT},
-        _VMS_AWAY | {_SM_AWAY, _SM_KEPT},
+        _VMS_AWAY | {_SM_AWAY},
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, ignorePvcPods",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_NO_CLAIMS},
-        frozenset({_SM_AWAY, _SM_KEPT}),
+        frozenset({_SM_AWAY}),
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, noEvictionPolicy Mandatory",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_MANDATORY},
-        _VMS_AWAY | {_SM_AWAY},
+        _VMS_AWAY,
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, without the namespace longhorn-system",
@@ -96,20 +94,20 @@ POLICIES: Final = (
         _VMS_AWAY,
     ),
     Policy(f"{_LOW} by requests", _LOW, _THRESHOLDS, {}),
-    Policy(f"{_LOW} by requests, evictLocalStoragePods", _LOW, _THRESHOLDS, _LOCAL, _VMS | _SMS | _SMS_KEPT),
+    Policy(f"{_LOW} by requests, evictLocalStoragePods", _LOW, _THRESHOLDS, _LOCAL, _VMS | _SMS),
     Policy(
         f"{_LOW} by requests, evictLocalStoragePods, nodeFit",
         _LOW,
         _THRESHOLDS,
         {**_LOCAL, **_FIT},
-        (_VMS - {PIN.title, TARGET.title}) | _SMS | _SMS_KEPT,
+        (_VMS - {PIN.title, TARGET.title}) | _SMS,
     ),
     Policy(
         "KubeVirtRelieveAndMigrate's settings, by requests",
         _LOW,
         {"thresholds": {"memory": 0}, "targetThresholds": {"memory": 10}, "useDeviationThresholds": True},
         {**_LOCAL, "ignorePvcPods": False, **_MANDATORY},
-        _VMS | _SMS,
+        _VMS | {share_managers.PLAIN_HOME.title},
     ),
 )
 
@@ -155,7 +153,7 @@ def _described() -> list[Object]:
 def _subjects(cluster: Cluster) -> list[_Subject]:
     made = [_Subject(form.title, _bound(cluster, form, form.node)) for form in _FORMS]
     made.append(_Subject(_PREFERENCE_AWAY.title, _bound(cluster, _PREFERENCE_AWAY, AWAY)))
-    return [*made, *(_Subject(each.title, each.create(cluster)) for each in share_managers.ALL)]
+    return [*made, *(_Subject(each.title, each.bound(cluster)) for each in share_managers.ALL)]
 
 
 def _listed(cluster: Cluster) -> list[_Subject]:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from controlplane import build
 
 ANY_NODE: Final = "any node"
+_NAMED_FORMS: Final = 6
 NO_NODE: Final = "no node: pending"
 HEAD: Final = "| Program | Settings | Form | Expected | Seen |\n|---|---|---|---|---|"
 
@@ -30,14 +31,19 @@ class Row(NamedTuple):
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The rows as Markdown. Forms with the same outcome under the same settings share a line."""
+    """The rows as Markdown. Forms with the same outcome under the same settings share a line.
+
+    The last line of the settings is for the most forms. If these are many, the line says `every form` or `every other`.
+    """
     lines = [HEAD]
     for (program, settings), some in groupby(rows, key=lambda row: (row.program, row.settings)):
         same: dict[tuple[str, str], list[Row]] = {}
         for row in some:
             same.setdefault((row.expected, row.seen), []).append(row)
-        for (expected, seen), alike in same.items():
+        for (expected, seen), alike in sorted(same.items(), key=lambda outcome: len(outcome[1])):
             forms = "; ".join(row.form for row in alike)
+            if len(alike) > _NAMED_FORMS and alike is max(same.values(), key=len):
+                forms = "every form" if len(same) == 1 else "every other form"
             shown = seen if alike[0].as_expected else f"**{seen}**"
             lines.append(f"| {program} | {settings} | {forms} | {expected} | {shown} |")
     return "\n".join(lines)

@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from coexistence import share_managers
 from coexistence.cluster import FEW, MANY, VERSION, Cluster, nodes
-from coexistence.forms import NOTHING, PIN, PREFERENCE, SEVERAL, SHORTLIST, TARGET, Form, filler
+from coexistence.forms import NOTHING, PIN, PREFERENCE, SEVERAL, SHORTLIST, TARGET, Form, filler, shortlist
 from coexistence.rows import ANY_NODE, NO_NODE, Row
 from controlplane import build
 from support.control_plane.control_plane import User
 from support.control_plane.control_plane_flags import SCHEDULER_FLAGS
+from support.control_plane.kube_api import Object
 from support.control_plane.programs import Program
 
 LOADED: Final = "node-h"  # the fullest node: MostAllocated scores it highest
 _LOAD_GIB: Final = 400
+_PROGRAM: Final = f"kube-scheduler {VERSION}, a second one"
 _USER: Final = User("system:kube-scheduler", "token-of-system:kube-scheduler")
 
 
 class Profile(NamedTuple):
-    """A profile of kube-scheduler. `heeds`: whether a preference outweighs its other scores."""
+    """A profile of kube-scheduler.
+
+    `heeds`: whether a preference for a node outweighs its other scores; `heeds_pods`: one for the node of another pod.
+    """
 
     name: str
     settings: str
     scores: Mapping[str, Any]
     fit: Mapping[str, Any] | None = None
     heeds: bool = True
+    heeds_pods: bool = True
 
 
 _MOST: Final = {"type": "MostAllocated"}
@@ -47,6 +54,7 @@ PROFILES: Final = (
         {"enabled": [{"name": "NodeResourcesFit", "weight": 100}]},
         _MOST,
         heeds=False,
+        heeds_pods=False,
     ),
     Profile(
         "affinity-outweighs",
@@ -67,25 +75,40 @@ PROFILES: Final = (
         {"disabled": _ALL_SCORES, "enabled": [{"name": "NodeResourcesFit", "weight": 1}]},
         _RATIO,
         heeds=False,
+        heeds_pods=False,
     ),
 )
 
 
 def rows(cluster: Cluster) -> Iterator[Row]:
     """Each form under each profile."""
+    forms = (PIN, SEVERAL, PREFERENCE, TARGET, NOTHING)
+    load = filler("load", LOADED, _LOAD_GIB)
+    described = [*(each for form in forms for each in form.objects()), *share_managers.objects()]
     with _second(cluster):
-        loaded = filler("load", LOADED, _LOAD_GIB)
-        forms = (PIN, SEVERAL, PREFERENCE, TARGET, NOTHING)
-        cluster.become([*nodes(FEW), loaded, *(each for form in forms for each in form.objects())])
+        cluster.become([*nodes(FEW), load, *described])
         with cluster.webhook():
-            seen = {(profile.name, form.title): _node(cluster, form, profile) for profile in PROFILES for form in forms}
-        cluster.become([*nodes(MANY), loaded, *SHORTLIST.objects()])
+            found = {profile.name: [*_vms(cluster, forms, profile), *_pods(cluster, profile)] for profile in PROFILES}
+        cluster.become([*nodes(MANY), load, *SHORTLIST.objects()])
         with cluster.webhook():
-            seen |= {(profile.name, SHORTLIST.title): _node(cluster, SHORTLIST, profile) for profile in PROFILES}
-    for profile in PROFILES:
-        for form in (*forms, SHORTLIST):
-            found = seen[profile.name, form.title] or NO_NODE
-            yield Row(_program(), profile.settings, form.title, _expected(form, profile), found)
+            for profile in PROFILES:
+                found[profile.name] += _vms(cluster, [SHORTLIST], profile)
+    for some in found.values():
+        yield from some
+
+
+def _vms(cluster: Cluster, forms: Iterable[Form], profile: Profile) -> Iterator[Row]:
+    for form in forms:
+        pod = cluster.create(form, schedulerName=profile.name)
+        seen = _node(cluster, pod)
+        assert not form.listed or seen in (NO_NODE, *shortlist(pod)), seen
+        yield Row(_PROGRAM, profile.settings, form.title, _expected(form, profile), seen)
+
+
+def _pods(cluster: Cluster, profile: Profile) -> Iterator[Row]:
+    for each, heeds in ((share_managers.HOME, profile.heeds), (share_managers.NEAR, profile.heeds_pods)):
+        seen = _node(cluster, each.create(cluster, profile.name))
+        yield Row(_PROGRAM, profile.settings, each.form, share_managers.VM_NODE if heeds else ANY_NODE, seen)
 
 
 def _expected(form: Form, profile: Profile) -> str:
@@ -94,15 +117,10 @@ def _expected(form: Form, profile: Profile) -> str:
     return " or ".join(form.homes)
 
 
-def _node(cluster: Cluster, form: Form, profile: Profile) -> str:
-    pod = cluster.create(form, schedulerName=profile.name)
-    found = cluster.placed(pod)
+def _node(cluster: Cluster, pod: Object) -> str:
+    found = cluster.placed(pod) or NO_NODE
     cluster.api.delete(pod)
     return found
-
-
-def _program() -> str:
-    return f"kube-scheduler {VERSION}, a second one"
 
 
 @contextmanager

@@ -13,23 +13,28 @@ from support.control_plane.kube_api import Object
 from support.control_plane.vm_starts import Start, decision
 from support.objects import builders
 
+from webhook.core.reasons import ANNOTATION_NO_EVICTION as NO_EVICTION
+
 VM_NODE: Final = "node-g"
 OTHER_NODE: Final = "node-h"
-NO_EVICTION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 
 class ShareManager(NamedTuple):
     """A share-manager pod.
 
-    `steered`: its VM asks for co-scheduling, so the webhook writes a preference. `on` is its node. `annotated` and
-    `near`: it has the annotation against evictions; a preferred affinity to the VM's pod in place of that for a node.
+    `steered`: its VM asks for co-scheduling, so the webhook writes a preference, and asks for no eviction. `on` is its
+    node. `near`: it has a preferred affinity to the VM's pod in place of that for a node.
     """
 
     title: str
     steered: bool
     on: str
-    annotated: bool = False
     near: bool = False
+
+    @property
+    def form(self) -> str:
+        """Its title without its place."""
+        return self.title.partition(" (")[0]
 
     @property
     def start(self) -> Start:
@@ -42,18 +47,22 @@ class ShareManager(NamedTuple):
         attachment = builders.volume_attachment(self.start.volume, [("csi-attacher", VM_NODE)])
         return [*self.start.shelf, self.start.launcher(node=VM_NODE, opt_in=asked), attachment]
 
-    def create(self, cluster: Cluster) -> Object:
-        """The pod, as Longhorn creates it, on its node."""
-        pod = builders.share_manager_pod(self.start.volume, phase=None, schedulerName=UNSCHEDULED)
-        if self.annotated:
-            pod["metadata"]["annotations"][NO_EVICTION] = ""
+    def bound(self, cluster: Cluster) -> Object:
+        """The pod on its node."""
+        created = self.create(cluster, UNSCHEDULED)
+        cluster.bind(created, self.on)
+        return created
+
+    def create(self, cluster: Cluster, scheduler: str) -> Object:
+        """The pod, as Longhorn creates it, for this scheduler."""
+        pod = builders.share_manager_pod(self.start.volume, phase=None, schedulerName=scheduler)
         if self.near:
             pod["spec"]["affinity"] = {
                 "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [self._near()]}
             }
         created = cluster.api.create(pod)
         assert decision(created).startswith(f"preferred on {VM_NODE}: ") is self.steered, decision(created)
-        cluster.bind(created, self.on)
+        assert (NO_EVICTION in created["metadata"]["annotations"]) is self.steered
         return created
 
     def _near(self) -> Object:
@@ -71,18 +80,12 @@ _STEERED: Final = "steered share-manager pod"
 _PLAIN: Final = "share-manager pod with nothing of ours"
 HOME: Final = ShareManager(f"{_STEERED} (on its VM's node)", steered=True, on=VM_NODE)
 AWAY: Final = ShareManager(f"{_STEERED} (on another node)", steered=True, on=OTHER_NODE)
-KEPT_HOME: Final = ShareManager(
-    f"{_STEERED} with prefer-no-eviction (on its VM's node)", steered=True, on=VM_NODE, annotated=True
-)
-KEPT_AWAY: Final = ShareManager(
-    f"{_STEERED} with prefer-no-eviction (on another node)", steered=True, on=OTHER_NODE, annotated=True
-)
 PLAIN_HOME: Final = ShareManager(f"{_PLAIN} (on its VM's node)", steered=False, on=VM_NODE)
 PLAIN: Final = ShareManager(f"{_PLAIN} (on another node)", steered=False, on=OTHER_NODE)
 NEAR: Final = ShareManager(
     "share-manager pod that prefers its VM's pod, not a node (on another node)", steered=False, on=OTHER_NODE, near=True
 )
-ALL: Final = (HOME, AWAY, KEPT_HOME, KEPT_AWAY, PLAIN_HOME, PLAIN, NEAR)
+ALL: Final = (HOME, AWAY, PLAIN_HOME, PLAIN, NEAR)
 
 
 def objects() -> list[Object]:
