@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The rows as Markdown. Forms with the same outcome under the same settings share a line.
+    """The rows as Markdown. Forms with the same outcome under the same settings share lines, two forms a line.
 
     The last line of the settings is for the most forms. If these are many, the line says `every form` or `every other`.
     """
@@ -41,11 +41,13 @@ def table(rows: Iterable[Row]) -> str:
         for row in some:
             same.setdefault((row.expected, row.seen), []).append(row)
         for (expected, seen), alike in sorted(same.items(), key=lambda outcome: len(outcome[1])):
-            forms = "; ".join(row.form for row in alike)
+            forms = [row.form for row in alike]
             if len(alike) > _NAMED_FORMS and alike is max(same.values(), key=len):
-                forms = "every form" if len(same) == 1 else "every other form"
+                forms = ["every form" if len(same) == 1 else "every other form"]
             shown = seen if alike[0].as_expected else f"**{seen}**"
-            lines.append(f"| {program} | {settings} | {forms} | {expected} | {shown} |")
+            for first in range(0, len(forms), 2):
+                named = "; ".join(forms[first : first + 2])
+                lines.append(f"| {program} | {settings} | {named} | {expected} | {shown} |")
     return "\n".join(lines)
 
 
