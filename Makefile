@@ -54,6 +54,12 @@ soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SI
 soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 20 minutes
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis'
 
+.PHONY: coexistence
+coexistence: SAID := what a second kube-scheduler, the descheduler and Karpenter do with our pods: 5 to 9 minutes, and 15 more the first time, to build them
+coexistence: $(VENV)/.dev announced ## Run a second kube-scheduler, the descheduler and Karpenter beside the webhook: the table of docs/reference/coexistence.md (WRITE=1 writes it; ONLY=karpenter for a part); 5 to 9 minutes
+	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl descheduler karpenter
+	@PYTHONPATH=tests $(BIN)/python -m coexistence $(ONLY) $(if $(WRITE),--write)
+
 .PHONY: simulate
 simulate: $(VENV)/.dev ## Play a month of 80 VMs on 10 nodes for each rule: the table of VM-hours (SEEDS=5 for a mean, SVG=docs/month.svg)
 	@PYTHONPATH=tests $(BIN)/python -m simulation --seeds $(or $(SEEDS),1) $(if $(SVG),--svg $(SVG))

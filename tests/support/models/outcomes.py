@@ -18,7 +18,7 @@ from support.models.cluster_model import ClusterModel
 from support.strategies.strategies import Scenario, review_of
 
 from webhook.core.admit import AGAIN, Answer, admit
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
 from webhook.core.view import ClusterView, NeedObjects, NoObject, Ref
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -74,7 +74,7 @@ def places(scenario: Scenario) -> Iterator[dict[str, Any]]:
         yield {**node, "metadata": {**node["metadata"], "name": "elsewhere"}}
 
 
-_OURS = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
+_OURS = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH, ANNOTATION_NO_EVICTION)
 
 
 def without_webhook_parts(pod: dict[str, Any]) -> dict[str, Any]:

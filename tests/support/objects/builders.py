@@ -37,6 +37,7 @@ from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annot
 OPT_IN: Final = "kubevirt-scheduler/co-schedule"
 DECISION: Final = "kubevirt-scheduler/decision"
 WRITTEN: Final = "kubevirt-scheduler/written"
+NO_EVICTION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 OWNER_UID: Final = "82e8dbfd-6679-4ecb-ba20-c3389d04414d"
 """Of the VirtualMachineInstance db01 that owns a pod of `virt_launcher_pod` or `migration_target_pod`."""

@@ -24,12 +24,14 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
         terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
         preferred: node, weight, and the number of copies of each preference.
         near: each VirtualMachineInstance to whose pods a preferred pod affinity was added.
+        no_eviction: whether the annotation for the descheduler was added.
     """
 
     nodes: tuple[str, ...] = ()
     terms: tuple[tuple[int, str], ...] = ()
     preferred: tuple[tuple[str, int, int], ...] = ()
     near: tuple[VirtualMachineInstanceRef, ...] = ()
+    no_eviction: bool = False
 
 
 def to_annotation(applied: AppliedPatch) -> str:

@@ -21,7 +21,14 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, TakeOver, WeightedNode, decision_sentence
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_TAKE_OVER, Reason, Why
+from webhook.core.reasons import (
+    ANNOTATION_APPLIED_PATCH,
+    ANNOTATION_DECISION,
+    ANNOTATION_NO_EVICTION,
+    ANNOTATION_TAKE_OVER,
+    Reason,
+    Why,
+)
 
 AFFINITY: Final = "/spec/affinity"
 NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
@@ -75,6 +82,7 @@ class _AffinityPatch:
         self._terms: list[tuple[int, str]] = []
         self._preferred: list[tuple[str, int, int]] = []
         self._near_vmis = decision.near_vmis if isinstance(decision, Steer) else ()
+        self._no_eviction = isinstance(decision, Steer) and pod.metadata.annotation(ANNOTATION_NO_EVICTION) is None
         affinity = pod.spec.affinity
         node_affinity = affinity.node_affinity if affinity else None
         if node_affinity is None:
@@ -94,6 +102,7 @@ class _AffinityPatch:
             terms=tuple(self._terms),
             preferred=tuple(self._preferred),
             near=self._near_vmis,
+            no_eviction=self._no_eviction,
         )
 
     def _add(self, path: str, value: object) -> None:
@@ -184,9 +193,16 @@ def near(vmi: VirtualMachineInstanceRef) -> dict[str, Any]:
 
 
 def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Iterator[Operation]:
+    """Yield the annotations of a decision. A steered share-manager pod gets one for the descheduler, too.
+
+    The descheduler's plugin RemovePodsViolatingNodeAffinity can evict a pod for a preference, and that stalls NFS. With
+    noEvictionPolicy Mandatory (plugins/defaultevictor/defaultevictor.go, Filter) this annotation prevents it.
+    """
     new = {ANNOTATION_DECISION: decision_sentence(decision)[:_TEXT_MAX_CHARS]}
     if applied is not None:
         new[ANNOTATION_APPLIED_PATCH] = to_annotation(applied)
+        if applied.no_eviction:
+            new[ANNOTATION_NO_EVICTION] = ""
     return _write(pod, new)
 
 

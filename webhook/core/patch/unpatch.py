@@ -19,7 +19,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, from_annotation
 from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS, near
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
 
 
 def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
@@ -56,9 +56,13 @@ def revert_operations(pod: Pod) -> list[Operation]:
     annotations = pod.metadata.annotations or {}
     if ANNOTATION_APPLIED_PATCH not in annotations:
         return []
-    own_keys = (key for key in (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH) if key in annotations)
-    operations = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in own_keys]
     applied, affinity = from_annotation(annotations[ANNOTATION_APPLIED_PATCH]), pod.spec.affinity
+    own_keys = [
+        ANNOTATION_DECISION,
+        ANNOTATION_APPLIED_PATCH,
+        *([ANNOTATION_NO_EVICTION] if applied.no_eviction else []),
+    ]
+    operations = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in own_keys if key in annotations]
     if affinity and affinity.node_affinity:
         operations += _revert_preferred(affinity.node_affinity, applied)
         operations += _revert_required(affinity.node_affinity, applied)

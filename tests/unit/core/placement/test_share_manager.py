@@ -270,6 +270,7 @@ def test_terms_that_name_nodes_stay_as_they_are() -> None:
         "preferredDuringSchedulingIgnoredDuringExecution",
         "kubevirt-scheduler~1decision",
         "kubevirt-scheduler~1written",
+        "descheduler.alpha.kubernetes.io~1prefer-no-eviction",
     ]
 
 

@@ -1,0 +1,93 @@
+"""Share-manager pods on nodes: steered to their VM by the webhook or not, and where they are.
+
+`AWAY` is the case that hurts: the node that it prefers had no room for it, so a descheduler can find a better node.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from coexistence.cluster import Cluster
+from support.control_plane.cluster_state import UNSCHEDULED
+from support.control_plane.kube_api import Object
+from support.control_plane.vm_starts import Start, decision
+from support.objects import builders
+
+from webhook.core.reasons import ANNOTATION_NO_EVICTION as NO_EVICTION
+
+VM_NODE: Final = "node-g"
+OTHER_NODE: Final = "node-h"
+
+
+class ShareManager(NamedTuple):
+    """A share-manager pod.
+
+    `steered`: its VM asks for co-scheduling, so the webhook writes a preference, and asks for no eviction. `on` is its
+    node. `near`: it has a preferred affinity to the VM's pod in place of that for a node.
+    """
+
+    title: str
+    steered: bool
+    on: str
+    near: bool = False
+
+    @property
+    def form(self) -> str:
+        """Its title without its place."""
+        return self.title.partition(" (")[0]
+
+    @property
+    def start(self) -> Start:
+        """Its VM."""
+        return Start(f"sm-{ALL.index(self)}")
+
+    def objects(self) -> list[Object]:
+        """The VM on its node, and the volume that it asked for there."""
+        asked = "true" if self.steered else None
+        attachment = builders.volume_attachment(self.start.volume, [("csi-attacher", VM_NODE)])
+        return [*self.start.shelf, self.start.launcher(node=VM_NODE, opt_in=asked), attachment]
+
+    def bound(self, cluster: Cluster) -> Object:
+        """The pod on its node."""
+        created = self.create(cluster, UNSCHEDULED)
+        cluster.bind(created, self.on)
+        return created
+
+    def create(self, cluster: Cluster, scheduler: str) -> Object:
+        """The pod, as Longhorn creates it, for this scheduler."""
+        pod = builders.share_manager_pod(self.start.volume, phase=None, schedulerName=scheduler)
+        if self.near:
+            pod["spec"]["affinity"] = {
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [self._near()]}
+            }
+        created = cluster.api.create(pod)
+        assert decision(created).startswith(f"preferred on {VM_NODE}: ") is self.steered, decision(created)
+        assert (NO_EVICTION in created["metadata"]["annotations"]) is self.steered
+        return created
+
+    def _near(self) -> Object:
+        labels = self.start.launcher()["metadata"]["labels"]
+        selector = {"matchLabels": {"kubevirt.io/created-by": labels["kubevirt.io/created-by"]}}
+        term = {
+            "labelSelector": selector,
+            "namespaces": [builders.NAMESPACE],
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        return {"weight": 100, "podAffinityTerm": term}
+
+
+_STEERED: Final = "steered share-manager pod"
+_PLAIN: Final = "share-manager pod with nothing of ours"
+HOME: Final = ShareManager(f"{_STEERED} (on its VM's node)", steered=True, on=VM_NODE)
+AWAY: Final = ShareManager(f"{_STEERED} (on another node)", steered=True, on=OTHER_NODE)
+PLAIN_HOME: Final = ShareManager(f"{_PLAIN} (on its VM's node)", steered=False, on=VM_NODE)
+PLAIN: Final = ShareManager(f"{_PLAIN} (on another node)", steered=False, on=OTHER_NODE)
+NEAR: Final = ShareManager(
+    "share-manager pod that prefers its VM's pod, not a node (on another node)", steered=False, on=OTHER_NODE, near=True
+)
+ALL: Final = (HOME, AWAY, PLAIN_HOME, PLAIN, NEAR)
+
+
+def objects() -> list[Object]:
+    """What there is of their VMs."""
+    return [each for share_manager in ALL for each in share_manager.objects()]

@@ -1,0 +1,5 @@
+//go:build tools
+
+package main
+
+import _ "sigs.k8s.io/karpenter/kwok"

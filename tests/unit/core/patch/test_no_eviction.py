@@ -1,0 +1,63 @@
+"""A steered share-manager pod asks the descheduler not to evict it: our preference can make the pod a candidate."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import jsonpatch
+from msgspec import convert
+from support.objects.builders import on_node, share_manager_pod, virt_launcher_pod
+
+from webhook.core.api.pod import Pod
+from webhook.core.decision import Pin, Steer, WeightedNode
+from webhook.core.evidence.finding import Finding
+from webhook.core.patch.decision_patch import for_decision
+from webhook.core.patch.unpatch import revert_operations
+from webhook.core.reasons import Reason
+
+KEY: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+TO_N1: Final[dict[str, Any]] = {
+    "why": Reason.NO_CLAIMS.why(),
+    "preferred": (WeightedNode("n1", 100),),
+    "findings": [Finding(claim="c", why=Reason.NODE_NOT_FOUND.why(node="n1"), node="n1")],
+}
+PREFERRED: Final = [{"weight": 100, "preference": on_node("n1")}]
+
+
+def steered(pod: Any, decision: Pin) -> Any:
+    """The pod with the decision's operations applied."""
+    return jsonpatch.apply_patch(pod, for_decision(convert(pod, Pod), decision))
+
+
+def reverted(pod: Any) -> Any:
+    """The pod without what the webhook wrote."""
+    return jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
+
+
+def test_a_steered_share_manager_pod_asks_for_no_eviction() -> None:
+    """The webhook removes the annotation again before it decides again."""
+    pod = share_manager_pod("h", phase=None)
+    after = steered(pod, Steer(**TO_N1))
+    assert after["metadata"]["annotations"][KEY] == ""
+    assert reverted(after)["metadata"]["annotations"] == pod["metadata"]["annotations"]
+
+
+def test_an_annotation_of_others_stays() -> None:
+    """The webhook neither rewrites nor removes it."""
+    pod = share_manager_pod("h", phase=None)
+    pod["metadata"]["annotations"][KEY] = "theirs"
+    after = steered(pod, Steer(**TO_N1))
+    assert after["metadata"]["annotations"][KEY] == "theirs"
+    assert reverted(after)["metadata"]["annotations"][KEY] == "theirs"
+
+
+def test_without_a_preference_of_ours_nothing_is_asked() -> None:
+    """A pod that already prefers the node gets the decision alone."""
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": PREFERRED}}
+    after = steered(share_manager_pod("h", phase=None, affinity=affinity), Steer(**TO_N1))
+    assert KEY not in after["metadata"]["annotations"]
+
+
+def test_the_pod_of_a_vm_may_be_evicted() -> None:
+    """For a VM an eviction is a live migration, and balancers are for that."""
+    assert KEY not in steered(virt_launcher_pod(), Pin(**TO_N1))["metadata"]["annotations"]
