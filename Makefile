@@ -73,7 +73,7 @@ announced:
 	@echo 'On 2 cores: $(SAID)'
 
 .PHONY: control-plane
-control-plane: $(VENV)/.dev ## Build the programs of a control plane, and kubectl, for the tests (once; `make test` does it too)
+control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl and helm, for the tests (once; `make test` does it too)
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint

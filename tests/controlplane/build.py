@@ -1,4 +1,4 @@
-"""Builds the programs of a control plane, kubectl, Prometheus and others' CRDs from Go modules, once, into a cache.
+"""Builds a control plane's programs, kubectl, helm, Prometheus and others' CRDs from Go modules, once, into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back. The command line
@@ -31,6 +31,7 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubevirt-coschedule"
 ASSETS: Final = "KUBEBUILDER_ASSETS"  # as envtest's: a directory with etcd, kube-apiserver, kube-scheduler, kubectl
+OTHER_HELM: Final = "TEST_HELM"  # a helm to test the chart with instead of ours, such as version 4
 
 _PROGRESS_SECONDS: Final = 15
 _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measured against
@@ -38,6 +39,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "kubernetes-1.30": 1970,
     "kubernetes-1.36": 2093,
     "kubectl": 892,
+    "helm": 965,
     "cert-manager": 438,
     "monitoring": 1343,
     "descheduler": 1365,
@@ -99,6 +101,7 @@ KUBERNETES: Final = {
 NEWEST: Final = "1.36"
 OLDEST: Final = "1.30"  # the first with every API that manifests/ uses: matchConditions, ValidatingAdmissionPolicy
 KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
+HELM: Final = Unit(name="helm", packages={"helm": "helm.sh/helm/v3/cmd/helm"})
 _CONTROLLER_GEN: Final = {"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"}
 CERT_MANAGER: Final = Unit(
     name="cert-manager",
@@ -124,7 +127,7 @@ MONITORING: Final = Unit(
         "output:crd:dir={made}/crds",
     ),
 )
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, CERT_MANAGER, MONITORING)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, HELM, CERT_MANAGER, MONITORING)
 
 DESCHEDULER: Final = Unit(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
 KARPENTER: Final = Unit(
@@ -161,6 +164,16 @@ def kubectl() -> Path:
     """
     given = Path(os.environ.get(ASSETS, "")) / "kubectl"
     return given if ASSETS in os.environ and given.is_file() else _built(KUBECTL) / "kubectl"
+
+
+def helm() -> Path:
+    """Helm, version 3; the program that TEST_HELM names where that is set.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    given = os.environ.get(OTHER_HELM)
+    return Path(given) if given else _built(HELM) / "helm"
 
 
 def cert_manager_crds() -> list[Path]:

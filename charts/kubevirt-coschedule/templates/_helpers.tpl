@@ -1,0 +1,76 @@
+{{/* The labels of every object. Selectors have other ones, which never change. */}}
+{{- define "kubevirt-coschedule.labels" -}}
+app.kubernetes.io/name: kubevirt-coschedule
+app.kubernetes.io/part-of: kubevirt-coschedule
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* A word that may be `off`: YAML reads an off without quotes as false. */}}
+{{- define "kubevirt-coschedule.word" -}}
+{{ ternary "off" . (eq (toString .) "false") }}
+{{- end }}
+
+{{/* What the specs of all pods have in common. */}}
+{{- define "kubevirt-coschedule.pod" -}}
+enableServiceLinks: false
+priorityClassName: kubevirt-coschedule
+nodeSelector:
+  {{- toYaml .Values.nodeSelector | nindent 2 }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* What all containers have in common. */}}
+{{- define "kubevirt-coschedule.container" -}}
+{{- with .Values.image }}
+image: {{ if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+imagePullPolicy: {{ .pullPolicy }}
+{{- end }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end }}
+
+{{/* What all entries of the MutatingWebhookConfiguration have in common. In: `path`, and `root`, the chart's context. */}}
+{{- define "kubevirt-coschedule.entry" -}}
+admissionReviewVersions: [v1]
+clientConfig:
+  service:
+    name: kubevirt-coschedule
+    namespace: {{ .root.Release.Namespace }}
+    path: {{ .path }}
+    port: 443
+failurePolicy: Ignore
+sideEffects: None
+matchPolicy: Equivalent
+rules:
+  - apiGroups: [""]
+    apiVersions: [v1]
+    resources: [pods]
+    operations: [CREATE]
+    scope: Namespaced
+{{- end }}
+
+{{/* The namespaces whose pods never wait for the webhook. */}}
+{{- define "kubevirt-coschedule.otherNamespaces" -}}
+matchExpressions:
+  - key: kubernetes.io/metadata.name
+    operator: NotIn
+    values: [{{ .Release.Namespace }}, kube-system]
+{{- end }}

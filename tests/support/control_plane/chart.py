@@ -1,0 +1,137 @@
+"""The Helm chart: its values for the components of manifests/, and what the real helm makes of it.
+
+The value of `components/restart-stuck` is `restartStuck.enabled`, and so on.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from controlplane import build
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.kubectl import Said
+from support.control_plane.rendering import CERT_MANAGER, DEFAULT, MANIFESTS, NAME, ROOT
+from support.waits import MAX_WAIT_SECONDS
+
+CHART: Final = ROOT / "charts" / NAME
+OF_HELM: Final = ("app.kubernetes.io/managed-by", "helm.sh/chart")
+"""Labels that only objects of a chart have."""
+ISSUER: Final = {
+    DEFAULT: "--set=certificates.issuer=controller",
+    CERT_MANAGER: "--set=certificates.issuer=cert-manager",
+}
+"""The option of helm that stands for each install of manifests/."""
+NO_SWITCH: Final = ("release",)
+"""Components that are part of every install; the values of this one are `image` and `labels`."""
+
+_KUBERNETES: Final = ("--kube-version", build.KUBERNETES[build.NEWEST].version or "")
+
+
+def components(install: str) -> dict[str, bool]:
+    """Each component that the kustomization of an install names, and whether it is on there."""
+    text = (MANIFESTS / install / "kustomization.yaml").read_text(encoding="utf-8")
+    named = re.findall(r"^  (# )?- (?:\.\./)*components/([a-z-]+)", text, re.MULTILINE)
+    return {component: not comment for comment, component in named}
+
+
+def value_of(component: str) -> str:
+    """The name of a component's value."""
+    first, *others = component.split("-")
+    return first + "".join(other.title() for other in others)
+
+
+def switch(component: str, *, on: bool) -> str:
+    """The option of helm that switches a component on or off."""
+    return f"--set={value_of(component)}.enabled={str(on).lower()}"
+
+
+def all_on() -> list[str]:
+    """The options of helm that switch every component on."""
+    return [switch(component, on=True) for component in components(DEFAULT) if component not in NO_SWITCH]
+
+
+def render(*words: str, namespace: str = NAME, test: bool = False) -> list[dict[str, Any]]:
+    """The objects of an install by helm; `words` are options such as `--set`. With `test`, the pod of `helm test`, too.
+
+    Raises:
+        NotBuilt: there is no helm; the message says what to do.
+        AssertionError: it does not render; with helm's message.
+    """
+    said = template(*words, *(() if test else ("--skip-tests",)), namespace=namespace)
+    assert said.code == 0, said.errors
+    return [rendered for rendered in yaml.safe_load_all(said.output) if rendered]
+
+
+def template(*words: str, namespace: str = NAME) -> Said:
+    """What `helm template` says.
+
+    Raises:
+        NotBuilt: there is no helm.
+    """
+    return run("template", NAME, str(CHART), "-n", namespace, *_KUBERNETES, *words)
+
+
+def lint(*words: str) -> Said:
+    """What `helm lint --strict` says.
+
+    Raises:
+        NotBuilt: there is no helm.
+    """
+    return run("lint", "--strict", str(CHART), *_KUBERNETES, *words)
+
+
+def run(*words: str, **environment: str) -> Said:
+    """Run helm with a home of its own, so that nothing of the user's counts.
+
+    Raises:
+        NotBuilt: there is no helm.
+    """
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(  # noqa: S603 - a program that we have built
+            [build.helm(), *words],
+            env={"PATH": os.defpath, "HOME": home, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MAX_WAIT_SECONDS,
+        )
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The object without the labels of OF_HELM."""
+    labels = {key: value for key, value in item["metadata"]["labels"].items() if key not in OF_HELM}
+    return {**item, "metadata": {**item["metadata"], "labels": labels}}
+
+
+class Helm:
+    """helm for the admin of a control plane, and one release of the chart, or of a copy; files go to `directory`."""
+
+    def __init__(self, plane: ControlPlane, directory: Path, chart: Path = CHART) -> None:
+        self._chart = str(chart)
+        self._kubeconfig = str(plane.kubeconfig(directory / "helm.kubeconfig", plane.admin))
+
+    def __call__(self, *words: str) -> str:
+        """What it prints; fails where it fails, or warns of something."""
+        said = self.said(*words)
+        assert (said.code, said.errors) == (0, ""), said
+        return said.output
+
+    def said(self, *words: str) -> Said:
+        """Whatever comes of it."""
+        return run(*words, "-n", NAME, KUBECONFIG=self._kubeconfig)
+
+    def install(self, *words: str) -> str:
+        """Install the release, into a namespace that helm makes. Returns what the user reads."""
+        return self("install", NAME, self._chart, "--create-namespace", *words)
+
+    def upgrade(self, *words: str) -> str:
+        """Upgrade the release; values that `words` do not set are the chart's."""
+        return self("upgrade", NAME, self._chart, *words)
