@@ -55,8 +55,16 @@ MODE: Final = option(
     "--mode",
     default="required",
     type=OneOf("required", "preferred", "off"),
-    help='Mode of a VM whose annotation kubevirt-scheduler/co-schedule is "true": required, preferred or off. A VM '
-    "whose annotation is required or preferred gets that mode.",
+    help="Mode of a VM whose annotation kubevirt-scheduler/co-schedule, or whose Namespace's label of that name, is "
+    '"true": required, preferred or off. A VM for which it is required or preferred gets that mode.',
+)
+OPT_IN_ALL: Final = option(
+    "--opt-in-all",
+    default="off",
+    type=OneOf("off", "true", "required", "preferred"),
+    help="Opts in every VM without the annotation kubevirt-scheduler/co-schedule whose Namespace has no such label "
+    "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
+    "manifests/components/opt-in-all, which sets this option.",
 )
 WATCH_PODS: Final = option(
     "--watch-pods",

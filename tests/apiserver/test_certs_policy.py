@@ -153,7 +153,7 @@ def test_the_keeper_may_change_what_it_keeps(confined: Confined) -> None:
     seen = state.read_configuration(confined.keeper.get(CONFIGURATION))
     written = confined.keeper.patch(CONFIGURATION, state.configuration_patch(seen, confined.bundle, {}))
     assert written["metadata"]["annotations"] == MARKS
-    assert [hook.bundle for hook in state.read_configuration(written).webhooks] == [confined.bundle] * 2
+    assert [hook.bundle for hook in state.read_configuration(written).webhooks] == [confined.bundle] * 3
     bare = [{**hook, "clientConfig": {"service": hook["clientConfig"]["service"]}} for hook in written["webhooks"]]
     change = {"metadata": {"annotations": {state.MARKS: None}}, "webhooks": bare}
     assert confined.told(confined.keeper, change) is None

@@ -22,7 +22,11 @@ NAMESPACES: Final = ("default", NAMESPACE, NAME, LONGHORN_NAMESPACE, "kube-syste
 Rule = tuple[str, str, str, str]  # API group, resource, name or empty, verb
 
 CLUSTER_WIDE: Final = {
-    *(("", kind, "", verb) for kind in ("persistentvolumeclaims", "persistentvolumes", "nodes") for verb in READ),
+    *(
+        ("", kind, "", verb)
+        for kind in ("persistentvolumeclaims", "persistentvolumes", "nodes", "namespaces")
+        for verb in READ
+    ),
     *((group, kind, "", verb) for group, kind in (("", "pods"), ("storage.k8s.io", "csinodes")) for verb in READ[1:]),
 }
 IN_LONGHORN_S: Final = {

@@ -38,6 +38,7 @@ NEEDS_A_LIVE_CLUSTER = {
     "SourcePodUnread",
     "Unconfirmed",
     "VolumeLookupFailed",
+    "NamespaceLookupFailed",
 }
 NEEDS_TOO_MUCH = {
     "AnnotationsFull",
@@ -51,6 +52,8 @@ NEEDS_A_SETTING = {
     "AuditTakeOver",  # tests/unit/core/placement/test_other_scheduler.py
     "SchedulerNotListed",
     "SchedulerTakenOver",
+    "NamespaceOptedOut",  # tests/unit/core/test_opt_in.py
+    "BadNamespaceLabel",
 }
 IS_NO_DECISION = {"NodeFeasible"}  # the fit of a node; the reason of such a decision is its evidence
 BEFORE_OPT_IN = {  # rules 1 to 4: neither the pod nor a VM that it serves asked for us, and it gets no annotation

@@ -74,6 +74,7 @@ def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable
     policy = Policy(
         Mode(settings.mode),
         settings.longhorn_namespace,
+        opt_in_all=settings.opt_in_all,
         audit=settings.audit,
         shortlist=settings.shortlist == "auto",
         taken_over=settings.take_over_scheduler,

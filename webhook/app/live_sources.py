@@ -45,7 +45,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.reflectors().items():
         background.start(f"cache {name}", work)
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace)
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all)
     vm_statuses = _vm_statuses(settings, cache, policy, background)
     events = EventRecorder(api) if settings.events else None
     if events is not None:

@@ -13,7 +13,7 @@ from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
-from webhook.core.opt_in import Mode
+from webhook.core.opt_in import Mode, Policy
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import rows_from_manifests
 from webhook.kube.vm_status import Changes, VMStatuses
@@ -67,7 +67,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
-    rows = rows_from_manifests(cluster, settings.longhorn_namespace, Mode(settings.mode))
+    rows = rows_from_manifests(cluster, Policy(Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all))
     words = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(

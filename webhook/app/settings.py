@@ -14,6 +14,7 @@ from webhook.cluster_options import (
     LONGHORN_NAMESPACE,
     MANIFESTS,
     MODE,
+    OPT_IN_ALL,
     SHORTLIST,
     WATCH_PODS,
     option,
@@ -115,6 +116,7 @@ SERVE: Final = (
         "gives a pod.",
     ),
     MODE,
+    OPT_IN_ALL,
     option(
         "--audit",
         default="off",
@@ -191,6 +193,7 @@ class ServeSettings:
     page: bool
     drain_seconds: float
     mode: Literal["required", "preferred", "off"]
+    opt_in_all: Literal["off", "true", "required", "preferred"]
     audit: bool
     take_over_scheduler: frozenset[str]
     take_over_to: str

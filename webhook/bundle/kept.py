@@ -19,9 +19,10 @@ from msgspec.structs import replace
 from webhook.core.api import storage
 from webhook.core.api.container import Container
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
 from webhook.core.observe import last_words
+from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.explain.api import longhorn
 
 _Meta = TypeVar("_Meta", bound=ObjectMeta)
@@ -93,6 +94,10 @@ def _narrowed(found: Any) -> Any:
     match found:
         case Pod():
             return _pod(found)
+        case Namespace():
+            return replace(
+                found, metadata=replace(found.metadata, labels=_only(found.metadata.labels, (LABEL_CO_SCHEDULE,)))
+            )
         case PersistentVolume(spec=_PersistentVolumeSpec(csi=storage.CSIPersistentVolumeSource() as csi) as spec):
             csi = replace(csi, volume_attributes=_only(csi.volume_attributes, _ATTRIBUTES))
             return replace(found, spec=replace(spec, csi=csi))

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.bundle import kept, virtual_machines
-from webhook.core.api import longhorn, node, storage
+from webhook.core.api import longhorn, meta, node, storage
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.longhorn import LONGHORN_API_VERSION
 from webhook.core.api.pod import Pod
@@ -45,6 +45,7 @@ KINDS = (
     BundledKind(type=names.PERSISTENT_VOLUME, decoded=kept.PersistentVolume),
     BundledKind(type=names.STORAGE_CLASS, decoded=kept.NamedStorageClass),
     BundledKind(type=Type(kind="CSINode", plural="csinodes", api_version="storage.k8s.io/v1"), decoded=node.CSINode),
+    _core("Namespace", "namespaces", meta.Namespace),
     BundledKind(type=names.WEBHOOK_CONFIGURATION, decoded=kept.WebhookConfiguration),
     BundledKind(type=names.VIRTUAL_MACHINE, decoded=virtual_machines.KeptVirtualMachine),
     BundledKind(type=names.VIRTUAL_MACHINE_INSTANCE, decoded=virtual_machines.KeptVMI),

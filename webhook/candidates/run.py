@@ -40,7 +40,9 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     cluster, origin = _cluster(chosen)
     made = cluster.objects.bundle
     namespace = "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default")
-    items = list(_items(cluster, Policy(longhorn_namespace=chosen.longhorn_namespace), namespace))
+    items = list(
+        _items(cluster, Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=chosen.opt_in_all), namespace)
+    )
     found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=unread(cluster), items=items)
     with suppress(BrokenPipeError):
         stdout.write(_render(found, chosen))

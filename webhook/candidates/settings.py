@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, manifests_option, option, two_clusters
+from webhook.cluster_options import (
+    CONTEXT,
+    KUBECONFIG,
+    LONGHORN_NAMESPACE,
+    OPT_IN_ALL,
+    manifests_option,
+    option,
+    two_clusters,
+)
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import NAMESPACE, OneOf
 
@@ -30,6 +38,7 @@ CANDIDATES: Final = (
     CONTEXT,
     manifests_option("-f"),
     LONGHORN_NAMESPACE,
+    OPT_IN_ALL,
 )
 
 
@@ -48,6 +57,7 @@ class CandidatesSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
+    opt_in_all: Literal["off", "true", "required", "preferred"]
 
     def __post_init__(self) -> None:
         """Say every contradiction at once."""

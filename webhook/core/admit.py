@@ -7,7 +7,8 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
    a live migration. The API server sends targets only if the administrator asks for that.
 3. Nobody has chosen its node yet: KubeVirt for a live migration or for a provisioning pod, the user by spec.nodeName.
    A target whose migration names a node stays unchanged, and so does one whose VM a user has moved away.
-4. The VM asks for co-scheduling by its annotation (`opt_in.requested_mode`).
+4. The VM asks for co-scheduling by its annotation; or the label of its Namespace does, or the cluster's setting
+   (`opt_in.opt_in_of`).
 5. Each claim of a virt-launcher pod leads to a share-manager (`evidence.share_managers`). The volume of a
    share-manager pod leads to the VMs that use it (`evidence.consumers`).
 6. Something shows the node of that share-manager, or of that VM.
@@ -45,6 +46,7 @@ from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
 from webhook.core.view import ClusterView, NeedObjects
 
+_WRONG_VALUES: Final = (Reason.BAD_CO_SCHEDULE, Reason.BAD_NAMESPACE_LABEL)
 AGAIN: Final = "again-"
 """Prefix of the audit annotations' keys if the API server calls the webhook for the same pod a second time."""
 
@@ -187,4 +189,4 @@ def _keyed(audit_annotations: Mapping[str, str], pod: Pod | None) -> Mapping[str
 
 
 def _warnings(decision: Decision) -> list[str]:
-    return [decision.why.sentence] if decision.why.reason is Reason.BAD_CO_SCHEDULE else []
+    return [decision.why.sentence] if decision.why.reason in _WRONG_VALUES else []

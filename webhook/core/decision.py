@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode
+from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.state.pod_requests import Usage
 
 _FITS: Final = (Reason.NODE_FEASIBLE, Reason.NO_SHARE, Reason.OTHERS_ON_WAY, Reason.CROWD_BEFORE)
 _NODES_SHOWN: Final = 3  # in the annotation; explain and the log show all nodes
+OPTED_IN_BY: Final = "; opted in by "  # before an OptedInBy, after the evidence; not for a VM's own annotation
 NOT_REQUIRED: Final = "; not required, because "  # between the evidence of a preference and its reason
 TOP_WEIGHT: Final = 100  # v1.PreferredSchedulingTerm: weights are 1..100
 
@@ -53,11 +54,13 @@ class WeightedNode(Struct, frozen=True):
 class Leave(Struct, frozen=True, kw_only=True):
     """The pod's affinity stays as it is.
 
-    `opted_in` says that the VM asked for co-scheduling. Then the pod gets an annotation that shows the reason.
+    `opted_in` says that the VM asked for co-scheduling. Then the pod gets an annotation that shows the reason. `by`
+    says who opted it in.
     """
 
     why: Why
     opted_in: bool = False
+    by: OptedInBy = OptedInBy.VM
     findings: Sequence[Finding] = ()
     node_fits: Sequence[NodeFit] = ()
 
@@ -83,6 +86,7 @@ class Pin(Struct, frozen=True, kw_only=True):
         requests: what the pod takes of a node.
         findings: what each claim led to, or each VM.
         node_fits: rule 7 for each node that the evidence names.
+        by: who opted the VM in.
     """
 
     why: Why
@@ -92,6 +96,7 @@ class Pin(Struct, frozen=True, kw_only=True):
     requests: Usage = Usage()
     findings: Sequence[Finding] = ()
     node_fits: Sequence[NodeFit] = ()
+    by: OptedInBy = OptedInBy.VM
 
     @property
     def strength(self) -> Mode:
@@ -160,13 +165,14 @@ def evidence_for(node: str, findings: Sequence[Finding]) -> Finding:
 
 def decision_sentence(decision: Decision) -> str:
     """Return the decision and its evidence as one sentence, which `kubectl describe pod` shows."""
+    by = "" if decision.by is OptedInBy.VM else f"{OPTED_IN_BY}{decision.by}"
     if isinstance(decision, Leave):
-        return f"unchanged: {decision.why}"
+        return f"unchanged: {decision.why}{by}"
     shown = decision.nodes[:_NODES_SHOWN]
     names = ", ".join(shown) + (f" and {more} more" if (more := len(decision.nodes) - len(shown)) else "")
     evidence = "; ".join(str(evidence_for(node, decision.findings).why) for node in shown)
     if decision.strength is Mode.REQUIRED:
-        return f"required on {names}: {evidence}"
+        return f"required on {names}: {evidence}{by}"
     among = f"; required on any of {len(decision.shortlist)} nodes, so that the scheduler looks at each of them"
-    sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}"
+    sentence = f"preferred on {names}: {evidence}{among if decision.shortlist else ''}{by}"
     return sentence if isinstance(decision, Steer) else f"{sentence}{NOT_REQUIRED}{decision.why}"

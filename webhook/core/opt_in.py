@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -15,10 +15,16 @@ from webhook.core.api.kubevirt import (
     LABEL_MIGRATION_JOB_UID,
     VIRT_LAUNCHER,
 )
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE, Reason, Why
+from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
 _VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
+
+
+OptInAll = Literal["off", "true", "required", "preferred"]
+"""The values of --opt-in-all."""
 
 
 class Mode(StrEnum):
@@ -29,11 +35,28 @@ class Mode(StrEnum):
     OFF = "off"
 
 
+class OptedInBy(StrEnum):
+    """Who asks for co-scheduling, in words: the first of these that says anything, yes or no."""
+
+    VM = "the VM's annotation"
+    NAMESPACE = "the Namespace's label"
+    CLUSTER = "the cluster's setting"
+
+
+class OptIn(Struct, frozen=True, gc=False):
+    """A VM is opted in. `mode` is REQUIRED or PREFERRED; `value` is what the annotation, label or setting says."""
+
+    mode: Mode
+    value: str
+    by: OptedInBy
+
+
 class Policy(Struct, frozen=True):
     """The operator's choices.
 
     Attributes:
-        mode: what the annotation value `true` stands for.
+        mode: what the value `true` stands for.
+        opt_in_all: opts in VMs about which neither annotation nor label says anything; off for none.
         longhorn_namespace: the namespace of Longhorn's own objects.
         audit: the webhook writes each decision into the pod's annotation, and does not carry it out.
         shortlist: a preference in a large cluster can have a short list of nodes.
@@ -42,6 +65,7 @@ class Policy(Struct, frozen=True):
 
     mode: Mode = Mode.REQUIRED
     longhorn_namespace: str = "longhorn-system"
+    opt_in_all: OptInAll = "off"
     audit: bool = False
     shortlist: bool = True
     taken_over: frozenset[str] = frozenset()
@@ -59,23 +83,23 @@ def not_a_pod_creation(request: RequestHead) -> Why | None:
     return None
 
 
-def co_schedule_mode(pod: Pod, policy: Policy) -> Mode | Why:
-    """Rules 2 to 4: return the mode for this pod (REQUIRED or PREFERRED), or why the webhook does not place it."""
+def opt_in_of_start(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why | NeedObjects:
+    """Rules 2 to 4: return how the VM of this pod is opted in, or why the webhook does not place the pod."""
     meta = pod.metadata
     if meta.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
     if meta.label(LABEL_MIGRATION_JOB_UID) is not None:
         return Reason.MIGRATION_TARGET.why()
-    return _why_not_scheduled(pod) or requested_mode(pod, policy)
+    return _why_not_scheduled(pod) or opt_in_of(pod, namespace, view, policy)
 
 
-def migration_target_mode(pod: Pod, policy: Policy) -> Mode | Why:
-    """Rules 2 to 4 for the target of a live migration: return the VM's mode, or why the webhook leaves the pod."""
+def opt_in_of_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why | NeedObjects:
+    """Rules 2 to 4 for the target of a live migration: as `opt_in_of_start`."""
     if pod.metadata.label(LABEL_APP) != VIRT_LAUNCHER:
         return Reason.NOT_VIRT_LAUNCHER.why()
     if pod.metadata.label(LABEL_MIGRATION_JOB_UID) is None:
         return Reason.NOT_MIGRATION_TARGET.why()
-    return _why_not_scheduled(pod) or requested_mode(pod, policy)
+    return _why_not_scheduled(pod) or opt_in_of(pod, namespace, view, policy)
 
 
 def _why_not_scheduled(pod: Pod) -> Why | None:
@@ -90,23 +114,51 @@ def _why_not_scheduled(pod: Pod) -> Why | None:
     return None
 
 
-def requested_mode(pod: Pod, policy: Policy) -> Mode | Why:
-    """Rule 4: return the mode that a virt-launcher pod's annotation asks for, or why it asks for none."""
-    match pod.metadata.annotation(ANNOTATION_CO_SCHEDULE):
+def opt_in_of(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> OptIn | Why | NeedObjects:
+    """Rule 4: return how the VM of a virt-launcher pod in `namespace` is opted in, or why it is not.
+
+    Return NeedObjects if the Namespace must be read first. A VM with an annotation of its own never needs that.
+    """
+    annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
+    if annotation is not None:
+        return judge_opt_in(annotation, None, namespace, policy)
+    found, ref = view.namespace(namespace), ObjectRef(Kind.NAMESPACE, NamespacedName("", namespace))
+    if found is NoObject.NOT_CACHED:
+        return NeedObjects((ref,))
+    if found is NoObject.UNAVAILABLE:
+        return Reason.NAMESPACE_LOOKUP_FAILED.why(namespace=namespace, problem=view.read_error(ref))
+    label = None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
+    return judge_opt_in(None, label, namespace, policy)
+
+
+def judge_opt_in(annotation: str | None, label: str | None, namespace: str, policy: Policy) -> OptIn | Why:
+    """Return how a VM with this annotation, in a Namespace with this label, is opted in; or why it is not."""
+    value, by = asked_value(annotation, label, policy)
+    match value:
         case None:
             return Reason.NOT_OPTED_IN.why()
         case "false":
-            return Reason.OPTED_OUT.why()
+            out, in_namespace = Reason.OPTED_OUT, Reason.NAMESPACE_OPTED_OUT
+            return out.why() if by is OptedInBy.VM else in_namespace.why(namespace=namespace)
         case "true":
-            return Reason.MODE_OFF.why() if policy.mode is Mode.OFF else policy.mode
-        case "required":
-            return Mode.REQUIRED
-        case "preferred":
-            return Mode.PREFERRED
-        case other:
-            return Reason.BAD_CO_SCHEDULE.why(value=ascii(other)[:_VALUE_SHOWN_CHARS])
+            return Reason.MODE_OFF.why() if policy.mode is Mode.OFF else OptIn(policy.mode, value, by)
+        case "required" | "preferred":
+            return OptIn(Mode(value), value, by)
+    shown = ascii(value)[:_VALUE_SHOWN_CHARS]
+    if by is OptedInBy.VM:
+        return Reason.BAD_CO_SCHEDULE.why(value=shown)
+    return Reason.BAD_NAMESPACE_LABEL.why(namespace=namespace, value=shown)
 
 
-def opts_in(annotation: str | None) -> bool:
-    """Whether this value of the annotation asks for co-scheduling; the cluster's mode can still be off."""
-    return annotation in ("true", "required", "preferred")
+def asked_value(annotation: str | None, label: str | None, policy: Policy) -> tuple[str | None, OptedInBy]:
+    """Return the value that counts, and whose it is: the VM's own comes first, then the Namespace's, the cluster's."""
+    if annotation is not None:
+        return annotation, OptedInBy.VM
+    if label is not None:
+        return label, OptedInBy.NAMESPACE
+    return (None if policy.opt_in_all == "off" else policy.opt_in_all), OptedInBy.CLUSTER
+
+
+def opts_in(value: str | None) -> bool:
+    """Whether this value asks for co-scheduling; the cluster's mode can still be off."""
+    return value in ("true", "required", "preferred")

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
+LABEL_CO_SCHEDULE: Final = ANNOTATION_CO_SCHEDULE  # of a Namespace
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
 ANNOTATION_TAKE_OVER: Final = "kubevirt-scheduler/take-over"
 ANNOTATION_APPLIED_PATCH: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.applied_patch
@@ -81,7 +82,7 @@ class Reason(Enum):
         "the webhook only audits (--audit=on); it would replace spec.schedulerName {scheduler} by {into}",
     )
 
-    NOT_OPTED_IN = "NotOptedIn", f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}"
+    NOT_OPTED_IN = "NotOptedIn", f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label"
     OPTED_OUT = "OptedOut", f"the annotation {ANNOTATION_CO_SCHEDULE} is false"
     MODE_OFF = "ModeOff", f"the cluster's mode is off, and {ANNOTATION_CO_SCHEDULE} is true"
     BAD_CO_SCHEDULE = (
@@ -89,6 +90,25 @@ class Reason(Enum):
         (
             f"annotation {ANNOTATION_CO_SCHEDULE}: got {{value}}, expected true, false, required or preferred; "
             "the pod stays unchanged; correct spec.template.metadata.annotations of the VirtualMachine"
+        ),
+    )
+
+    NAMESPACE_OPTED_OUT = (
+        "NamespaceOptedOut",
+        f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and this label of Namespace {{namespace}} is false",
+    )
+    BAD_NAMESPACE_LABEL = (
+        "BadNamespaceLabel",
+        (
+            f"label {LABEL_CO_SCHEDULE} of Namespace {{namespace}}: got {{value}}, expected true, false, required or "
+            "preferred; the pod stays unchanged; correct the label, or annotate the VM"
+        ),
+    )
+    NAMESPACE_LOOKUP_FAILED = (
+        "NamespaceLookupFailed",
+        (
+            f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and whether a label of Namespace {{namespace}} opts "
+            "it in is not known: the Namespace could not be read ({problem})"
         ),
     )
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 
 from webhook.core.api.longhorn import LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -31,6 +31,7 @@ class Kind(StrEnum):
     LONGHORN_NODE = "Longhorn Node"
     VOLUME_ATTACHMENT = "Longhorn VolumeAttachment"
     CSI_NODE = "CSINode"
+    NAMESPACE = "Namespace"
     VIRT_LAUNCHER_POD = "virt-launcher Pod"
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
 
@@ -88,6 +89,10 @@ class ClusterView(Protocol):
 
         Such an answer is good enough for a preference. It is not good enough to require a node.
         """
+        ...
+
+    def namespace(self, name: str) -> Namespace | NoObject:
+        """The Namespace of that name; it may lack all labels but LABEL_CO_SCHEDULE."""
         ...
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:

@@ -19,16 +19,16 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Policy, asked_value
 from webhook.core.placement import share_manager
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
-from webhook.core.view import ClusterView, NeedObjects
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, LABEL_CO_SCHEDULE, Reason
+from webhook.core.view import ClusterView, NeedObjects, NoObject
 from webhook.explain.api import names
 from webhook.explain.api.fields import field_at
 from webhook.explain.chain import evidence
 from webhook.explain.chain.evidence import Evidence
 from webhook.explain.explain_request import ExplainRequest
-from webhook.explain.explanation import AffinityChange, Explanation, OptIn, VMNow
+from webhook.explain.explanation import AffinityChange, Explanation, PodOptIn, VMNow
 from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.files.documents import BadDocument
@@ -41,6 +41,7 @@ _UNREAD: Final = frozenset(
         Reason.VOLUME_LOOKUP_FAILED,
         Reason.NODE_LOOKUP_FAILED,
         Reason.PODS_UNKNOWN,
+        Reason.NAMESPACE_LOOKUP_FAILED,
     )
 )
 _YOUR_PERMISSIONS: Final = (
@@ -103,7 +104,7 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
         hints=[*request.hints, *running],
         running=request.running,
         now=_now(vm_now(request.vm_pods, cluster, policy)),
-        opt_in=_opt_in(answer.pod, decision, policy),
+        opt_in=_opt_in(answer, subject.namespace, cluster.view, policy),
         claims=found.claims,
         volume=found.volume,
         nodes=found.nodes,
@@ -197,16 +198,23 @@ def _before_and_after(answer: Answer, body: bytes) -> tuple[Any, Any]:
     return pod, jsonpatch.JsonPatch([dict(operation) for operation in answer.operations]).apply(pod)
 
 
-def _opt_in(pod: Pod | None, decision: Decision, policy: Policy) -> OptIn:
-    """What the pod asks for. The value `true` stands for the mode of the cluster."""
-    annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) if pod else None
-    opted_in = _opted_in(decision)
-    asked = policy.mode.value if annotation == "true" else annotation
-    return OptIn(
+def _opt_in(answer: Answer, namespace: str, view: ClusterView, policy: Policy) -> PodOptIn:
+    """What the pod asks for, and who asks for it. The value `true` stands for the mode of the cluster."""
+    meta = answer.pod.metadata if answer.pod else None
+    annotation = meta.annotation(ANNOTATION_CO_SCHEDULE) if meta else None
+    value, by, label = annotation, None, None
+    if meta and meta.label(LABEL_APP) == VIRT_LAUNCHER:
+        found = view.namespace(namespace) if annotation is None else NoObject.NOT_FOUND
+        label = None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
+        value, by = asked_value(annotation, label, policy)
+    opted_in = _opted_in(answer.decision)
+    return PodOptIn(
         annotation=annotation,
+        namespace_label=label,
         cluster_mode=policy.mode.value,
         opted_in=opted_in,
-        mode=asked if opted_in else None,
+        mode=(policy.mode.value if value == "true" else value) if opted_in else None,
+        by=by.value if by and opted_in else None,
     )
 
 

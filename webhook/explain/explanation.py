@@ -48,13 +48,19 @@ class VMNow(Struct, rename="camel", frozen=True, kw_only=True):
     cure: str
 
 
-class OptIn(Struct, rename="camel", frozen=True, kw_only=True):
-    """The mode that the pod asks for, None if it does not opt in; and the annotation's value."""
+class PodOptIn(Struct, rename="camel", frozen=True, kw_only=True):
+    """The mode that the pod asks for, None if it does not opt in; and the value of the annotation.
+
+    `namespace_label` is the value of the Namespace's label, where it counts. `by` says who opts the pod in, None if it
+    does not opt in.
+    """
 
     annotation: str | None
+    namespace_label: str | None
     cluster_mode: str
     opted_in: bool
     mode: str | None
+    by: str | None
 
 
 class AffinityChange(Struct, rename="camel", frozen=True, kw_only=True):
@@ -98,7 +104,7 @@ class Explanation(Struct, rename="camel", frozen=True, kw_only=True):
     hints: Sequence[str]
     running: Sequence[RunningPod]
     now: VMNow | None
-    opt_in: OptIn
+    opt_in: PodOptIn
     claims: Sequence[ClaimChain]
     volume: VolumeChain | None
     nodes: Sequence[NodeEvidence]

@@ -14,7 +14,7 @@ from webhook.core.api.pod import UNSCHEDULABLE, Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import Policy, opt_in_of
 from webhook.core.patch.applied_patch import from_annotation
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
 from webhook.core.view import ClusterView, NeedObjects
@@ -43,7 +43,11 @@ def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMSta
 
     def ask(view: ClusterView) -> VMStatus | NeedObjects | None:
         for pod in pods:
-            found = share_managers.find_share_managers(pod, pod.metadata.namespace or "", view)
+            namespace = pod.metadata.namespace or ""
+            opt_in = opt_in_of(pod, namespace, view, policy)
+            if isinstance(opt_in, NeedObjects):
+                return opt_in
+            found = share_managers.find_share_managers(pod, namespace, view)
             if isinstance(found, NeedObjects):
                 return found
         return vm_status_of(pods, view, policy)

@@ -91,7 +91,9 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
         UserError: an object can't be read, or there is nothing to explain. Nothing was printed to `stdout`.
     """
     requests, left_out = _requests(cluster, settings, stdin)
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, shortlist=settings.shortlist == "auto")
+    policy = Policy(
+        Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all, shortlist=settings.shortlist == "auto"
+    )
     explanations = _explain_all(requests, cluster, policy)
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")

@@ -16,6 +16,7 @@ from webhook.cluster_options import (
     LONGHORN_NAMESPACE,
     MANIFESTS,
     MODE,
+    OPT_IN_ALL,
     SHORTLIST,
     WATCH_PODS,
     option,
@@ -51,6 +52,7 @@ EXPLAIN: Final = (
         help="Output format.",
     ),
     MODE,
+    OPT_IN_ALL,
     WATCH_PODS,
     HEADROOM,
     SHORTLIST,
@@ -74,6 +76,7 @@ class ExplainSettings:
     namespace: str | None
     output: Literal["text", "yaml", "json"]
     mode: Literal["required", "preferred", "off"]
+    opt_in_all: Literal["off", "true", "required", "preferred"]
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
     shortlist: Literal["auto", "off"]

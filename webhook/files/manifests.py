@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
@@ -36,6 +36,7 @@ _TYPES: Final[Mapping[Kind, type[Any]]] = {
     Kind.LONGHORN_NODE: LonghornNode,
     Kind.VOLUME_ATTACHMENT: VolumeAttachment,
     Kind.CSI_NODE: CSINode,
+    Kind.NAMESPACE: Namespace,
     Kind.VIRT_LAUNCHER_POD: Pod,
     Kind.VIRT_LAUNCHERS_ON_NODE: Pod,
 }
@@ -72,6 +73,7 @@ class Manifests:
         self._pods = objects.within(Pod, longhorn_namespace)
         self._longhorn_nodes = objects.within(LonghornNode, longhorn_namespace)
         self._attachments = objects.within(VolumeAttachment, longhorn_namespace)
+        self._namespaces = objects.within(Namespace, "")
         self._virt_launchers = [pod for pod in objects.of(Pod).values() if _is_virt_launcher(pod)]
         self._snapshot = self._count(headroom)
 
@@ -147,6 +149,10 @@ class Manifests:
 
     def staleness(self) -> None:
         """Return None: files are never out of date."""
+
+    def namespace(self, name: str) -> Namespace | NoObject:
+        """Return the Namespace of that name."""
+        return self._namespaces.get(name, self._absent(Namespace))
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """Return the claim of that namespace and name."""

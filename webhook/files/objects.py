@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from webhook.core.api.longhorn import LONGHORN_API_VERSION, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import NamespacedName, ObjectMeta
+from webhook.core.api.meta import Namespace, NamespacedName, ObjectMeta
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -31,6 +31,7 @@ TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
     (LONGHORN_API_VERSION, "Node"): LonghornNode,
     (LONGHORN_API_VERSION, "VolumeAttachment"): VolumeAttachment,
     ("storage.k8s.io/v1", "CSINode"): CSINode,
+    ("v1", "Namespace"): Namespace,
 }
 """The kinds that core reads."""
 
@@ -48,6 +49,7 @@ _LOOKED_UP: Final = (  # groups and kinds
     (_ADMISSION, "MutatingWebhookConfiguration"),
 )
 _CLUSTER_WIDE: Final = (
+    ("", "Namespace"),
     ("", "Node"),
     ("", "PersistentVolume"),
     ("storage.k8s.io", "CSINode"),

@@ -7,22 +7,20 @@ from msgspec.structs import replace
 from webhook.component_base.errors import UserError
 from webhook.core.api import kubevirt
 from webhook.core.api.longhorn import ShareManager
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
 from webhook.core.observe.last_words import ReuniteEvent, latest, with_words
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.manifests import Manifests
 
-_READ = (PersistentVolumeClaim, PersistentVolume, ShareManager)
+_READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
 
 
-def rows_from_manifests(
-    manifests: Manifests, longhorn_namespace: str, mode: Mode = Mode.REQUIRED, selector: Selector | None = None
-) -> list[VMStatus]:
+def rows_from_manifests(manifests: Manifests, policy: Policy, selector: Selector | None = None) -> list[VMStatus]:
     """Return a row for each VM that opted in, of those whose pods have the labels of the `selector`.
 
     Pods without a namespace are in `default`.
@@ -31,7 +29,6 @@ def rows_from_manifests(
         UserError: the files are a bundle whose pods could not be listed.
     """
     groups = pods_of_vms(manifests, selector)
-    policy = Policy(mode, longhorn_namespace)
     found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
     events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
     return with_words([row for row in found if row is not None], latest(events))

@@ -15,6 +15,7 @@ from webhook.kube.records import (
     claims,
     csi_nodes,
     longhorn_nodes,
+    namespaces,
     nodes,
     share_manager_pods,
     share_managers,
@@ -133,6 +134,15 @@ def resources(
             transform=csi_nodes.transform,
             to_object=csi_nodes.to_object,
             watched=pods is WatchedPods.ALL,
+        ),
+        Resource(
+            kind=Kind.NAMESPACE,
+            title="namespaces",
+            prefix="/api/v1",
+            plural="namespaces",
+            wire=namespaces.WireNamespace,
+            transform=namespaces.transform,
+            to_object=namespaces.to_object,
         ),
         Resource(
             kind=Kind.VOLUME_ATTACHMENT,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
@@ -178,3 +179,12 @@ async def _greet(api: Api, origin: str) -> None:
         )
     if reply.status >= _SERVER_ERRORS:
         raise NoCluster(f"{origin}: {refusal_sentence(reply)}; expected an API server that is ready: try again")
+
+
+async def get_as_page(api: Api, path: str) -> Reply:
+    """GET one object as a list of it; as an empty list if it does not exist."""
+    reply = await api.get(path, seconds=ANSWER_SECONDS)
+    if reply.status not in (_OK, _NOT_FOUND):
+        return reply
+    found = reply.body if reply.status == _OK else b""
+    return replace(reply, status=_OK, body=b'{"metadata":{"resourceVersion":"1"},"items":[%s]}' % found)

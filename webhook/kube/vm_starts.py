@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from webhook.core.observe.past_decision import Decided, past_decision
-from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.view import Kind
+from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.pods import PodRecord
@@ -24,6 +25,7 @@ class VMStarts:
 
     def __init__(self, caches: Caches, policy: Policy) -> None:
         self._policy = policy
+        self._view = CachedView(caches)
         self._pods = caches[Kind.VIRT_LAUNCHER_POD]
         self._pods.on_add = self._count
         self._starts = dict.fromkeys(Decided, 0)
@@ -39,5 +41,5 @@ class VMStarts:
         if virt_launcher is None or not virt_launcher.common.starts:
             return
         pod = virt_launchers.to_object(key, virt_launcher)
-        if isinstance(requested_mode(pod, self._policy), Mode):
+        if isinstance(opt_in_of(pod, pod.metadata.namespace or "", self._view, self._policy), OptIn):
             self._starts[past_decision(pod).decided] += 1

@@ -158,7 +158,7 @@ class VMStatusTracker:
     async def _groups(self, slices: Slices) -> dict[str, tuple[str, ...]]:
         """Return NAMESPACE/NAME of each VM -> the cache keys of its pods."""
         groups: dict[str, tuple[str, ...]] = {}
-        for number, (key, virt_launcher) in enumerate(self._view.opted_in_pods()):
+        for number, (key, virt_launcher) in enumerate(self._view.opted_in_pods(self._policy)):
             if number % COUNT_EVERY == 0:
                 await slices.step()
             namespace, _, name = key.partition("/")
@@ -169,11 +169,7 @@ class VMStatusTracker:
     def _update(self, vm: str, keys: Iterable[str]) -> None:
         """Compute the row again if a record that it is made of has changed."""
         found = [(key, virt_launcher) for key in keys if (virt_launcher := self._view.virt_launcher(key))]
-        records = (
-            ()
-            if self._once
-            else tuple(record for _, virt_launcher in found for record in self._view.records_behind(virt_launcher))
-        )
+        records = () if self._once else tuple(record for each in found for record in self._view.records_behind(*each))
         before = self._records.get(vm)
         if before is not None and len(before) == len(records) and all(map(is_, before, records)):
             return

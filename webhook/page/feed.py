@@ -22,7 +22,7 @@ from webhook.core.observe.last_words import Words
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
-from webhook.core.opt_in import Mode
+from webhook.core.opt_in import Mode, OptedInBy
 from webhook.page.decisions import KEPT, Decisions
 from webhook.telemetry.record import AdmissionRecord
 
@@ -187,6 +187,7 @@ class _Row(Struct, kw_only=True, gc=False):
     mode: Mode
     decided: Decided
     asked: str
+    by: str
     pinned: bool
     only: str | None
     migrating: bool
@@ -206,6 +207,7 @@ def _shape(row: VMStatus) -> _Row:
         mode=row.mode,
         decided=row.decided,
         asked=row.asked,
+        by="" if row.by is OptedInBy.VM else row.by,
         pinned=row.pinned,
         only=row.only,
         migrating=row.migrating,

@@ -42,14 +42,15 @@ class StaleFacts(Struct, frozen=True):
 class Facts:
     """What is watched of one cluster. `cluster` has what an admission reads."""
 
-    def __init__(self, api: Api, longhorn_namespace: str, limits: ReuniteLimits) -> None:
+    def __init__(self, api: Api, policy: Policy, limits: ReuniteLimits) -> None:
+        longhorn_namespace = policy.longhorn_namespace
         own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
         kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace)
         self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
         self.known = CachedView(self.cluster.caches)
         self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace
         self._caches = {each.kind: ListWatch(each, random=random.random, streams=True) for each in kubevirt_resources()}
-        self._tracker = VMStatusTracker(self.cluster.caches, Policy(longhorn_namespace=longhorn_namespace))
+        self._tracker = VMStatusTracker(self.cluster.caches, policy)
         self._kubevirt = KubeVirtLimits(version=None)
         self._kubevirt_at: float | None = None
 

@@ -14,6 +14,7 @@ from webhook.app.lifecycle import log_info, set_on_signal
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe.events import Event
+from webhook.core.opt_in import Policy
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.metrics import CacheMetrics, event_families
@@ -58,7 +59,7 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
     background = Background()
     api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     events = EventRecorder(api)
-    facts = Facts(api, settings.longhorn_namespace, settings.limits())
+    facts = Facts(api, _policy(settings), settings.limits())
     reporter = Reporter(_ignore if settings.dry_run else events.record_event, facts.vmi_uid)
     writer = None if settings.dry_run else MigrationWriter(api)
     stuck = StuckVMs(api, facts.cluster, settings.stuck_limits()) if settings.restart_stuck else None
@@ -90,6 +91,10 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
     return background.exit_code
 
 
+def _policy(settings: ReuniteSettings) -> Policy:
+    return Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=settings.opt_in_all)
+
+
 def _ignore(_: Event) -> None:
     """A dry run writes no Event."""
 
@@ -107,7 +112,7 @@ def _print_one_round(settings: ReuniteSettings, stdout: TextIO) -> int:
 
 
 async def _one_round(api: Api, settings: ReuniteSettings, origin: str) -> tuple[Round, StuckPlan]:
-    facts = Facts(api, settings.longhorn_namespace, settings.limits())
+    facts = Facts(api, _policy(settings), settings.limits())
     tasks = [asyncio.create_task(work) for work in facts.reflectors().values()]
     try:
         until = asyncio.get_running_loop().time() + _SYNC_SECONDS

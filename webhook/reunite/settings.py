@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, option
+from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, OPT_IN_ALL, option
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff, Parsed
@@ -101,6 +101,7 @@ REUNITE: Final = (
         help="Lowest level that the program logs: debug, info, warning or error.",
     ),
     LONGHORN_NAMESPACE,
+    OPT_IN_ALL,
     KUBECONFIG,
     CONTEXT,
 )
@@ -132,6 +133,7 @@ class ReuniteSettings:
     log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]
     longhorn_namespace: str
+    opt_in_all: Literal["off", "true", "required", "preferred"]
     kubeconfig: Path | None
     context: str | None
 

@@ -17,14 +17,16 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.last_words import with_words
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.core.view import Kind
+from webhook.kube import reader
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.client.api import Api
+from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
@@ -43,6 +45,7 @@ _AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because 
 _POLL_SECONDS: Final = 0.05
 _TRIES: Final = 3  # for one page of a list
 _PODS_A_PAGE: Final = 200  # 20 KB a pod: 4 MB a page
+_NAMED: Final = "metadata.name="  # the field selector of one object
 _PERMANENT_CAUSES: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
 
 Show = Callable[[VMStatuses, Changes], None]
@@ -56,7 +59,7 @@ class NotReadable(UserError):
 def connect(
     kubeconfig: Kubeconfig,
     *,
-    longhorn_namespace: str,
+    policy: Policy,
     namespace: str | None,
     everywhere: bool,
     selector: Selector | None = None,
@@ -65,7 +68,7 @@ def connect(
 
     Args:
         kubeconfig: the file and its context.
-        longhorn_namespace: of Longhorn's objects.
+        policy: says which VMs are opted in, and where Longhorn's objects are.
         namespace: of the VMs; None for the namespace of the context.
         everywhere: whether to show the VMs of all namespaces instead.
         selector: of the labels of the VMs' pods; None for all VMs.
@@ -77,7 +80,7 @@ def connect(
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
-        yield LiveRows(runner, api, origin, longhorn_namespace=longhorn_namespace, namespace=within, selector=selector)
+        yield LiveRows(runner, api, origin, policy=policy, namespace=within, selector=selector)
 
 
 class LiveRows:
@@ -89,7 +92,7 @@ class LiveRows:
         api: Api,
         origin: str,
         *,
-        longhorn_namespace: str,
+        policy: Policy,
         namespace: str,
         selector: Selector | None = None,
     ) -> None:
@@ -98,7 +101,7 @@ class LiveRows:
         self._selector = selector
         self._api = api
         self._run = runner.run
-        self._longhorn_namespace = longhorn_namespace
+        self._policy, self._longhorn_namespace = policy, policy.longhorn_namespace
 
     def once(self) -> tuple[VMStatuses, tuple[str, ...]]:
         """Return all current rows, and a sentence for each kind of objects that could not be read.
@@ -155,11 +158,6 @@ class LiveRows:
                     show(fleet.snapshot, fleet.changes(version))
                     version = fleet.snapshot.version
 
-    @property
-    def _policy(self) -> Policy:
-        """The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default."""
-        return Policy(longhorn_namespace=self._longhorn_namespace)
-
     def _store(self, *, streams: bool) -> ClusterCache:
         kinds = _kinds(self._longhorn_namespace, self.namespace, self._selector)
         store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
@@ -182,6 +180,8 @@ def _kinds(longhorn_namespace: str, namespace: str, selector: Selector | None) -
     for resource in resources(longhorn_namespace, WatchedPods.VIRT_LAUNCHER):
         if resource.kind is Kind.PERSISTENT_VOLUME_CLAIM:
             yield replace(resource, namespace=namespace)
+        elif resource.kind is Kind.NAMESPACE:
+            yield replace(resource, fields=f"{_NAMED}{namespace}" if namespace else "")
         elif resource.kind in (Kind.PERSISTENT_VOLUME, Kind.SHARE_MANAGER, Kind.SHARE_MANAGER_POD):
             yield resource
         elif resource.kind is Kind.VIRT_LAUNCHER_POD:
@@ -205,13 +205,21 @@ async def _list(api: Api, cache: ListWatch) -> None:
             await asyncio.sleep(step.seconds)
             continue
         try:
-            reply = await api.get(cache.resource.collection, step.query, seconds=ANSWER_SECONDS)
+            reply = await _page(api, cache.resource, step.query)
         except ApiError as problem:
             cache.ended(_now(), str(problem), silent=problem.silent)
             continue
         cache.opened(reply.status, None, _now())
         cache.feed(reply.body, _now())
         cache.ended(_now())
+
+
+async def _page(api: Api, resource: Resource, query: Sequence[tuple[str, str]]) -> Reply:
+    """Return one page of a list. One Namespace is read by its name: a Role in it may allow that, never a list."""
+    if resource.fields.startswith(_NAMED):
+        one = NamespacedName("", resource.fields.removeprefix(_NAMED))
+        return await reader.get_as_page(api, resource.item(one))
+    return await api.get(resource.collection, query, seconds=ANSWER_SECONDS)
 
 
 def _has_failed(cache: ListWatch) -> bool:

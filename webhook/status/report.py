@@ -40,6 +40,7 @@ class ItemMetadata(Struct, frozen=True, kw_only=True):
 class Item(Struct, rename="camel", frozen=True, kw_only=True):
     """One VM, as a row of the report.
 
+    `asked_by`: whose value `asked` is: vm (its annotation), namespace (its label) or cluster (the setting).
     `cure`: what to do about a VM that is apart or stuck. `reunite`: what that program last said of it. Both can be
     empty.
     """
@@ -52,6 +53,7 @@ class Item(Struct, rename="camel", frozen=True, kw_only=True):
     node: str | None
     pod: str
     asked: str
+    asked_by: str
     decided: Decided
     pinned: bool
     migrating: bool
@@ -136,6 +138,7 @@ def item(row: VMStatus) -> Item:
         node=row.node,
         pod=row.pod,
         asked=row.asked,
+        asked_by=row.by.name.lower(),
         decided=row.decided,
         pinned=row.pinned,
         migrating=row.migrating,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import rows_from_manifests, unread
 from webhook.status import report
@@ -46,7 +47,7 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
     kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
     with connect(
         kubeconfig,
-        longhorn_namespace=chosen.longhorn_namespace,
+        policy=_policy(chosen),
         namespace=chosen.namespace,
         everywhere=chosen.all_namespaces,
         selector=chosen.selector,
@@ -63,7 +64,7 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
 def _described(chosen: StatusSettings, out: Output) -> int:
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
-    rows = rows_from_manifests(manifests, chosen.longhorn_namespace, selector=chosen.selector)
+    rows = rows_from_manifests(manifests, _policy(chosen), selector=chosen.selector)
     made, problems = manifests.objects.bundle, unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
     origin, at = manifests.objects.origin(str(chosen.manifests)), made.at if made else now()
@@ -72,6 +73,11 @@ def _described(chosen: StatusSettings, out: Output) -> int:
 
         return _plan(_Planned(FilesPlanner(manifests).steps, rows, origin, at), asked, problems, out)
     return out.show(asked, rows, origin=origin, at=at, problems=problems)
+
+
+def _policy(chosen: StatusSettings) -> Policy:
+    """The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default."""
+    return Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=chosen.opt_in_all)
 
 
 def _asked(chosen: StatusSettings, namespace: str) -> Asked:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
-from webhook.cluster_options import CONTEXT, KUBECONFIG, LONGHORN_NAMESPACE, manifests_option, option, two_clusters
+from webhook.cluster_options import (
+    CONTEXT,
+    KUBECONFIG,
+    LONGHORN_NAMESPACE,
+    OPT_IN_ALL,
+    manifests_option,
+    option,
+    two_clusters,
+)
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import NAMESPACE, OneOf, Parsed
 
@@ -88,6 +96,7 @@ STATUS: Final = (
     CONTEXT,
     manifests_option("-f"),
     LONGHORN_NAMESPACE,
+    OPT_IN_ALL,
 )
 
 
@@ -112,6 +121,7 @@ class StatusSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
+    opt_in_all: Literal["off", "true", "required", "preferred"]
 
     @property
     def template(self) -> str | None:

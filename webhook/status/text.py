@@ -12,6 +12,7 @@ from typing import Final
 
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
+from webhook.core.opt_in import OptedInBy
 from webhook.terminal import GREEN, RED, RESET, YELLOW, padded, printable
 
 _GAP: Final = "   "  # as in kubectl
@@ -88,7 +89,8 @@ class Table:
 
 
 def _wide_cells(row: VMStatus) -> list[str]:
-    return [row.since or "-", row.pod, row.asked, row.decided.value, _volumes(row.volumes)]
+    asked = row.asked if row.by is OptedInBy.VM else f"{row.asked} ({row.by.name.lower()})"
+    return [row.since or "-", row.pod, asked, row.decided.value, _volumes(row.volumes)]
 
 
 def change(row: VMStatus, at: str) -> str:

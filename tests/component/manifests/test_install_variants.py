@@ -76,7 +76,7 @@ def test_no_secret_and_no_trust_is_in_an_install(install: str) -> None:
     """What a later apply does not state it can't take away."""
     assert [item for item in installed(install) if item["kind"] == "Secret"] == []
     configuration = the("MutatingWebhookConfiguration", installed(install))
-    assert [hook["clientConfig"].keys() for hook in configuration["webhooks"]] == [{"service"}] * 2
+    assert [hook["clientConfig"].keys() for hook in configuration["webhooks"]] == [{"service"}] * 3
 
 
 def test_the_installs_differ_in_who_keeps_the_certificate() -> None:

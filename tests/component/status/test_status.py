@@ -127,6 +127,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
         "node": "node-a",
         "pod": "virt-launcher-web-aaaaa",
         "asked": "true",
+        "askedBy": "vm",
         "decided": "nothing",
         "pinned": False,
         "migrating": False,
@@ -144,12 +145,13 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Six kinds, by pages, of one namespace if it is given; no nodes, and of pods only those of VMs."""
+    """Six kinds, by pages, of one namespace if given, and that Namespace; no nodes, and of pods only those of VMs."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
         [
             CLAIMS,
+            "/api/v1/namespaces/vms",
             "/api/v1/namespaces/vms/events",
             "/api/v1/namespaces/vms/pods",
             "/api/v1/namespaces/longhorn-system/pods",

@@ -27,6 +27,7 @@ CLIENT_VERIFICATION: Final = "components/client-verification"
 EVENTS: Final = "components/events"
 HOMECOMING: Final = "components/homecoming"
 MONITORING: Final = "components/monitoring"
+OPT_IN_ALL: Final = "components/opt-in-all"
 REUNITE: Final = "components/reunite"
 TAKE_OVER: Final = "components/take-over-scheduler"
 

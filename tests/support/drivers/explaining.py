@@ -109,6 +109,7 @@ def settings(source: str, **flags: Any) -> ExplainSettings:
         "namespace": "vms",
         "output": "text",
         "mode": Mode.REQUIRED,
+        "opt_in_all": "off",
         "shortlist": "auto",
         "watch_pods": "all",
         "headroom": {},

@@ -23,6 +23,7 @@ from support.models.model_api import status
 Object = Mapping[str, Any]
 
 _CLUSTER_WIDE: Final = {
+    ("v1", "Namespace"),
     ("v1", "Node"),
     ("v1", "PersistentVolume"),
     ("storage.k8s.io/v1", "StorageClass"),
@@ -114,7 +115,12 @@ class StaticApi:
         if group not in self._installed:
             return _Answer(404, b"404 page not found\n")
         *above, last = parts.path.split("/")
-        if last in {path.split("/")[-2] for path in self.objects} | {"nodes", "pods", "persistentvolumeclaims"}:
+        if last in {path.split("/")[-2] for path in self.objects} | {
+            "nodes",
+            "pods",
+            "persistentvolumeclaims",
+            "namespaces",
+        }:
             return self._page(parts.path, {key: values[0] for key, values in parse_qs(parts.query).items()})
         missing = status(404, "NotFound", f'{above[-1]} "{last}" not found')
         return _Answer(404, _json({**missing, "details": {"name": last, "kind": above[-1]}}))
@@ -159,7 +165,7 @@ def _selected(value: Object, query: Mapping[str, str]) -> bool:
 
 def _has(value: Object, selected: str) -> bool:
     field, unequal, wanted = selected.partition("!=") if "!=" in selected else selected.partition("=")
-    assert field in ("spec.nodeName", "status.phase", "involvedObject.kind"), selected
+    assert field in ("spec.nodeName", "status.phase", "involvedObject.kind", "metadata.name"), selected
     above, _, name = field.partition(".")
     return ((value.get(above) or {}).get(name, "") == wanted) == (unequal == "=")
 

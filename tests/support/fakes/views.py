@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -42,6 +42,10 @@ class Patchy:
     def staleness(self) -> str | None:
         """Implement ClusterView."""
         return self._doubt
+
+    def namespace(self, name: str) -> Namespace | NoObject:
+        """Implement ClusterView."""
+        return self._gap(Kind.NAMESPACE, NamespacedName("", name)) or self._whole.namespace(name)
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """Implement ClusterView."""

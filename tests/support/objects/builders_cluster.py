@@ -140,3 +140,11 @@ def node(
     if allocatable is not None:  # without it the API server would take the capacity for it
         status |= {"capacity": amounts, "allocatable": {**amounts, **allocatable}}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
+
+
+def labeled_namespace(name: str = NAMESPACE, label: str | None = "true") -> Object:
+    """A Namespace whose label kubevirt-scheduler/co-schedule has this value; None for a Namespace without it."""
+    labels = {"kubernetes.io/metadata.name": name} | (
+        {} if label is None else {"kubevirt-scheduler/co-schedule": label}
+    )
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}

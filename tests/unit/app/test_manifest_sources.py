@@ -11,6 +11,7 @@ from support.objects.fleets import disk, running_pod, served
 
 from webhook.app.manifest_sources import FiledVMStatuses
 from webhook.core.observe.vm_status import State
+from webhook.core.opt_in import Policy
 from webhook.files.vm_rows import rows_from_manifests
 
 VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
@@ -19,7 +20,7 @@ VM = [*disk("root"), *served("root", "node-b"), running_pod("db", "root")]
 def filed(*more: dict[str, object]) -> FiledVMStatuses:
     """The rows of one VM that is apart."""
     made = cluster(*VM, *more)
-    return FiledVMStatuses(made, rows_from_manifests(made, LONGHORN_NAMESPACE))
+    return FiledVMStatuses(made, rows_from_manifests(made, Policy(longhorn_namespace=LONGHORN_NAMESPACE)))
 
 
 @pytest.mark.parametrize(("version", "rows", "whole"), [(1, 0, False), (-1, 1, True), (7, 1, True)])

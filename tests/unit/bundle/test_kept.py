@@ -11,6 +11,7 @@ from support.objects import builders
 
 from webhook.bundle import virtual_machines
 from webhook.bundle.kept import NamedSetting, NamedStorageClass, PersistentVolume, WebhookConfiguration, as_json
+from webhook.core.api.meta import Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.observe.last_words import ReuniteEvent
 from webhook.explain.derive.notes import _NOT_DERIVED
@@ -129,6 +130,11 @@ NARROWED: Final[dict[str, tuple[type[Any], Object, Object | None]]] = {
         named("c", parameters={"shareManagerNodeSelector": "a:b"}),
     ),
     "a class without parameters": (NamedStorageClass, named("c"), named("c")),
+    "the label of a Namespace": (
+        Namespace,
+        {"metadata": {"name": "vms", "labels": {"kubevirt-scheduler/co-schedule": "true", "team": HIDDEN}}},
+        {"metadata": {"name": "vms", "labels": {"kubevirt-scheduler/co-schedule": "true"}}},
+    ),
     "a setting that is read": (
         NamedSetting,
         named("taint-toleration", value="a=b"),

@@ -90,7 +90,14 @@ def test_a_volume_has_stable_keys() -> None:
             {"claim": "vms/disk", "reason": "ConsumerOnNode", "sentence": found["sentence"], "node": "node-b"}
         ],
     }
-    assert found["optIn"] == {"annotation": None, "clusterMode": "required", "optedIn": True, "mode": None}
+    assert found["optIn"] == {
+        "annotation": None,
+        "namespaceLabel": None,
+        "clusterMode": "required",
+        "optedIn": True,
+        "mode": None,
+        "by": None,
+    }
 
 
 def test_a_review_is_asked_by_the_rules_of_its_pod() -> None:

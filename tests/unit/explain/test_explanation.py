@@ -52,7 +52,7 @@ def test_the_keys_are_the_same_whatever_was_decided(value: dict[str, Any]) -> No
     """A script can rely on every key: a key that does not apply is null or empty."""
     found = explained(value)
     assert list(found) == KEYS
-    assert list(found["optIn"]) == ["annotation", "clusterMode", "optedIn", "mode"]
+    assert list(found["optIn"]) == ["annotation", "namespaceLabel", "clusterMode", "optedIn", "mode", "by"]
     assert list(found["affinity"]) == ["before", "after"]
 
 
@@ -127,7 +127,8 @@ def test_the_mode_is_what_the_pod_asked_for(
 ) -> None:
     """The mode of the annotation; the cluster's mode for `true`; none for a pod that does not opt in."""
     found = explained(a_pod("root", opt_in=value), mode=cluster)
-    assert found["optIn"] == {"annotation": value, "clusterMode": cluster.value, "optedIn": opted_in, "mode": mode}
+    shown = [value, None, cluster.value, opted_in, mode, "the VM's annotation" if opted_in else None]
+    assert list(found["optIn"].values()) == shown
     assert found["decision"] == decision
 
 

@@ -29,6 +29,7 @@ PATHS = {
     ),
     Kind.VIRT_LAUNCHER_POD: ("/api/v1/pods", "/api/v1/namespaces/vms/pods/disk"),
     Kind.VOLUME_ATTACHMENT: (f"{LONGHORN}/volumeattachments", f"{LONGHORN}/volumeattachments/disk"),
+    Kind.NAMESPACE: ("/api/v1/namespaces", "/api/v1/namespaces/disk"),
     Kind.CSI_NODE: ("/apis/storage.k8s.io/v1/csinodes", "/apis/storage.k8s.io/v1/csinodes/disk"),
 }
 IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)

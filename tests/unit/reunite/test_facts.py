@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from webhook.core.opt_in import Policy
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.limits import ReuniteLimits
 from webhook.kube.cache.readiness import CacheState
@@ -44,7 +45,7 @@ async def test_a_situation_is_made_of_caches_that_are_up_to_date(
     *, before: bool, after: bool, problems: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row that was computed from half of a list would look as any other row."""
-    facts = Facts(cast("Api", NoKubeVirt()), "longhorn-system", ReuniteLimits())
+    facts = Facts(cast("Api", NoKubeVirt()), Policy(), ReuniteLimits())
     now = {"fresh": before}
     refresh = facts._tracker.refresh
 

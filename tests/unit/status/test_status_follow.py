@@ -27,6 +27,7 @@ _SETTINGS: dict[str, Any] = {
     "context": None,
     "manifests": None,
     "longhorn_namespace": "longhorn-system",
+    "opt_in_all": "off",
 }
 
 

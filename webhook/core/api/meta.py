@@ -51,6 +51,12 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
         return self.annotations.get(key) if self.annotations else None
 
 
+class Namespace(Struct, frozen=True, kw_only=True, gc=False):
+    """v1.Namespace: its name and labels."""
+
+    metadata: ObjectMeta
+
+
 class ObjectReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.ObjectReference: the fields that name the object."""
 

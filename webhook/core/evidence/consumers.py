@@ -22,7 +22,7 @@ from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 
@@ -50,8 +50,13 @@ def find_vms(volume: str, view: ClusterView, policy: Policy) -> list[Finding] | 
 class _VM(Struct, frozen=True):
     """A VM that uses the volume, by the pod in which it runs or will run."""
 
-    claim: str
+    key: NamespacedName
     pod: Pod
+
+    @property
+    def claim(self) -> str:
+        """The claim as NAMESPACE/NAME."""
+        return f"{self.key.namespace}/{self.key.name}"
 
     @property
     def name(self) -> str:
@@ -62,7 +67,7 @@ class _VM(Struct, frozen=True):
     def vmi(self) -> VirtualMachineInstanceRef | None:
         """The VirtualMachineInstance, None if no owner with a uid is known."""
         owner = kubevirt.owner(self.pod)
-        return VirtualMachineInstanceRef(self.claim.partition("/")[0], owner.uid) if owner and owner.uid else None
+        return VirtualMachineInstanceRef(self.key.namespace, owner.uid) if owner and owner.uid else None
 
 
 class _Search(Struct, frozen=True):
@@ -77,6 +82,9 @@ class _Search(Struct, frozen=True):
         """Return one finding for each VM, or what must be read first."""
         known = [(claim, self.view.virt_launchers(claim)) for claim in self.claims]
         pods = [(claim, pod) for claim, pods in known if not isinstance(pods, NoObject) for pod in pods]
+        unread = self._unread_namespaces(pods)
+        if unread:
+            return unread
         found = self._vms_of(pods)
         waits = any(finding.why.reason is Reason.CONSUMER_ON_NO_NODE for finding in found)
         # A terminating VM must not keep the share-manager on its node if another VM waits for a node.
@@ -85,11 +93,20 @@ class _Search(Struct, frozen=True):
             return found
         return self._by_tickets(found, pods)
 
+    def _opt_in(self, pod: Pod, claim: NamespacedName) -> OptIn | Why | NeedObjects:
+        return opt_in_of(pod, claim.namespace, self.view, self.policy)
+
+    def _unread_namespaces(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> NeedObjects | None:
+        """Return the Namespaces that must be read to know whether these VMs are opted in; None if all are known."""
+        asked = (self._opt_in(pod, claim) for claim, pod in pods if not kubevirt.is_finished(pod))
+        refs = dict.fromkeys(ref for each in asked if isinstance(each, NeedObjects) for ref in each.refs)
+        return NeedObjects(tuple(refs)) if refs else None
+
     def _vms_of(self, pods: Iterable[tuple[NamespacedName, Pod]]) -> list[Finding]:
         """Return a finding for each VM that runs in one of these pods, by the pod in which it runs or will run."""
         running: dict[tuple[str, str], list[_VM]] = {}
         for claim, pod in pods:
-            vm = _VM(f"{claim.namespace}/{claim.name}", pod)
+            vm = _VM(claim, pod)
             if not kubevirt.is_finished(pod):
                 running.setdefault((vm.claim, vm.name), []).append(vm)
         return [
@@ -98,9 +115,10 @@ class _Search(Struct, frozen=True):
 
     def _finding(self, vm: _VM) -> Finding:
         pod, names = vm.pod, {"claim": vm.claim, "vm": vm.name, "pod": vm.pod.metadata.name}
-        mode = requested_mode(pod, self.policy)
-        if not isinstance(mode, Mode):
-            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=mode.sentence))
+        opt_in = self._opt_in(pod, vm.key)
+        assert not isinstance(opt_in, NeedObjects)  # noqa: S101 - for the type checker: the callers have looked
+        if isinstance(opt_in, Why):
+            return self._found(vm, Reason.CONSUMER_NOT_OPTED_IN.why(**names, because=opt_in.sentence))
         if pod.spec.node_name:
             reason = Reason.CONSUMER_LEAVING if pod.metadata.deletion_timestamp else Reason.CONSUMER_ON_NODE
             return self._found(vm, reason.why(**names, node=pod.spec.node_name), pod.spec.node_name)
@@ -128,8 +146,8 @@ class _Search(Struct, frozen=True):
         )
         named = {ticket.node_id or "" for ticket in (tickets or {}).values() if ticket.type == _CSI_ATTACHER}
         gone = {pod.spec.node_name for _, pod in pods if _is_leaving(pod)}
-        staying = (pod for _, pod in pods if not _is_leaving(pod))
-        others = {pod.spec.node_name for pod in staying if not isinstance(requested_mode(pod, self.policy), Mode)}
+        staying = ((claim, pod) for claim, pod in pods if not _is_leaving(pod))
+        others = {pod.spec.node_name for claim, pod in staying if not isinstance(self._opt_in(pod, claim), OptIn)}
         nodes = [node for node in sorted(named) if node not in others and is_node_name(node)]
         waiting = [finding for finding in found if finding.why.reason is Reason.CONSUMER_ON_NO_NODE]
         if not waiting:
@@ -149,7 +167,11 @@ class _Search(Struct, frozen=True):
         if unread:
             return NeedObjects(tuple(unread))
         answered = [(claim, pods) for claim, _, pods in read if not isinstance(pods, NoObject)]
-        existing = self._vms_of((claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name))
+        using = [(claim, pod) for claim, pods in answered for pod in pods if uses(pod, claim.name)]
+        unknown = self._unread_namespaces(using)
+        if unknown:
+            return unknown
+        existing = self._vms_of(using)
         lost = [_lookup_failed(self.volume, ref, self.view) for _, ref, pods in read if pods is NoObject.UNAVAILABLE]
         return [*found, *existing, *lost] or [self._unused()]
 

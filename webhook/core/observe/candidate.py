@@ -17,7 +17,7 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
-from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.patch import unpatch
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
@@ -59,7 +59,10 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     if not unfinished:
         return None
     pod = max(unfinished, key=kubevirt.running_order)
-    opted_in = isinstance(requested_mode(pod, policy), Mode)
+    opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
+    if isinstance(opt_in, NeedObjects):
+        return opt_in
+    opted_in = isinstance(opt_in, OptIn)
     asking = unfinished if opted_in else [_asking(each) for each in unfinished]
     now = vm_status_of(asking, view, policy)
     if now is None or not (now.state is State.UNKNOWN or any(volume.state for volume in now.volumes)):

@@ -33,7 +33,8 @@ _MESSAGE_BYTES: Final = 1023  # kubernetes pkg/apis/core/validation/events.go, N
 _CUT: Final = b"..."
 _VMS_MAX: Final = 8  # of one volume
 
-_PROBLEM_WITHOUT_OPT_IN: Final = frozenset({Reason.BAD_CO_SCHEDULE, Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN})
+_UNCLEAR_OPT_IN: Final = frozenset({Reason.BAD_CO_SCHEDULE, Reason.BAD_NAMESPACE_LABEL, Reason.NAMESPACE_LOOKUP_FAILED})
+_PROBLEM_WITHOUT_OPT_IN: Final = _UNCLEAR_OPT_IN | {Reason.INTERNAL_ERROR, Reason.PATCH_NOT_PROVEN}
 _NORMAL: Final = frozenset(  # the VM has no share-manager, or not yet; or somebody wants it so: no warning
     {
         Reason.NO_CLAIMS,
@@ -119,8 +120,8 @@ def _warns(decision: Decision) -> bool:
 
 
 def _is_asked_for(annotation: str | None, decision: Leave) -> bool:
-    """Whether the VM asked for co-scheduling, or tried to with a value that is not valid."""
-    return decision.why.reason is Reason.BAD_CO_SCHEDULE or opts_in(annotation)
+    """Whether the VM asked for co-scheduling, somebody tried to by a wrong value, or its Namespace can't be read."""
+    return decision.why.reason in _UNCLEAR_OPT_IN or opts_in(annotation)
 
 
 def _of_share_manager(answer: Answer) -> Iterator[Event]:

@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
-from webhook.core.decision import NOT_REQUIRED
+from webhook.core.decision import NOT_REQUIRED, OPTED_IN_BY
+from webhook.core.opt_in import OptedInBy
 from webhook.core.reasons import ANNOTATION_DECISION
 
 _ON: Final = " on "
@@ -67,6 +68,8 @@ def past_decision(pod: Pod) -> PastDecision:
         return PastDecision(decided=Decided.MIGRATED if migrated else Decided.NOTHING)
     head, _, rest = text.partition(": ")
     because = rest if word == Decided.UNCHANGED else rest.partition(NOT_REQUIRED)[2]
+    for by in OptedInBy:
+        because = because.removesuffix(f"{OPTED_IN_BY}{by}")
     return PastDecision(decided=Decided(word), on=head.partition(_ON)[2], because=because)
 
 

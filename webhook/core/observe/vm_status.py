@@ -21,8 +21,8 @@ from webhook.core.observe import why_apart
 from webhook.core.observe.past_decision import Decided, PastDecision, past_decision
 from webhook.core.observe.vm_volumes import STARTING, VMVolumeStatus, bound_or_waiting_since, volumes_of
 from webhook.core.observe.why_apart import Apart, Cure
-from webhook.core.opt_in import Mode, Policy, requested_mode
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of
+from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.view import ClusterView, NoObject
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
@@ -44,7 +44,8 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     """One VM that asks for co-scheduling, by the pod in which it runs or will run.
 
     Attributes:
-        asked: the annotation's value: true, required or preferred; `mode` is its meaning in this cluster.
+        asked: the value that opts the VM in: true, required or preferred; `mode` is its meaning in this cluster.
+        by: whose value that is: the VM's, its Namespace's or the cluster's.
         decided: what the webhook did when the pod was created.
         pinned: whether the webhook required nodes, or the pod waits for nodes that its affinity names: one node,
             which is `only`, or a short list.
@@ -71,6 +72,7 @@ class VMStatus(Struct, frozen=True, kw_only=True, gc=False):
     since: str | None
     cure: Cure | None = None
     said_by_reunite: str = ""
+    by: OptedInBy = OptedInBy.VM
 
     @property
     def share_manager_nodes(self) -> tuple[str, ...]:
@@ -84,8 +86,8 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
     if not unfinished:
         return None
     pod = max(unfinished, key=kubevirt.running_order)
-    mode = requested_mode(pod, policy)
-    if not isinstance(mode, Mode):
+    opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
+    if not isinstance(opt_in, OptIn):
         return None
     volumes = volumes_of(pod, view)
     named = frozenset() if pod.spec.node_name else named_nodes(pod.spec.required_node_affinity)
@@ -97,8 +99,9 @@ def vm_status_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMSt
         name=kubevirt.vm_name(pod),
         pod=pod.metadata.name or "",
         node=pod.spec.node_name,
-        asked=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) or "",
-        mode=mode,
+        asked=opt_in.value,
+        by=opt_in.by,
+        mode=opt_in.mode,
         decided=past.decided,
         pinned=pinned,
         only=min(named) if len(named) == 1 else None,

@@ -18,9 +18,9 @@ from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, weigh
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Policy, migration_target_mode
+from webhook.core.opt_in import Policy, opt_in_of_target
 from webhook.core.placement import feasibility
-from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers
+from webhook.core.placement.virt_launcher import no_share_manager, rank_share_managers, with_opted_in_by
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
@@ -29,9 +29,17 @@ from webhook.core.view import ClusterView, NeedObjects, NoObject, VirtLaunchersO
 
 def place_migration_target(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
     """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
-    mode = migration_target_mode(pod, policy)
-    if isinstance(mode, Why):
-        return Leave(why=mode)
+    opt_in = opt_in_of_target(pod, namespace, view, policy)
+    if isinstance(opt_in, NeedObjects):
+        return opt_in
+    if isinstance(opt_in, Why):
+        return Leave(why=opt_in)
+    placed = _place(pod, namespace, view)
+    return placed if isinstance(placed, NeedObjects) else with_opted_in_by(placed, opt_in)
+
+
+def _place(pod: Pod, namespace: str, view: ClusterView) -> Decision | NeedObjects:
+    """Rules 3 and 5 to 8 for a target that is opted in."""
     # KubeVirt merges spec.addedNodeSelector of the migration into it (migration.go, createTargetPod).
     hostname = (pod.spec.node_selector or {}).get(HOSTNAME)
     if hostname is not None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from webhook.core.api import kubevirt
 from webhook.core.api.node_selector import MAX_TERMS, most_nodes
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Pin, evidence_for, rank, weigh
 from webhook.core.evidence import share_managers
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, co_schedule_mode
+from webhook.core.opt_in import Mode, OptedInBy, OptIn, Policy, opt_in_of_start
 from webhook.core.placement import feasibility, replica_share, shortlist
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, CHAIN_ORDER, Reason, Why
+from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
@@ -24,14 +26,22 @@ from webhook.core.view import ClusterView, NeedObjects
 
 def place_virt_launcher(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
     """Decide for a pod that is being created in `namespace`, or return what must be read first. Never raises."""
-    mode = co_schedule_mode(pod, policy)
-    if isinstance(mode, Why):
-        return Leave(why=mode)
-    return _place(pod, namespace, mode, view, allowed=policy.shortlist)
+    opt_in = opt_in_of_start(pod, namespace, view, policy)
+    if isinstance(opt_in, NeedObjects):
+        return opt_in
+    if isinstance(opt_in, Why):
+        return Leave(why=opt_in)
+    placed = _place(pod, namespace, opt_in, view, allowed=policy.shortlist)
+    return placed if isinstance(placed, NeedObjects) else with_opted_in_by(placed, opt_in)
 
 
-def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView, *, allowed: bool) -> Decision | NeedObjects:
-    """Rules 5 to 8 for a pod that opts in with `mode` (REQUIRED or PREFERRED)."""
+def with_opted_in_by(decision: Decision, opt_in: OptIn) -> Decision:
+    """Return the decision with who opted the VM in."""
+    return decision if opt_in.by is decision.by else replace(decision, by=opt_in.by)
+
+
+def _place(pod: Pod, namespace: str, opt_in: OptIn, view: ClusterView, *, allowed: bool) -> Decision | NeedObjects:
+    """Rules 5 to 8 for a pod that is opted in."""
     findings = share_managers.find_share_managers(pod, namespace, view)
     if isinstance(findings, NeedObjects):
         return findings
@@ -46,7 +56,7 @@ def _place(pod: Pod, namespace: str, mode: Mode, view: ClusterView, *, allowed: 
     preferable = {node_fit.node: ranked[node_fit.node] for node_fit in node_fits if node_fit.preferable}
     if not preferable:
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
-    required = _required(cycle, mode, findings, node_fits, view)
+    required = _required(cycle, opt_in, findings, node_fits, view)
     if isinstance(required, Why):
         why, required = required, ()
         shortlist = _shortlist(cycle, findings, node_fits, view, allowed=allowed)
@@ -97,13 +107,13 @@ def rank_share_managers(findings: Sequence[Finding]) -> dict[str, int]:
 
 
 def _required(
-    cycle: CycleState, mode: Mode, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
+    cycle: CycleState, opt_in: OptIn, findings: Sequence[Finding], node_fits: Sequence[NodeFit], view: ClusterView
 ) -> tuple[str, ...] | Why:
     """Rule 8: return the nodes to require, best first; or why none can be required."""
     pod = cycle.incoming.pod
-    if mode is not Mode.REQUIRED:
-        asker = "the cluster's setting" if pod.metadata.annotation(ANNOTATION_CO_SCHEDULE) == "true" else "the VM"
-        return Reason.PREFERRED_MODE.why(who=asker)
+    if opt_in.mode is not Mode.REQUIRED:
+        asker = "the VM" if opt_in.by is OptedInBy.VM else opt_in.by
+        return Reason.PREFERRED_MODE.why(who=OptedInBy.CLUSTER if opt_in.value == "true" else asker)
     firm = {finding.node for finding in findings if finding.firm and not finding.vm_state_claim}
     candidates = [node_fit for node_fit in node_fits if node_fit.node in firm]
     if not candidates:

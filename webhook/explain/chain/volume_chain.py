@@ -14,7 +14,7 @@ from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.evidence.finding import Finding
-from webhook.core.opt_in import Mode, Policy, requested_mode
+from webhook.core.opt_in import OptIn, Policy, opt_in_of
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 from webhook.explain.chain import claim_chain
@@ -106,17 +106,19 @@ def _claim(key: NamespacedName, view: ClusterView, policy: Policy) -> ClaimLink:
         persistent_volume=existing.spec.volume_name if existing and existing.spec else None,
         phase=existing.status.phase if existing and existing.status else None,
         access_modes=list((existing.spec.access_modes if existing and existing.spec else None) or ()),
-        vms=None if isinstance(pods, NoObject) else [_vm(pod, policy) for pod in pods if not kubevirt.is_finished(pod)],
+        vms=None
+        if isinstance(pods, NoObject)
+        else [_vm(pod, key.namespace, view, policy) for pod in pods if not kubevirt.is_finished(pod)],
     )
 
 
-def _vm(pod: Pod, policy: Policy) -> VMLink:
-    mode = requested_mode(pod, policy)
+def _vm(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> VMLink:
+    opt_in = opt_in_of(pod, namespace, view, policy)
     return VMLink(
         vm=kubevirt.vm_name(pod),
         pod=claim_chain.pod_link(pod),
         annotation=pod.metadata.annotation(ANNOTATION_CO_SCHEDULE),
-        mode=mode.value if isinstance(mode, Mode) else None,
+        mode=opt_in.mode.value if isinstance(opt_in, OptIn) else None,
     )
 
 

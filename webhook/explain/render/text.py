@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.core.admit import Entry
-from webhook.core.opt_in import Mode
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
+from webhook.core.opt_in import Mode, OptedInBy
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, LABEL_CO_SCHEDULE
 from webhook.explain.chain.claim_chain import ClaimChain
 from webhook.explain.chain.evidence import NodeEvidence
 from webhook.explain.chain.volume_chain import VolumeChain
@@ -104,7 +104,16 @@ def _opt_in(explained: Explanation) -> list[str]:
     besides = "; claims and nodes are shown for information only" if _has_evidence(explained) else ""
     annotation = "none" if opt_in.annotation is None else f'{ANNOTATION_CO_SCHEDULE}: "{opt_in.annotation}"'
     mode = opt_in.mode or f"none: the webhook leaves the pod unchanged{besides}"
-    return columns([("Annotation:", annotation), ("Mode:", mode), ("Cluster's mode:", opt_in.cluster_mode)])
+    label = opt_in.namespace_label
+    return columns(
+        [
+            ("Annotation:", annotation),
+            *([] if label is None else [("Namespace's label:", f'{LABEL_CO_SCHEDULE}: "{label}"')]),
+            ("Mode:", mode),
+            *([] if opt_in.by in (None, OptedInBy.VM) else [("Opted in by:", str(opt_in.by))]),
+            ("Cluster's mode:", opt_in.cluster_mode),
+        ]
+    )
 
 
 def _claims(explained: Explanation) -> Iterator[str]:

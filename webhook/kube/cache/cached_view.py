@@ -12,7 +12,8 @@ from typing import Any, Final
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.opt_in import opts_in
+from webhook.core.opt_in import Policy, asked_value, opts_in
+from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
@@ -26,6 +27,7 @@ _KINDS_OF_ROWS: Final = (
     Kind.PERSISTENT_VOLUME,
     Kind.SHARE_MANAGER,
     Kind.SHARE_MANAGER_POD,
+    Kind.NAMESPACE,
     Kind.VIRT_LAUNCHER_POD,
 )
 
@@ -100,11 +102,20 @@ class CachedView(CallView):
     def _caches_of_rows(self) -> list[ListWatch]:
         return [cache for kind in _KINDS_OF_ROWS if (cache := self._caches.get(kind))]
 
-    def opted_in_pods(self) -> Iterator[tuple[str, VirtLauncher]]:
-        """Yield the cache key and record of each virt-launcher pod whose VM may have asked for co-scheduling."""
+    def opted_in_pods(self, policy: Policy) -> Iterator[tuple[str, VirtLauncher]]:
+        """Yield the cache key and record of each virt-launcher pod whose VM may be opted in."""
         for key, virt_launcher in list(self._records().items()):
-            if opts_in(virt_launcher.common.co_schedule):
+            value = virt_launcher.common.co_schedule
+            if opts_in(self._asked(key, policy) if value is None else value):
                 yield key, virt_launcher
+
+    def _asked(self, key: str, policy: Policy) -> str | None:
+        """Return the value that counts for a pod without an annotation; None if that is not known."""
+        found = self.namespace(key.partition("/")[0])
+        if found is NoObject.UNAVAILABLE:
+            return None
+        label = None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
+        return asked_value(None, label, policy)[0]
 
     def virt_launcher(self, key: str) -> VirtLauncher | None:
         """Return the record of the virt-launcher pod of this cache key; None if there is none."""
@@ -117,13 +128,15 @@ class CachedView(CallView):
             return {}
         return cache.index.virt_launchers if isinstance(cache.index, Pods) else cache.objects
 
-    def records_behind(self, virt_launcher: VirtLauncher) -> Iterator[object]:
+    def records_behind(self, key: str, virt_launcher: VirtLauncher) -> Iterator[object]:
         """Yield the records that a VM's row is made of. While they are the same objects, the row is the same."""
+        namespaces = self._caches.get(Kind.NAMESPACE)
+        yield namespaces.objects.get(key.partition("/")[0]) if namespaces else None
         claims, volumes = self._caches[Kind.PERSISTENT_VOLUME_CLAIM], self._caches[Kind.PERSISTENT_VOLUME]
         share_managers, pods = self._caches[Kind.SHARE_MANAGER], self._caches[Kind.SHARE_MANAGER_POD]
         yield virt_launcher
-        for key in virt_launcher.claims:
-            claim = claims.objects.get(key)
+        for claim_key in virt_launcher.claims:
+            claim = claims.objects.get(claim_key)
             yield claim
             volume = volumes.objects.get(claim.volume_name) if claim and claim.volume_name else None
             yield volume

@@ -15,7 +15,7 @@ from webhook.core.api.longhorn import (
     ShareManagerStatus,
     VolumeAttachment,
 )
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
@@ -60,6 +60,11 @@ class CallView:
     def staleness(self) -> str | None:
         """Return the staleness of the first object that has one; None if there is none."""
         return next((read.staleness for read in self.reads.values() if read.staleness), None)
+
+    def namespace(self, name: str) -> Namespace | NoObject:
+        """Return the Namespace of this name."""
+        found: Namespace | NoObject = self._find(Kind.NAMESPACE, NamespacedName("", name))
+        return found
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """Return the claim of this namespace and name."""

@@ -9,8 +9,7 @@ from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Pod, PodSpec, PodStatus
 from webhook.core.observe.past_decision import without_evidence
 from webhook.core.reasons import ANNOTATION_DECISION
-from webhook.kube.records.pod_status import pod_status, scheduled_at
-from webhook.kube.records.shared import share
+from webhook.kube.records.shared import pod_status, scheduled_at, share
 
 
 class _WireSpec(Struct, rename="camel", gc=False):

@@ -26,8 +26,7 @@ from webhook.core.api.pod import DEFAULT_SCHEDULER, PersistentVolumeClaimVolumeS
 from webhook.core.observe.past_decision import without_evidence
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.kube.informer.resource import namespaced_key
-from webhook.kube.records.pod_status import pod_status, refusal, scheduled_at
-from webhook.kube.records.shared import share
+from webhook.kube.records.shared import pod_status, refusal, scheduled_at, share
 
 
 class _Annotations(Struct, gc=False):

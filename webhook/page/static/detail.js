@@ -41,7 +41,7 @@ export function detail(row, { decision, problems, now }) {
 }
 
 function decided(row, decision) {
-  const annotation = `The VM asks for “${row.asked || row.mode}”, which means ${row.mode} here. `;
+  const annotation = `The VM asks for “${row.asked || row.mode}”${row.by ? ` by ${row.by}` : ""}, which means ${row.mode} here. `;
   const noted = {
     nothing: "Its pod carries no decision: the API server did not call the webhook, or got no answer.",
     migrated: "Its pod is the target of a live migration, for which the API server does not call the webhook.",

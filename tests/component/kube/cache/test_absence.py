@@ -190,6 +190,7 @@ async def test_the_states_of_fresh_caches(store: ClusterCache, cluster: Cluster)
         "share-manager pods",
         "pods",
         "csinodes",
+        "namespaces",
     ]
     assert all(state.fresh for state in states.values())
     assert states["nodes.longhorn.io"].detail == "1 objects, last event 0 s ago"

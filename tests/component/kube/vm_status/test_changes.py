@@ -10,10 +10,12 @@ from support.fakes.live import put, running
 from support.objects import builders
 from support.objects.fleets import Clock, served
 
-from webhook.core.opt_in import Policy
+from webhook.core.observe.past_decision import Decided
+from webhook.core.opt_in import OptedInBy, Policy
 from webhook.core.view import Kind
 from webhook.kube import vm_status
 from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.vm_starts import VMStarts
 from webhook.kube.vm_status import VMStatusTracker
 
 
@@ -75,7 +77,7 @@ async def test_a_waiting_reader_is_woken_by_a_change(
 async def test_before_the_pods_were_listed_nothing_is_known(store: ClusterCache, rows: VMStatusTracker) -> None:
     """No rows do not mean that there are no VMs. Nothing is said about nodes."""
     before = await rows.refresh()
-    assert (before.known, before.rows, before.nodes, len(before.late)) == (False, (), None, 5)
+    assert (before.known, before.rows, before.nodes, len(before.late)) == (False, (), None, 6)
     async with running(store):
         after = await rows.refresh()
     assert (after.known, len(after.rows), after.late, after.as_of) == (True, 2, (), after.at)
@@ -92,7 +94,7 @@ async def test_a_pass_over_late_caches_says_until_when_they_were_up_to_date(
     monkeypatch.setattr(loop, "time", lambda: ended + 60)
     late = await rows.refresh()
     assert late.known
-    assert (len(late.late), len(late.rows), late.nodes) == (5, 2, None)
+    assert (len(late.late), len(late.rows), late.nodes) == (6, 2, None)
     assert late.at == "2026-02-03T12:00:00Z"
     assert "2026-02-03T11:58:5" <= late.as_of <= "2026-02-03T11:59:01Z"
 
@@ -106,3 +108,39 @@ async def test_a_pass_names_nodes_on_which_no_vm_can_start(
         await put(store, cluster, Kind.NODE, builders.node("node-b", cordoned=True))
         await put(store, cluster, Kind.NODE, builders.node("node-c", cordoned=True))
         assert (await rows.refresh()).nodes == {"node-b": "node node-b is cordoned"}
+
+
+async def test_a_label_of_the_namespace_adds_and_removes_rows(
+    store: ClusterCache, cluster: Cluster, rows: VMStatusTracker
+) -> None:
+    """The pod has no annotation and does not change. A VM with an annotation keeps its row."""
+    pod = builders.vm_pod("labeled", node="node-a", opt_in=None)
+    async with running(store):
+        await put(store, cluster, Kind.VIRT_LAUNCHER_POD, pod)
+        found = []
+        for label in (None, "true", "preferred", "yes", "false", "required", None):
+            await put(store, cluster, Kind.NAMESPACE, builders.labeled_namespace(builders.NAMESPACE, label))
+            now = {row.name: row for row in (await rows.refresh()).rows}
+            assert now.keys() >= {"db", "web"}
+            found.append(now["labeled"].asked if "labeled" in now else None)
+    assert found == [None, "true", "preferred", None, None, "required", None]
+
+
+async def test_the_setting_adds_rows(store: ClusterCache, cluster: Cluster) -> None:
+    """For VMs without an annotation, in Namespaces without the label; not before the Namespaces are known."""
+    everybody = VMStatusTracker(store.caches, Policy(opt_in_all="preferred"))
+    async with running(store):
+        await put(store, cluster, Kind.VIRT_LAUNCHER_POD, builders.vm_pod("other", node="node-a", opt_in=None))
+        assert {row.name: row.by for row in (await everybody.refresh()).rows}["other"] is OptedInBy.CLUSTER
+        store.caches[Kind.NAMESPACE].synced = False
+        assert "other" not in {row.name for row in (await everybody.refresh()).rows}
+
+
+async def test_a_start_is_counted_for_a_vm_that_the_label_opts_in(store: ClusterCache, cluster: Cluster) -> None:
+    """As for the rows. The pod carries no decision, because the API server had not seen the label."""
+    async with running(store):
+        starts = VMStarts(store.caches, Policy())
+        await put(store, cluster, Kind.VIRT_LAUNCHER_POD, builders.vm_pod("before", opt_in=None))
+        await put(store, cluster, Kind.NAMESPACE, builders.labeled_namespace())
+        await put(store, cluster, Kind.VIRT_LAUNCHER_POD, builders.vm_pod("after", opt_in=None))
+        assert {decided: count for decided, count in starts.by_decision.items() if count} == {Decided.NOTHING: 1}

@@ -1,0 +1,121 @@
+"""Opting in by namespace and by cluster: each pod has one entry of the webhook configuration at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import (
+    HOMECOMING,
+    INSTALLS,
+    OPT_IN_ALL,
+    at,
+    copied,
+    identity,
+    installed,
+    selects,
+    the,
+    with_component,
+)
+from support.drivers.command_lines import values
+
+from webhook import cli
+from webhook.core.admit import Entry
+
+LABEL: Final = "kubevirt-scheduler/co-schedule"
+ASKS: Final = f"has(object.metadata.annotations) && '{LABEL}' in object.metadata.annotations"
+ANNOTATED: Final = {ASKS: True, f"!({ASKS})": False}
+"""Expression -> whether the pods that it lets through have the annotation."""
+PODS: Final = {
+    Entry.VIRT_LAUNCHER: {"kubevirt.io": "virt-launcher"},
+    Entry.MIGRATION_TARGET: {"kubevirt.io": "virt-launcher", "kubevirt.io/migrationJobUID": "u"},
+}
+Webhooks = Sequence[Mapping[str, Any]]
+
+
+def sent(webhooks: Webhooks, entry: Entry, label: str | None, *, annotated: bool, namespace: str = "vms") -> list[str]:
+    """Return the paths to which the API server sends such a pod of a Namespace with this label."""
+    labels = {"kubernetes.io/metadata.name": namespace} | ({} if label is None else {LABEL: label})
+    return [
+        each["clientConfig"]["service"]["path"]
+        for each in webhooks
+        if selects(each["objectSelector"], PODS[entry])
+        and selects(each["namespaceSelector"], labels)
+        and all(ANNOTATED[condition["expression"]] is annotated for condition in each.get("matchConditions", ()))
+    ]
+
+
+def webhooks_of(objects: Sequence[Mapping[str, Any]]) -> Webhooks:
+    """Return the entries of the webhook configuration."""
+    found: Webhooks = the("MutatingWebhookConfiguration", objects)["webhooks"]
+    return found
+
+
+def with_all(directory: Path) -> Webhooks:
+    """Return the entries of an install with all components that add entries for VMs which are opted in."""
+    folder = copied(directory)
+    kustomization = folder / "kustomization.yaml"
+    value = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
+    value["components"] = [HOMECOMING, OPT_IN_ALL, f"{OPT_IN_ALL}-homecoming", *value["components"]]
+    kustomization.write_text(yaml.safe_dump(value), encoding="utf-8")
+    return webhooks_of(kustomize(folder))
+
+
+LABELS: Final = (None, "true", "preferred", "required", "yes", "", "false")
+
+
+@pytest.mark.parametrize(("label", "annotated"), list(product(LABELS, (True, False))))
+def test_a_pod_is_sent_once_or_not_at_all(label: str | None, annotated: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a row
+    """With the annotation always; else by the label, unless it is false; else only where all VMs are opted in."""
+    labeled = label not in (None, "false")
+    base, everybody = webhooks_of(installed()), with_all(tmp_path)
+    start, target = Entry.VIRT_LAUNCHER, Entry.MIGRATION_TARGET
+    assert sent(base, start, label, annotated=annotated) == [start.path] * (annotated or labeled)
+    assert sent(base, target, label, annotated=annotated) == []
+    asked = annotated or label != "false"
+    for entry in (start, target):
+        assert sent(everybody, entry, label, annotated=annotated) == [entry.path] * asked
+        for own in ("kubevirt-coschedule", "kube-system"):
+            assert sent(everybody, entry, label, annotated=annotated, namespace=own) == []
+
+
+@pytest.mark.parametrize("install", INSTALLS)
+def test_opt_in_all_is_a_flag_and_an_entry(install: str, tmp_path: Path) -> None:
+    """The other entries stay as they are. The new one is that of the annotation, for Namespaces without the label."""
+    before = {identity(item): item for item in installed(install)}
+    after = {identity(item): item for item in kustomize(with_component(OPT_IN_ALL, tmp_path, install))}
+    assert after.keys() == before.keys()
+    changed = {key[0]: key for key in before if before[key] != after[key]}
+    assert sorted(changed) == ["Deployment", "MutatingWebhookConfiguration"]
+    arguments = at("spec.template.spec.containers.0.args", after[changed["Deployment"]])
+    assert values(cli.COMMANDS, *arguments)["opt_in_all"] == "true"
+    *others, added = after[changed["MutatingWebhookConfiguration"]]["webhooks"]
+    assert others == before[changed["MutatingWebhookConfiguration"]]["webhooks"]
+    labeled = others[2]
+    rest = {"name", "namespaceSelector"}
+    assert {key: added[key] for key in added.keys() - rest} == {key: labeled[key] for key in labeled.keys() - rest}
+
+
+def test_the_entries_of_the_label_and_of_the_annotation_differ_in_whom_they_are_for() -> None:
+    """Time, failure policy and path are the same."""
+    annotated, _, labeled = webhooks_of(installed())
+    rest = {"name", "namespaceSelector", "matchConditions"}
+    assert {key: labeled[key] for key in labeled.keys() - rest} == {
+        key: annotated[key] for key in annotated.keys() - rest
+    }
+
+
+def test_reunite_gets_the_option_too(tmp_path: Path) -> None:
+    """It then moves the same VMs that the webhook places."""
+    folder = copied(tmp_path)
+    kustomization = folder / "kustomization.yaml"
+    value = yaml.safe_load(kustomization.read_text(encoding="utf-8"))
+    value["components"] = ["components/reunite", OPT_IN_ALL, *value["components"]]
+    kustomization.write_text(yaml.safe_dump(value), encoding="utf-8")
+    deployment = the("Deployment", kustomize(folder), "kubevirt-coschedule-reunite")
+    assert values(cli.COMMANDS, *at("spec.template.spec.containers.0.args", deployment))["opt_in_all"] == "true"
