@@ -87,14 +87,20 @@ def test_a_new_entry_takes_its_place_and_no_trust(plane: ControlPlane, helm: Hel
         "take-over",
         "virt-launcher",
         "share-manager",
+        "virt-launcher-in-namespace",
         "migration-target",
+        "migration-target-in-namespace",
     ]
-    assert [entry["clientConfig"].get("caBundle", "") for entry in entries] == ["", trusted, trusted, ""]
+    assert [entry["clientConfig"].get("caBundle", "") for entry in entries] == ["", *[trusted] * 3, "", ""]
     with keeper(plane, tmp_path):
         assert trust(plane.api.get(CONFIGURATION)) == trusted
     helm("rollback", NAME, "1")
     entries = plane.api.get(CONFIGURATION)["webhooks"]
-    assert [entry["name"].partition(".")[0] for entry in entries] == ["virt-launcher", "share-manager"]
+    assert [entry["name"].partition(".")[0] for entry in entries] == [
+        "virt-launcher",
+        "share-manager",
+        "virt-launcher-in-namespace",
+    ]
     assert trust(plane.api.get(CONFIGURATION)) == trusted
     helm("uninstall", NAME)
 

@@ -67,6 +67,49 @@ rules:
     scope: Namespaced
 {{- end }}
 
+{{/* Pods of VMs that start, and targets of live migrations. */}}
+{{- define "kubevirt-coschedule.starts" -}}
+matchLabels:
+  kubevirt.io: virt-launcher
+matchExpressions:
+  - key: kubevirt.io/migrationJobUID
+    operator: DoesNotExist
+{{- end }}
+{{- define "kubevirt-coschedule.targets" -}}
+matchLabels:
+  kubevirt.io: virt-launcher
+matchExpressions:
+  - key: kubevirt.io/migrationJobUID
+    operator: Exists
+{{- end }}
+
+{{/* Pods with the annotation, and pods without it. */}}
+{{- define "kubevirt-coschedule.annotated" -}}
+- name: asks-for-co-schedule
+  expression: >-
+    has(object.metadata.annotations) && 'kubevirt-scheduler/co-schedule' in object.metadata.annotations
+{{- end }}
+{{- define "kubevirt-coschedule.notAnnotated" -}}
+- name: has-no-annotation
+  expression: >-
+    !(has(object.metadata.annotations) && 'kubevirt-scheduler/co-schedule' in object.metadata.annotations)
+{{- end }}
+
+{{/* The namespaces with the label that opts VMs in, and those without it. */}}
+{{- define "kubevirt-coschedule.labelled" -}}
+{{ include "kubevirt-coschedule.otherNamespaces" . }}
+  - key: kubevirt-scheduler/co-schedule
+    operator: Exists
+  - key: kubevirt-scheduler/co-schedule
+    operator: NotIn
+    values: ["false"]
+{{- end }}
+{{- define "kubevirt-coschedule.notLabelled" -}}
+{{ include "kubevirt-coschedule.otherNamespaces" . }}
+  - key: kubevirt-scheduler/co-schedule
+    operator: DoesNotExist
+{{- end }}
+
 {{/* The namespaces whose pods never wait for the webhook. */}}
 {{- define "kubevirt-coschedule.otherNamespaces" -}}
 matchExpressions:

@@ -43,6 +43,7 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
         "webhook: {mode: off, shortlist: off, headroom: {memory: 2Gi, cpu: 1}, watchPods: virt-launcher, page: false,\n"
         "  drainSeconds: 40, logFormat: text, logLevel: warning, extraArgs: [--log-admissions-per-second=7]}\n"
         "takeOverScheduler: {enabled: true, names: [one, two]}\n"
+        "optInAll: {enabled: true, mode: preferred}\n"
         "reunite: {enabled: true, dryRun: false, extraArgs: [--at-once=1]}\n"
         "certificates: {controller: {lifetime: 12h, renewAt: 1/2, extraArgs: [--retire-seconds=60]}}\n",
         encoding="utf-8",
@@ -61,14 +62,15 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     assert "in ['one', 'two']" in entry["matchConditions"][0]["expression"]
     reunite = values(cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, f"{NAME}-reunite")))
     assert (reunite["dry_run"], reunite["at_once"]) == (False, 1)
+    assert chosen["opt_in_all"] == reunite["opt_in_all"] == "preferred"
     kept = values(certs_cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, CERTS)))
     assert (kept["retire_seconds"], kept["lifetime"]) == (timedelta(minutes=1), timedelta(hours=12))
 
 
 def test_the_chart_leaves_longhorns_pods_alone_if_asked() -> None:
-    """The configuration then has one entry."""
-    (entry,) = the("MutatingWebhookConfiguration", render("--set=webhook.steerShareManagers=false"))["webhooks"]
-    assert entry["name"] == "virt-launcher.kubevirt-coschedule.io"
+    """The configuration then has no entry for them."""
+    entries = the("MutatingWebhookConfiguration", render("--set=webhook.steerShareManagers=false"))["webhooks"]
+    assert [entry["name"].partition(".")[0] for entry in entries] == ["virt-launcher", "virt-launcher-in-namespace"]
 
 
 def test_an_issuer_of_the_user_stands_in_for_ours() -> None:
