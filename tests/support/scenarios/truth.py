@@ -70,7 +70,7 @@ class Truth:
     def touch(self) -> None:
         """Change a label that no program reads in every object, so that every watch gets an event."""
         self._touched += 1
-        for described in self._objects:
+        for described in (*self._objects, builders.labeled_namespace(label=None)):
             self._api.patch(described, {"metadata": {"labels": {"touched": str(self._touched)}}})
 
     def move(self, node: str) -> None:
