@@ -243,14 +243,7 @@ def test_what_is_not_built_names_the_command(tmp_path: Path, monkeypatch: pytest
     for name in (build.ASSETS, build.OTHER_HELM):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(build, "CACHE", tmp_path)
-    lookups = (
-        build.programs,
-        build.kubectl,
-        build.helm,
-        build.cert_manager_crds,
-        build.promtool,
-        build.prometheus_operator_crds,
-    )
-    for look in lookups:
+    crds = (build.cert_manager_crds, build.prometheus_operator_crds)
+    for look in (build.programs, build.kubectl, build.helm, build.promtool, *crds):
         with pytest.raises(NotBuilt, match="is not built: run `make control-plane`"):
             look()
