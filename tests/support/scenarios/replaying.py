@@ -24,6 +24,7 @@ from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ALONE
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
+from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
 from support.objects.builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
 from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
@@ -56,7 +57,6 @@ class Replay:
         self._installed, self._api = installed, installed.plane.api
         self._server = ExitStack()  # the server of the current mode
         self._serves: tuple[bool, str, bool] | None = None
-        self.tries = 0
         self._gave_up = False
 
     def __enter__(self) -> Self:
@@ -93,7 +93,7 @@ class Replay:
         asked = _server_for(case)
         if asked != self._serves:
             self._server.close()
-            self._installed.enable(homecoming=asked[0])
+            self._installed.enable(component=HOMECOMING if asked[0] else None)
             self._describe(case)
             self._server.enter_context(self._installed.serving("--mode", case.mode))
             self._installed.until_called()
@@ -120,7 +120,6 @@ class Replay:
 
     def _try(self, case: Case, pod: Object, evaluated: Evaluated) -> list[str]:
         """Create the pod, and return what is wrong with the result."""
-        self.tries += 1
         created, warnings = self._api.create_warned(pod)
         try:
             scheduled = self._scheduled(created, pending=case.expect.pending)
