@@ -11,6 +11,7 @@ import pytest
 from controlplane.build import NotBuilt
 from hypothesis import HealthCheck, settings
 from support.sizes import size
+from xdist.workermanage import NodeManager
 
 settings.register_profile(
     "suite",
@@ -20,6 +21,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],  # as deadline
 )
 settings.load_profile("suite")
+
+# A test process writes its coverage when it ends. xdist kills a process that takes longer, and its coverage is lost.
+NodeManager.EXIT_TIMEOUT = 300
 
 # A job in the background begins with SIGINT ignored, and so would every program that a test starts and interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

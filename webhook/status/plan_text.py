@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from webhook.core.observe.vm_status import State
 from webhook.plan.step import Step
 from webhook.terminal import to_yaml
+
+_NODE_SELECTOR: Final = (
+    "# A VM keeps the node selector of its migration until its next migration or start. Until then a descheduler with\n"
+    "# nodeFit does not evict the VM.\n"
+)
 
 
 def render_plan(steps: Sequence[Step], origin: str, at: str, version: str) -> str:
     """Return the plan as YAML. `origin`: the cluster in words; `at`: the time of the rows; `version`: of KubeVirt."""
     needs = f"this is {version}" if version else "its version could not be read"
     parts = [f"# {origin} at {at}. Migrations need KubeVirt 1.5 or newer; {needs}.\n"]
+    if any(step.migration for step in steps):
+        parts.append(_NODE_SELECTOR)
     for step in steps:
         boundary = "---\n" if step.migration else "\n"
         comments = "".join(f"{line}\n" for line in step.lines())

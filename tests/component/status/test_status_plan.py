@@ -109,6 +109,13 @@ def test_a_new_kubevirt_is_named(status: Status, api: StaticApi) -> None:
     assert len(migrations(ran)) == 1
 
 
+def test_the_plan_says_how_long_a_node_selector_stays(status: Status) -> None:
+    """Only a plan with a migration has the sentence about its node selector."""
+    said = "A VM keeps the node selector of its migration until its next migration or start."
+    assert said in status("web --plan").out
+    assert said not in status("mail --plan").out
+
+
 def test_a_vmi_without_an_owner_can_not_be_restarted(status: Status, api: StaticApi) -> None:
     """The command virtctl restarts VirtualMachines only."""
     put(api, instance("web", owner=None))
