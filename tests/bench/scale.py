@@ -20,7 +20,7 @@ _FIRST_VERSION: Final = 1_000_000
 
 
 class Scale(NamedTuple):
-    """How many of each; a ShareManager and a volume for each claim, a CSINode for each node.
+    """How many of each; a ShareManager and a volume for each claim, a CSINode for each node, the claims' namespaces.
 
     `pods`: of share-managers. `virt_launchers`: of VMs, with a claim each. `others`: of nobody that we know.
     """
@@ -34,7 +34,12 @@ class Scale(NamedTuple):
     @property
     def objects(self) -> int:
         """How many a cache of everything holds."""
-        return 3 * self.claims + self.pods + 3 * self.nodes + self.launchers + self.others
+        return 3 * self.claims + self.pods + 3 * self.nodes + self.namespaces + self.launchers + self.others
+
+    @property
+    def namespaces(self) -> int:
+        """The number of namespaces that have claims."""
+        return min(self.claims, _TENANTS)
 
 
 class Collection(NamedTuple):
@@ -131,6 +136,7 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
         ),
         collection(6, PODS, scale.launchers, stored.launcher, lambda name: int(name[17:23]), after=stored.other_pod),
         collection(7, "/apis/storage.k8s.io/v1/csinodes", scale.nodes, stored.csi_node, lambda name: int(name[5:])),
+        collection(8, "/api/v1/namespaces", scale.namespaces, stored.namespace, lambda name: int(name[7:])),
     )
 
 

@@ -296,3 +296,20 @@ def csi_node() -> builders.Object:
         "status": {},
     }
     return _stored(made, "kubelet", "kubelet")
+
+
+def namespace() -> builders.Object:
+    """A namespace of VMs, with the labels that a cluster gives it."""
+    labels = {
+        "kubernetes.io/metadata.name": "%(namespace)s",
+        "pod-security.kubernetes.io/enforce": "privileged",
+        "team": "%(namespace)s",
+    }
+    made = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "%(namespace)s", "labels": labels},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+    return _stored(made, "kubectl-create", "kubectl-create")

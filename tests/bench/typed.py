@@ -27,6 +27,7 @@ async def _measure(kubeconfig: str) -> dict[str, Any]:
             (core.list_persistent_volume_claim_for_all_namespaces, ()),
             (core.list_persistent_volume, ()),
             (core.list_node, ()),
+            (core.list_namespace, ()),
             (core.list_namespaced_pod, ("longhorn-system",)),
             (core.list_pod_for_all_namespaces, ()),
             (client.StorageV1Api(api).list_csi_node, ()),
