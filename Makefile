@@ -90,6 +90,7 @@ lint: house ## Lint, types, import contracts, spelling, dependencies, workflows,
 house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
 	$(BIN)/mypy .ci/site
+	MYPYPATH=tests $(BIN)/mypy .ci/release
 	$(BIN)/python .ci/house $(IN)
 
 .PHONY: workflows-lint
@@ -121,6 +122,11 @@ lock: ## Renew the hash-locked requirements (needs uv)
 .PHONY: docs
 docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a broken link fails
 	@$(VENV)-docs/bin/python .ci/site
+
+.PHONY: release
+release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it)
+	@$(BIN)/python tests/controlplane/build.py kubectl helm
+	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)'
 
 .PHONY: clean
 clean: ## Remove what was made
