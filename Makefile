@@ -77,18 +77,32 @@ control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl an
 	@$(BIN)/python tests/controlplane/build.py
 
 .PHONY: lint
-lint: house ## Lint, types, import contracts, spelling, names, prose and sizes
+lint: house ## Lint, types, import contracts, spelling, dependencies, workflows, names, prose and sizes
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
+	$(BIN)/deptry webhook certs
+	$(BIN)/zizmor --offline --quiet --persona=auditor .github
 
 .PHONY: house
 house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
 	$(BIN)/mypy .ci/site
+	MYPYPATH=tests $(BIN)/mypy .ci/release
 	$(BIN)/python .ci/house $(IN)
+
+.PHONY: workflows-lint
+workflows-lint: $(VENV)/.dev ## Lint the workflows in .github with zizmor and actionlint, which Go builds from its module (needs Go 1.25)
+	$(BIN)/zizmor --offline --persona=auditor .github
+	go tool -C .ci/actionlint actionlint '$(CURDIR)'/.github/workflows/*.yml
+
+.PHONY: audit
+audit: $(VENV)-audit/.audit ## Ask the Python package index for known vulnerabilities of all that is locked (needs the internet)
+	@# --strict: a package that the index does not know is an error. Otherwise pip-audit passes over it.
+	@for lock in requirements*.lock; do echo "$$lock"; \
+		$(VENV)-audit/bin/pip-audit --strict --progress-spinner=off --require-hashes --disable-pip -r "$$lock"; done
 
 .PHONY: bench
 bench: $(VENV)/.dev ## Measure: admissions, the caches of a large cluster, pod CREATEs, cold starts (BENCH=caches for one part)
@@ -103,14 +117,20 @@ lock: ## Renew the hash-locked requirements (needs uv)
 	uv pip compile -q --universal --generate-hashes --extra speed -o requirements.lock pyproject.toml
 	uv pip compile -q --universal --generate-hashes --extra speed --group dev -o requirements-dev.lock pyproject.toml
 	uv pip compile -q --universal --generate-hashes --group docs -o requirements-docs.lock
+	uv pip compile -q --universal --generate-hashes --group audit -o requirements-audit.lock
 
 .PHONY: docs
 docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a broken link fails
 	@$(VENV)-docs/bin/python .ci/site
 
+.PHONY: release
+release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it)
+	@$(BIN)/python tests/controlplane/build.py kubectl helm
+	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)'
+
 .PHONY: clean
 clean: ## Remove what was made
-	rm -rf $(VENV) $(VENV)-docs dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-docs $(VENV)-audit dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # A venv from hash-locked requirements: with uv where it is there, with pip otherwise.
 define install
@@ -131,6 +151,10 @@ $(VENV)/.runtime: requirements.lock
 	@touch $@
 
 $(VENV)-docs/.docs: requirements-docs.lock
+	$(install)
+	@touch $@
+
+$(VENV)-audit/.audit: requirements-audit.lock
 	$(install)
 	@touch $@
 

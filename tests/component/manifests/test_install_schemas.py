@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import kubernetes_validate
@@ -18,10 +17,11 @@ from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, O
 
 pytestmark = pytest.mark.slow
 
-MINORS: Final = ("1.30", "1.32", "1.34", "1.36", "1.37")
-"""From the first with matchConditions in its stable API on."""
+MINORS: Final = tuple(f"1.{minor}" for minor in range(30, 38))
+"""From the first with matchConditions in its stable API on, to the last that kubernetes-validate has."""
 
-OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/", "cert-manager.io/")  # not in a release of Kubernetes
+OF_OTHERS: Final = ("longhorn.io/", "kubevirt.io/", "cert-manager.io/", "monitoring.coreos.com/")
+"""API groups that are not in a release of Kubernetes."""
 
 
 def schema_errors(objects: list[Object], minor: str) -> list[str]:
@@ -66,10 +66,22 @@ def test_every_object_of_an_install_fits_the_schema(minor: str, install: str) ->
     assert schema_errors(built_in, minor) == []
 
 
-@pytest.mark.parametrize("minor", [MINORS[0], MINORS[-1]])
-def test_an_install_with_client_verification_fits_the_schema(minor: str, tmp_path: Path) -> None:
-    """What the component patches in, too."""
-    assert schema_errors(kustomize(rendering.with_client_verification(tmp_path)), minor) == []
+@pytest.fixture(scope="module")
+def with_every_component(tmp_path_factory: pytest.TempPathFactory) -> list[Object]:
+    """The built-in objects of the install in which no component's line is a comment any more."""
+    folder = rendering.copied(tmp_path_factory.mktemp("components"))
+    file = folder / "kustomization.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert text.count("\n  # - components/") >= 10
+    file.write_text(text.replace("\n  # - components/", "\n  - components/"), encoding="utf-8")
+    return [item for item in kustomize(folder) if not item["apiVersion"].startswith(OF_OTHERS)]
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_object_of_every_component_fits_the_schema(minor: str, with_every_component: list[Object]) -> None:
+    """What the components add, and what they patch in."""
+    assert len(with_every_component) > len(installed())
+    assert schema_errors(with_every_component, minor) == []
 
 
 def of_cert_manager(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:

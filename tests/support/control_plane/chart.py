@@ -57,25 +57,25 @@ def all_on() -> list[str]:
     return [switch(component, on=True) for component in components(DEFAULT) if component not in NO_SWITCH]
 
 
-def render(*words: str, namespace: str = NAME, test: bool = False) -> list[dict[str, Any]]:
+def render(*words: str, namespace: str = NAME, test: bool = False, chart: Path = CHART) -> list[dict[str, Any]]:
     """The objects of an install by helm; `words` are options such as `--set`. With `test`, the pod of `helm test`, too.
 
     Raises:
         NotBuilt: there is no helm; the message says what to do.
         AssertionError: it does not render; with helm's message.
     """
-    said = template(*words, *(() if test else ("--skip-tests",)), namespace=namespace)
+    said = template(*words, *(() if test else ("--skip-tests",)), namespace=namespace, chart=chart)
     assert said.code == 0, said.errors
     return [rendered for rendered in yaml.safe_load_all(said.output) if rendered]
 
 
-def template(*words: str, namespace: str = NAME) -> Said:
+def template(*words: str, namespace: str = NAME, chart: Path = CHART) -> Said:
     """What `helm template` says.
 
     Raises:
         NotBuilt: there is no helm.
     """
-    return run("template", NAME, str(CHART), "-n", namespace, *_KUBERNETES, *words)
+    return run("template", NAME, str(chart), "-n", namespace, *_KUBERNETES, *words)
 
 
 def lint(*words: str) -> Said:

@@ -1,0 +1,97 @@
+"""Writes the files of a release: `make release`, or python .ci/release with tests/ on PYTHONPATH.
+
+Wheel, sdist, the installs as one file each, the packed chart, the SBOM of the wheel, the notes of the version and the
+checksums of all. Equal sources give equal files, byte for byte: nothing has a time except that of the commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from checkout import EPOCH, ROOT, VERSION, ReleaseError, commit_seconds, output_of, uncommitted
+from controlplane.build import NotBuilt
+from image import Image, image, remarks
+from install_files import install_files
+from packed_chart import packed_chart
+from release_notes import release_notes
+from sbom import wheel_sbom
+
+SUMS: Final = "SHA256SUMS"
+
+
+def packages(seconds: int) -> dict[str, bytes]:
+    """The wheel and the sdist by name, built by the backend that pyproject.toml names, without a download."""
+    with tempfile.TemporaryDirectory() as directory:
+        build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", directory)
+        output_of(*build, **{EPOCH: str(seconds)})
+        return {path.name: path.read_bytes() for path in sorted(Path(directory).iterdir())}
+
+
+def bill_of_materials(wheel: bytes, seconds: int) -> bytes:
+    """The SBOM of the wheel."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [each for extra in project["optional-dependencies"].values() for each in extra]
+    optional = {re.split(r"[^A-Za-z0-9._-]", each, maxsplit=1)[0] for each in extras}
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    return wheel_sbom(VERSION, hashlib.sha256(wheel).hexdigest(), lock, optional, seconds)
+
+
+def files(named: Image, notes: str, seconds: int) -> dict[str, bytes]:
+    """Every file of the release by name, and the checksums as `sha256sum` writes them."""
+    made = packages(seconds)
+    (wheel,) = (name for name in made if name.endswith(".whl"))
+    made[f"{wheel}.cdx.json"] = bill_of_materials(made[wheel], seconds)
+    made.update(install_files(named))
+    name, chart = packed_chart(named, seconds)
+    made |= {name: chart, "RELEASE_NOTES.md": notes.encode()}
+    sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(made.items()))
+    return {**made, SUMS: "".join(sums).encode()}
+
+
+def write(made: Mapping[str, bytes], directory: Path) -> None:
+    """Replace the release in a directory: the files that its checksums name go first, others stay."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if (sums := directory / SUMS).is_file():
+        for line in sums.read_text(encoding="utf-8").splitlines():
+            (directory / Path(line.split(maxsplit=1)[1]).name).unlink(missing_ok=True)
+    for name, content in made.items():
+        (directory / name).write_bytes(content)
+
+
+def main(words: Sequence[str]) -> int:
+    """Write the release. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="make release", description="Write the files of a release.")
+    parser.add_argument("--image", default="", help="REGISTRY/NAME of the image, without a tag")
+    parser.add_argument("--digest", default="", help="sha256:... of the pushed image; empty: its tag")
+    parser.add_argument("--unreleased", default="", help="not empty: [Unreleased] stands in for a missing section")
+    parser.add_argument("--to", type=Path, default=ROOT / "dist", help="the directory that is written")
+    given = parser.parse_args(words)
+    try:
+        named, seconds = image(given.image, given.digest), commit_seconds()
+        changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        notes, section = release_notes(changelog, VERSION, unreleased=bool(given.unreleased))
+        made = files(named, notes, seconds)
+    except (ReleaseError, NotBuilt) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    write(made, given.to)
+    for remark in remarks(named):
+        print(remark)
+    if section != VERSION:
+        print(f"CHANGELOG.md has no section [{VERSION}]: the notes are those of [{section}].")
+    if changed := uncommitted():
+        print(f"{len(changed)} files of the checkout differ from the commit: nobody else can make the same release.")
+    print(f"{given.to}: {len(made)} files of version {VERSION}. Check them: sha256sum -c {SUMS}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,198 @@
+"""The files of a release, each used as a user would: two runs of the real command, the real kubectl, helm and pip."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+from collections.abc import Sequence
+from importlib.metadata import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+from controlplane import build
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from support.control_plane.chart import ISSUER, render, without_helm
+from support.control_plane.rendering import CERT_MANAGER, DEFAULT, NAME, ROOT, identity, installed
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook import __version__
+
+SECONDS: Final = 1_700_000_000
+DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
+IMAGE: Final = f"registry.example:5000/team/{NAME}"
+FILES: Final = {DEFAULT: "install.yaml", CERT_MANAGER: "install-cert-manager.yaml"}
+WHEEL: Final = f"kubevirt_coschedule-{__version__}-py3-none-any.whl"
+SDIST: Final = f"kubevirt_coschedule-{__version__}.tar.gz"
+CHART: Final = f"{NAME}-{__version__}.tgz"
+SBOM: Final = f"{WHEEL}.cdx.json"
+OTHERS: Final = ("RELEASE_NOTES.md", "SHA256SUMS")
+
+each_install = pytest.mark.parametrize("install", FILES)
+
+
+def run(*command: str | Path, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program without this process' Python path."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(  # noqa: S603 - our own words
+        command,
+        cwd=directory,
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=MAX_WAIT_SECONDS,
+    )
+
+
+def release(to: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of `make release`."""
+    environment = {"PYTHONPATH": str(ROOT / "tests"), "SOURCE_DATE_EPOCH": str(SECONDS)}
+    command = (sys.executable, ROOT / ".ci/release", "--unreleased=1", "--to", to, *words)
+    return run(*command, directory=to.parent, **environment)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of this checkout, with the image by its digest."""
+    build.kubectl()  # where one is not built, these tests are skipped
+    build.helm()
+    to: Path = tmp_path_factory.mktemp("release") / "dist"
+    done = release(to, f"--image={IMAGE}", f"--digest={DIGEST}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{len(names(to))} files of version {__version__}" in done.stdout
+    assert "Without" not in done.stdout
+    return to
+
+
+def names(directory: Path) -> set[str]:
+    """The names of what is in a directory."""
+    return {path.name for path in directory.iterdir()}
+
+
+def objects(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file, in their order."""
+    return list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+
+
+def with_image(items: Sequence[Any], image: str) -> list[Any]:
+    """The objects as they are with another image in every container."""
+    return list(
+        yaml.safe_load_all(yaml.safe_dump_all(items).replace(f"image: {NAME}:{__version__}\n", f"image: {image}\n"))
+    )
+
+
+def test_a_second_release_is_the_same(made: Path, tmp_path: Path) -> None:
+    """Byte for byte, although it is made later and into another directory."""
+    assert release(tmp_path / "dist", f"--image={IMAGE}", f"--digest={DIGEST}").returncode == 0
+    first, second = ({path.name: path.read_bytes() for path in each.iterdir()} for each in (made, tmp_path / "dist"))
+    assert first.keys() == {WHEEL, SDIST, CHART, SBOM, *FILES.values(), *OTHERS}
+    assert [name for name in first if first[name] != second.get(name)] == []
+    for name in (SDIST, CHART):
+        with tarfile.open(made / name) as archive:
+            assert {member.mtime for member in archive} == {SECONDS}
+
+
+def test_sha256sum_finds_every_file_as_it_was(made: Path, tmp_path: Path) -> None:
+    """And one that was changed on its way."""
+    there = shutil.copytree(made, tmp_path / "downloaded")
+    check = ("sha256sum", "--strict", "--check", "SHA256SUMS")
+    done = run(*check, directory=there)
+    assert done.returncode == 0
+    assert {line.removesuffix(": OK") for line in done.stdout.splitlines()} | {"SHA256SUMS"} == names(there)
+    (there / "install.yaml").write_text("kind: List\n", encoding="utf-8")
+    assert "install.yaml: FAILED\n" in run(*check, directory=there).stdout
+
+
+@each_install
+def test_the_install_is_what_kubectl_applies_from_manifests(install: str, made: Path) -> None:
+    """The same objects in the same order. Only the image is another one: with its registry and its digest."""
+    found = objects(made / FILES[install])
+    assert found == with_image(installed(install), f"{IMAGE}@{DIGEST}")
+    assert found[0]["kind"] == "Namespace"
+    assert f"image: {IMAGE}@{DIGEST}\n" in (made / FILES[install]).read_text(encoding="utf-8")
+
+
+@each_install
+def test_the_packed_chart_makes_the_objects_of_the_install(install: str, made: Path) -> None:
+    """With its default values, the image included. Only the namespace is not in the chart."""
+    items = render(ISSUER[install], chart=made / CHART)
+    expected = {identity(item): item for item in objects(made / FILES[install]) if item["kind"] != "Namespace"}
+    assert {identity(item): without_helm(item) for item in items} == expected
+
+
+def test_without_a_digest_the_image_is_its_tag(made: Path, tmp_path: Path) -> None:
+    """The command says so. It replaces the release that was there, and leaves what else is in the directory."""
+    there = shutil.copytree(made, tmp_path / "dist")
+    (there / "site").mkdir()
+    (there / "SHA256SUMS").write_text(f"{'0' * 64}  old-0.0.9.whl\n", encoding="utf-8")
+    (there / "old-0.0.9.whl").touch()
+    done = release(there)
+    assert done.returncode == 0
+    assert f"the image is named by its tag, {NAME}:{__version__}," in done.stdout
+    assert f"Without IMAGE=REGISTRY/{NAME} the image has no registry" in done.stdout
+    assert names(there) == {*names(made), "site"}
+    assert objects(there / "install.yaml") == list(installed())
+    assert {identity(item): without_helm(item) for item in render(chart=there / CHART)} == {
+        identity(item): item for item in installed() if item["kind"] != "Namespace"
+    }
+
+
+@pytest.mark.slow
+def test_pip_installs_the_wheel(made: Path, tmp_path: Path) -> None:
+    """Into a new venv, without a network: the packages that it needs are those of this venv. Then its programs run."""
+    venv = tmp_path / "venv"
+    assert run(sys.executable, "-m", "venv", venv, directory=tmp_path).returncode == 0
+    python, scripts = venv / "bin/python", venv / "bin"
+    pip = (python, "-m", "pip", "install", "--no-index", "--no-deps", "--disable-pip-version-check", made / WHEEL)
+    done = run(*pip, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    asked = run(python, "-c", "import webhook, certs; print(webhook.__file__, certs.__file__)", directory=tmp_path)
+    packages = Path(asked.stdout.split()[0]).parents[1]
+    assert asked.stdout.split() == [str(packages / name / "__init__.py") for name in ("webhook", "certs")]
+    assert packages.is_relative_to(venv)
+    (packages / "needed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    told = run(scripts / "kubectl-coschedule", "version", directory=tmp_path)
+    assert told.stdout.startswith(f"kubectl-coschedule {__version__}"), told.stderr
+    assert run(scripts / "kubevirt-coschedule-certs", "--help", directory=tmp_path).returncode == 0
+    shown = run(scripts / "kubevirt-coschedule", "demo", directory=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_the_sdist_makes_the_wheel(made: Path, tmp_path: Path) -> None:
+    """The same wheel, byte for byte. The chart is in the sdist, too, and nothing that lies around."""
+    assert run("tar", "-xzf", made / SDIST, directory=tmp_path).returncode == 0
+    source = tmp_path / SDIST.removesuffix(".tar.gz")
+    assert {"charts", "manifests", "docs", "CHANGELOG.md"} <= names(source)
+    assert [path for path in source.rglob("*") if path.suffix == ".pyc"] == []
+    command = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "built")
+    done = run(*command, directory=source, SOURCE_DATE_EPOCH=str(SECONDS))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "built" / WHEEL).read_bytes() == (made / WHEEL).read_bytes()
+
+
+def test_the_sbom_is_of_the_wheel_and_of_the_lock(made: Path) -> None:
+    """It is CycloneDX 1.6 by its schema. Every locked package is in it, and what each needs."""
+    text = (made / SBOM).read_text(encoding="utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    bom = json.loads(text)
+    ours = bom["metadata"]["component"]
+    assert ours["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256((made / WHEEL).read_bytes()).hexdigest()}]
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pinned = {line.split()[0].replace("==", "@") for line in lock if "==" in line and not line.startswith((" ", "#"))}
+    assert {item["bom-ref"] for item in bom["components"]} == {f"pkg:pypi/{each}" for each in pinned}
+    needs = {item["ref"].split("/")[1].split("@")[0]: item.get("dependsOn", []) for item in bom["dependencies"]}
+    needed = {name: {each.split("/")[1].split("@")[0] for each in refs} for name, refs in needs.items()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert needed[NAME] == {each.split(">")[0] for each in project["dependencies"]} | {"uvloop"}
+    assert needed["jsonpatch"] == {each.split(">")[0] for each in metadata("jsonpatch").get_all("Requires-Dist") or ()}
+    assert [item["name"] for item in bom["components"] if item["scope"] == "optional"] == ["uvloop"]
