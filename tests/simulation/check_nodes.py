@@ -1,10 +1,10 @@
 """Checks of pods and nodes: stranded, room, one pod of a VM on a node.
 
 A pod that our terms keep waiting is stranded. Excepted is a pod one of whose nodes has changed since the evidence was
-read: it was cordoned or lost, or a pod took the room of which the replica that answered could not know. Such a pod came
-within the delay of a slow watch. Another replica answered for it, or none did. It carries no pin: replicas count the
-pins of one another by their shares (decision 0008). `reunite --restart-stuck` frees a pod that waits;
-`World.freed_by_nobody` counts it.
+read: it was cordoned or lost, or a pod took the room on which the replica that answered could not count. Such a pod
+came within the delay of a slow watch. Another replica answered for it, or none did, or it got no term and can go to
+any node (docs/concepts/full-nodes.md, What remains). It carries no pin: replicas count the pins of one another by
+their shares (decision 0008). `reunite --restart-stuck` frees a pod that waits; `World.freed_by_nobody` counts it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.admission import entry_title
 from simulation.api_server import POD, Object, is_virt_launcher
-from simulation.check_answers import STALE_SECONDS, Asked, Breaks, required_nodes
+from simulation.check_answers import STALE_SECONDS, Asked, Breaks, preferred_nodes, required_nodes
 from simulation.check_stuck import StuckChecks
 from simulation.faults import SLOWEST_WATCH_SECONDS
 from simulation.node_state import Requests, requests
@@ -105,12 +105,12 @@ class NodeChecks:
         )
 
     def _unseen(self, key: str, asked: Asked) -> bool:
-        """Whether a pod on a node came too late for the watch of the replica, and not by a pin or this replica."""
+        """Whether a pod on a node came too late for the watch of the replica, and not by a term of this replica."""
         other = self.world.api.pod(key)
         if other is None or self._bound.get(key, 0.0) < asked.at - SLOWEST_WATCH_SECONDS or required_nodes(other):
             return False
         answer = self._asked.get(self.world.virt.vm_of(other).uid) if entry_title(other) == "virt-launcher" else None
-        return answer is None or answer.replica != asked.replica
+        return answer is None or answer.replica != asked.replica or not preferred_nodes(other)
 
     def _room(self, pod: Object) -> None:
         node = pod["spec"]["nodeName"]
