@@ -15,7 +15,7 @@ from webhook.core.api.kubevirt import (
     LABEL_MIGRATION_JOB_UID,
     VIRT_LAUNCHER,
 )
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
@@ -127,8 +127,12 @@ def opt_in_of(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Op
         return NeedObjects((ref,))
     if found is NoObject.UNAVAILABLE:
         return Reason.NAMESPACE_LOOKUP_FAILED.why(namespace=namespace, problem=view.read_error(ref))
-    label = None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
-    return judge_opt_in(None, label, namespace, policy)
+    return judge_opt_in(None, label_of(found), namespace, policy)
+
+
+def label_of(found: Namespace | NoObject) -> str | None:
+    """Return the value of the label by which a Namespace opts in its VMs; None without the label or the Namespace."""
+    return None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
 
 
 def judge_opt_in(annotation: str | None, label: str | None, namespace: str, policy: Policy) -> OptIn | Why:

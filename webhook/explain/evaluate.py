@@ -19,10 +19,10 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy, asked_value
+from webhook.core.opt_in import Policy, asked_value, label_of
 from webhook.core.placement import share_manager
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, LABEL_CO_SCHEDULE, Reason
-from webhook.core.view import ClusterView, NeedObjects, NoObject
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION, Reason
+from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.api import names
 from webhook.explain.api.fields import field_at
 from webhook.explain.chain import evidence
@@ -204,8 +204,7 @@ def _opt_in(answer: Answer, namespace: str, view: ClusterView, policy: Policy) -
     annotation = meta.annotation(ANNOTATION_CO_SCHEDULE) if meta else None
     value, by, label = annotation, None, None
     if meta and meta.label(LABEL_APP) == VIRT_LAUNCHER:
-        found = view.namespace(namespace) if annotation is None else NoObject.NOT_FOUND
-        label = None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
+        label = label_of(view.namespace(namespace)) if annotation is None else None
         value, by = asked_value(annotation, label, policy)
     opted_in = _opted_in(answer.decision)
     return PodOptIn(

@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from math import inf
-from operator import is_
 from typing import Final
 
 from msgspec import Struct
@@ -22,13 +20,15 @@ from webhook.core.observe.candidate import Candidate
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.view import NeedObjects
-from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.cached_view import CachedView, late_sentences
 from webhook.kube.cache.caches import Caches
 from webhook.kube.informer.list_watch import ListWatch
-from webhook.kube.records import virt_launchers
 from webhook.kube.records.templates import next_pod
+from webhook.kube.records.virt_launchers import vm_key
+from webhook.kube.row_records import RowRecords
 from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_seconds import PASS_SECONDS
+from webhook.kube.vm_status import utc_text
 
 _LOOK_EVERY: Final = 16  # VMs between two looks at the clock; a row takes 30 us
 
@@ -62,9 +62,8 @@ class CandidateTracker:
         self._policy = policy
         self._wall = wall
         self._view = CachedView(caches)
-        self._sync_problems: tuple[str, ...] | None = None
         self._keys: dict[str, tuple[str, ...]] = {}  # NAMESPACE/NAME of a VM -> the cache keys of its pods
-        self._records: dict[str, tuple[object, ...]] = {}
+        self._records = RowRecords(self._view)
         self._rows: dict[str, VMStatus] = {}
         self._changed = False  # whether a row has changed since the last pass ended
         self._passing = asyncio.Lock()
@@ -103,23 +102,21 @@ class CandidateTracker:
 
     async def _pass(self) -> None:
         slices = Slices()
-        problems = self._view.sync_problems()
-        if problems != self._sync_problems:
-            self._sync_problems = problems
-            self._records = dict.fromkeys(self._records, ())
+        self._records.begin()
         keys = await self._groups(slices)
         for number, vm in enumerate(keys):
             if number % _LOOK_EVERY == 0:
                 await slices.step()
             self._update(vm, keys[vm])
-        for vm in self._records.keys() - keys.keys():
-            del self._records[vm]
-            self._put(vm, None)
+        for vm in self._records.vms():
+            if vm not in keys:
+                self._records.forget(vm)
+                self._put(vm, None)
         self._keys = keys
         self._last = Candidates(
-            at=datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            at=utc_text(self._wall()),
             rows=tuple(self._rows.values()) if self._changed else self._last.rows,
-            late=(OFF,) if self._policy.mode is Mode.OFF else self._late_words(),
+            late=(OFF,) if self._policy.mode is Mode.OFF else late_sentences(self._late()),
             known=self._view.knows_pods() and self._policy.mode is not Mode.OFF,
         )
         self._changed = False
@@ -136,8 +133,7 @@ class CandidateTracker:
         for number, (key, virt_launcher) in enumerate(self._view.all_virt_launchers()):
             if number % COUNT_EVERY == 0:
                 await slices.step()
-            namespace, _, name = key.partition("/")
-            vm = f"{namespace}/{virt_launcher.vmi or name}"
+            vm = vm_key(key, virt_launcher)
             if key in asked or not virt_launcher.claims:
                 others.add(vm)
             else:
@@ -146,14 +142,9 @@ class CandidateTracker:
 
     def _update(self, vm: str, keys: Sequence[str]) -> None:
         """Compute the row again if a record that it is made of has changed."""
-        found = [(key, record) for key in keys if (record := self._view.virt_launcher(key))]
-        records = tuple(behind for each in found for behind in self._view.records_behind(*each))
-        before = self._records.get(vm)
-        if before is not None and len(before) == len(records) and all(map(is_, before, records)):
-            return
-        self._records[vm] = records
-        pods = [virt_launchers.to_object(*each) for each in found]
-        self._put(vm, candidate.status_if_asked(pods, self._view, self._policy))
+        pods = self._records.pods_if_changed(vm, keys)
+        if pods is not None:
+            self._put(vm, candidate.status_if_asked(pods, self._view, self._policy))
 
     def _put(self, vm: str, row: VMStatus | None) -> None:
         if row == self._rows.get(vm):
@@ -168,8 +159,3 @@ class CandidateTracker:
         """Return the caches that are not fresh: a decision reads all of them."""
         now = asyncio.get_running_loop().time()
         return [cache for cache in self._caches.values() if not cache.fresh(now)]
-
-    def _late_words(self) -> tuple[str, ...]:
-        return tuple(
-            f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in self._late()
-        )

@@ -12,7 +12,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from operator import is_
 from typing import Final
 
 import msgspec
@@ -25,7 +24,8 @@ from webhook.core.opt_in import Policy
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.caches import Caches
 from webhook.kube.node_problems import node_problems
-from webhook.kube.records import virt_launchers
+from webhook.kube.records.virt_launchers import vm_key
+from webhook.kube.row_records import RowRecords
 from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_seconds import PASS_SECONDS, VMSeconds
 from webhook.telemetry.record import LOGGER
@@ -84,15 +84,12 @@ class VMStatusTracker:
         on_stuck: Callable[[VMStatus], None] = lambda _: None,
         once: bool = False,
     ) -> None:
-        self._once = once  # there is no second pass, so no pass needs to know what has changed
         self._on_stuck = on_stuck  # called once for each pod
         self._policy = policy
         self._wall = wall
         self._view = CachedView(caches)
-        self._sync_problems: tuple[str, ...] | None = None
-        # By NAMESPACE/NAME of the VM: a text, because the garbage collector does not visit texts.
-        self._records: dict[str, tuple[object, ...]] = {}
-        self._rows: dict[str, VMStatus] = {}
+        self._records = RowRecords(self._view, once=once)
+        self._rows: dict[str, VMStatus] = {}  # by NAMESPACE/NAME of the VM, as the records
         self._by_namespace: dict[str, Counter[State]] = {}
         self._log: deque[tuple[int, str, VMStatus | None]] = deque(maxlen=_CHANGES_KEPT)
         self._forgotten = 0  # the log lacks changes up to this version
@@ -100,7 +97,13 @@ class VMStatusTracker:
         self._changed = asyncio.Event()
         self.seconds = VMSeconds()
         self.snapshot = VMStatuses(
-            version=0, at=_time(wall()), rows=(), counts=dict.fromkeys(State, 0), by_namespace={}, late=(), known=False
+            version=0,
+            at=utc_text(wall()),
+            rows=(),
+            counts=dict.fromkeys(State, 0),
+            by_namespace={},
+            late=(),
+            known=False,
         )
 
     async def run(self, every_seconds: float = PASS_SECONDS) -> None:
@@ -115,20 +118,17 @@ class VMStatusTracker:
     async def refresh(self) -> VMStatuses:
         """Make one pass. Return the new snapshot. Only one pass may be under way at a time."""
         slices = Slices()
-        problems = self._view.sync_problems()
-        if problems != self._sync_problems:
-            self._sync_problems = problems
-            self._records = dict.fromkeys(self._records, ())
+        self._records.begin()
         groups = await self._groups(slices)
         for number, (vm, keys) in enumerate(groups.items()):
             if number % _LOOK_EVERY == 0:
                 await slices.step()
             self._update(vm, keys)
-        for number, vm in enumerate(list(self._records)):
+        for number, vm in enumerate(self._records.vms()):
             if number % COUNT_EVERY == 0:
                 await slices.step()
             if vm not in groups:
-                del self._records[vm]
+                self._records.forget(vm)
                 self._put(vm, None)
         self._publish(await node_problems(list(self._rows.values()), self._view, slices))
         now, found = asyncio.get_running_loop().time(), self.snapshot
@@ -161,21 +161,15 @@ class VMStatusTracker:
         for number, (key, virt_launcher) in enumerate(self._view.opted_in_pods(self._policy)):
             if number % COUNT_EVERY == 0:
                 await slices.step()
-            namespace, _, name = key.partition("/")
-            vm = f"{namespace}/{virt_launcher.vmi or name}"
+            vm = vm_key(key, virt_launcher)
             groups[vm] = (*groups.get(vm, ()), key)
         return groups
 
     def _update(self, vm: str, keys: Iterable[str]) -> None:
         """Compute the row again if a record that it is made of has changed."""
-        found = [(key, virt_launcher) for key in keys if (virt_launcher := self._view.virt_launcher(key))]
-        records = () if self._once else tuple(record for each in found for record in self._view.records_behind(*each))
-        before = self._records.get(vm)
-        if before is not None and len(before) == len(records) and all(map(is_, before, records)):
-            return
-        self._records[vm] = records
-        row = vm_status.vm_status_of([virt_launchers.to_object(*each) for each in found], self._view, self._policy)
-        self._put(vm, row)
+        pods = self._records.pods_if_changed(vm, keys)
+        if pods is not None:
+            self._put(vm, vm_status.vm_status_of(pods, self._view, self._policy))
 
     def _put(self, vm: str, row: VMStatus | None) -> None:
         before = self._rows.pop(vm, None) if row is None else self._rows.get(vm)
@@ -201,12 +195,12 @@ class VMStatusTracker:
         if (row.state, row.pod) == (before.state, before.pod):
             since = before.since or row.since
         else:
-            since = row.since if (row.since or "") > (before.since or "") else _time(self._wall())
+            since = row.since if (row.since or "") > (before.since or "") else utc_text(self._wall())
         return msgspec.structs.replace(row, since=since)
 
     def _publish(self, nodes: Mapping[str, str] | None) -> None:
         """Show what this pass found, and what an earlier pass found that was canceled."""
-        was, changes, at = self.snapshot, self._found, _time(self._wall())
+        was, changes, at = self.snapshot, self._found, utc_text(self._wall())
         now = asyncio.get_running_loop().time()
         late = self._view.late(now)
         version = was.version + (bool(changes) or was.version == 0)
@@ -229,7 +223,7 @@ class VMStatusTracker:
             by_namespace=by_namespace,
             late=late,
             known=self._view.knows_pods(),
-            as_of=_time(self._wall() - self._view.age(now)) if late else at,
+            as_of=utc_text(self._wall() - self._view.age(now)) if late else at,
             nodes=nodes,
         )
         self._found = []
@@ -238,5 +232,6 @@ class VMStatusTracker:
             changed.set()
 
 
-def _time(seconds: float) -> str:
+def utc_text(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as the API server writes times: RFC 3339, UTC, whole seconds."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,14 +6,13 @@ a cache is NOT_FOUND if the cache was synced once. Otherwise it is UNAVAILABLE, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.opt_in import Policy, asked_value, opts_in
-from webhook.core.reasons import LABEL_CO_SCHEDULE
+from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView
@@ -82,8 +81,7 @@ class CachedView(CallView):
 
     def late(self, now: float) -> tuple[str, ...]:
         """Return a sentence for each of these caches that is not fresh at `now`: its title and its problem."""
-        late = (cache for cache in self._caches_of_rows() if not cache.fresh(now))
-        return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)
+        return late_sentences(cache for cache in self._caches_of_rows() if not cache.fresh(now))
 
     def age(self, now: float) -> float:
         """Return the seconds since all of these caches that were synced were certainly up to date; 0 if they are."""
@@ -112,10 +110,7 @@ class CachedView(CallView):
     def _asked(self, key: str, policy: Policy) -> str | None:
         """Return the value that counts for a pod without an annotation; None if that is not known."""
         found = self.namespace(key.partition("/")[0])
-        if found is NoObject.UNAVAILABLE:
-            return None
-        label = None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
-        return asked_value(None, label, policy)[0]
+        return None if found is NoObject.UNAVAILABLE else asked_value(None, label_of(found), policy)[0]
 
     def virt_launcher(self, key: str) -> VirtLauncher | None:
         """Return the record of the virt-launcher pod of this cache key; None if there is none."""
@@ -147,3 +142,8 @@ class CachedView(CallView):
             if volume and volume.handle:
                 yield share_managers.objects.get(volume.handle)
                 yield pods.objects.get(volume.handle)
+
+
+def late_sentences(late: Iterable[ListWatch]) -> tuple[str, ...]:
+    """Return a sentence for each of these caches, which are not fresh: its title and its problem."""
+    return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)

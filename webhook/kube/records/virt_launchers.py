@@ -123,6 +123,12 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     template: tuple[str, str] | None = None
 
 
+def vm_key(key: str, record: VirtLauncher) -> str:
+    """Return NAMESPACE/NAME of the VM of the pod with this cache key (NAMESPACE/NAME) and record."""
+    namespace, _, name = key.partition("/")
+    return f"{namespace}/{record.vmi or name}"
+
+
 def transform(wire: Any, template: tuple[str, str] | None = None) -> VirtLauncher:
     """Return the record of a virt-launcher pod, from a WireVirtLauncher or a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec

@@ -1,0 +1,46 @@
+"""RowRecords: the cached records that the row of each VM was made of. A pass computes a row again if one changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import is_
+
+from webhook.core.api.pod import Pod
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.records import virt_launchers
+
+
+class RowRecords:
+    """The records of the last pass. `once`: there is only one pass, so that none are stored."""
+
+    def __init__(self, view: CachedView, *, once: bool = False) -> None:
+        self._view = view
+        self._once = once
+        self._sync_problems: tuple[str, ...] | None = None
+        # By NAMESPACE/NAME of the VM: a text, because the garbage collector does not visit texts.
+        self._records: dict[str, tuple[object, ...]] = {}
+
+    def begin(self) -> None:
+        """Begin a pass. Every row counts as changed if a cache was synced since, or is not synced any more."""
+        problems = self._view.sync_problems()
+        if problems != self._sync_problems:
+            self._sync_problems = problems
+            self._records = dict.fromkeys(self._records, ())
+
+    def pods_if_changed(self, vm: str, keys: Iterable[str]) -> list[Pod] | None:
+        """Return the pods of these cache keys; None if the row of this VM is made of the same records as before."""
+        found = [(key, record) for key in keys if (record := self._view.virt_launcher(key))]
+        records = () if self._once else tuple(behind for each in found for behind in self._view.records_behind(*each))
+        before = self._records.get(vm)
+        if before is not None and len(before) == len(records) and all(map(is_, before, records)):
+            return None
+        self._records[vm] = records
+        return [virt_launchers.to_object(*each) for each in found]
+
+    def vms(self) -> list[str]:
+        """Return the VMs that have a row, or were looked at for one."""
+        return list(self._records)
+
+    def forget(self, vm: str) -> None:
+        """Forget a VM that is gone."""
+        del self._records[vm]
