@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.candidate import Candidate, has_opted_in, status_if_asked
@@ -14,6 +13,7 @@ from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import pods_of_vms, unread
 from webhook.kube.candidates import CHANGED, OFF, Candidates
 from webhook.kube.slices import Slices
+from webhook.kube.vm_status import utc_text
 
 
 class FiledCandidates:
@@ -23,7 +23,7 @@ class FiledCandidates:
         self._cluster = cluster
         self._policy = policy
         self._pods = pods_of_vms(cluster)
-        self._at = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._at = utc_text(time.time())
         self._found: Candidates | None = None
 
     async def refresh(self) -> Candidates:

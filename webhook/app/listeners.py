@@ -9,8 +9,7 @@ from webhook.app.background import Background
 from webhook.app.handler import admit_functions
 from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown_check, wait_for_first
 from webhook.app.settings import ServeSettings
-from webhook.app.sources import Sources
-from webhook.core.opt_in import Mode, Policy
+from webhook.app.sources import Sources, policy_of
 from webhook.page.candidates import CandidateFeed
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
@@ -72,16 +71,7 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:
-    policy = Policy(
-        Mode(settings.mode),
-        settings.longhorn_namespace,
-        opt_in_all=settings.opt_in_all,
-        audit=settings.audit,
-        shortlist=settings.shortlist == "auto",
-        taken_over=settings.take_over_scheduler,
-        scheduler_name=settings.take_over_to,
-    )
-    handler = webhook_handler(admit_functions(sources.facts, policy, on_record, sources.on_answer))
+    handler = webhook_handler(admit_functions(sources.facts, policy_of(settings), on_record, sources.on_answer))
     return handler if settings.client_name is None else require_client(settings.client_name, handler)
 
 

@@ -13,11 +13,11 @@ from typing import Final
 
 from webhook.app.background import Background
 from webhook.app.settings import ServeSettings
-from webhook.app.sources import Sources
+from webhook.app.sources import Sources, policy_of
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.candidates import CandidateTracker
@@ -46,7 +46,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
     gc.freeze()  # imported modules stay: without this each full collection visits them, which takes 50 ms
     for name, work in cache.reflectors().items():
         background.start(f"cache {name}", work)
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all)
+    policy = policy_of(settings)
     vm_statuses = _vm_statuses(settings, cache, policy, background)
     events = EventRecorder(api) if settings.events else None
     if events is not None:

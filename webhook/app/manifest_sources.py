@@ -6,25 +6,23 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 from webhook.app.background import Background
 from webhook.app.filed_candidates import FiledCandidates
 from webhook.app.settings import ServeSettings
-from webhook.app.sources import Sources
+from webhook.app.sources import Sources, policy_of
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
-from webhook.core.opt_in import Mode, Policy
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import rows_from_manifests
-from webhook.kube.vm_status import Changes, VMStatuses
+from webhook.kube.vm_status import Changes, VMStatuses, utc_text
 
 
 class FiledVMStatuses:
     """The states of the VMs that files describe. They never change: version 1 is the first and the last."""
 
     def __init__(self, cluster: Manifests, rows: Sequence[VMStatus]) -> None:
-        at = datetime.fromtimestamp(time.time(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = utc_text(time.time())
         self.snapshot = VMStatuses(
             version=1,
             at=at,
@@ -68,7 +66,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
-    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all)
+    policy = policy_of(settings)
     rows = rows_from_manifests(cluster, policy)
     words = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:

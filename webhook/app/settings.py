@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from webhook.cluster_options import (
     CONTEXT,
@@ -23,6 +23,9 @@ from webhook.cluster_options import (
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff, Parsed
+
+if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll
 
 
 def scheduler_name(text: str) -> str:
@@ -193,7 +196,7 @@ class ServeSettings:
     page: bool
     drain_seconds: float
     mode: Literal["required", "preferred", "off"]
-    opt_in_all: Literal["off", "true", "required", "preferred"]
+    opt_in_all: OptInAll
     audit: bool
     take_over_scheduler: frozenset[str]
     take_over_to: str

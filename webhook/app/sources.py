@@ -8,11 +8,26 @@ from typing import Any
 from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
+from webhook.app.settings import ServeSettings
 from webhook.core.observe.last_words import Words
+from webhook.core.opt_in import Mode, Policy
 from webhook.page.candidates import CandidateSource
 from webhook.page.feed import VMStatusSource
 from webhook.serving.health import Check
 from webhook.telemetry.metrics import MetricSource
+
+
+def policy_of(settings: ServeSettings) -> Policy:
+    """Return the operator's choices, for all that decides, and all that shows decisions."""
+    return Policy(
+        Mode(settings.mode),
+        settings.longhorn_namespace,
+        opt_in_all=settings.opt_in_all,
+        audit=settings.audit,
+        shortlist=settings.shortlist == "auto",
+        taken_over=settings.take_over_scheduler,
+        scheduler_name=settings.take_over_to,
+    )
 
 
 class Sources(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from webhook.cluster_options import (
     CONTEXT,
@@ -17,6 +17,9 @@ from webhook.cluster_options import (
 )
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import NAMESPACE, OneOf
+
+if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll
 
 CANDIDATES: Final = (
     option(
@@ -57,7 +60,7 @@ class CandidatesSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
-    opt_in_all: Literal["off", "true", "required", "preferred"]
+    opt_in_all: OptInAll
 
     def __post_init__(self) -> None:
         """Say every contradiction at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
@@ -24,6 +24,9 @@ from webhook.cluster_options import (
 )
 from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import NAMESPACE, OneOf
+
+if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll
 
 EXPLAIN: Final = (
     option(
@@ -76,7 +79,7 @@ class ExplainSettings:
     namespace: str | None
     output: Literal["text", "yaml", "json"]
     mode: Literal["required", "preferred", "off"]
-    opt_in_all: Literal["off", "true", "required", "preferred"]
+    opt_in_all: OptInAll
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
     shortlist: Literal["auto", "off"]

@@ -12,6 +12,7 @@ from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import ADDRESS, COUNT, NAME, SECONDS, OneOf, OnOrOff, Parsed
 
 if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll
     from webhook.core.reunite.limits import ReuniteLimits
     from webhook.core.reunite.stuck import StuckLimits
 
@@ -133,7 +134,7 @@ class ReuniteSettings:
     log_format: Literal["json", "text"]
     log_level: Literal["debug", "info", "warning", "error"]
     longhorn_namespace: str
-    opt_in_all: Literal["off", "true", "required", "preferred"]
+    opt_in_all: OptInAll
     kubeconfig: Path | None
     context: str | None
 

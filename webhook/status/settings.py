@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,6 +21,7 @@ from webhook.component_base.errors import BadSettings
 from webhook.component_base.options import NAMESPACE, OneOf, Parsed
 
 if TYPE_CHECKING:
+    from webhook.core.opt_in import OptInAll
     from webhook.core.scheduler.matching.label_selector import Selector
 
 _JSONPATH: Final = "jsonpath="
@@ -121,7 +122,7 @@ class StatusSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
-    opt_in_all: Literal["off", "true", "required", "preferred"]
+    opt_in_all: OptInAll
 
     @property
     def template(self) -> str | None:
