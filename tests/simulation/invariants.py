@@ -1,6 +1,7 @@
 """What holds after every step, whatever the seed draws. A broken invariant names the seed and how to replay it.
 
 - evidence: a required node had the share-manager of one of the VM's volumes at a time at most STALE_SECONDS ago.
+- cordon: no required node is cordoned for longer than STALE_SECONDS. A node that is called cordoned is, or was then.
 - target: what we write on a migration's target or on a share-manager pod is never a requirement.
 - told: the annotation and the audit log say what the pod's affinity does.
 - stranded: no virt-launcher pod waits longer than STRANDED_SECONDS because of what we wrote.
@@ -16,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulation.check_answers import AnswerChecks
+from simulation.check_cordons import CordonChecks
 from simulation.check_moves import MoveChecks
 from simulation.check_nodes import NodeChecks
 
@@ -46,6 +48,7 @@ class Invariants:
     def __init__(self, world: World) -> None:
         self.world = world
         self.answers = AnswerChecks(world, self.broken)
+        CordonChecks(world, self.broken)
         self.moves = MoveChecks(world, self.broken)
         self._nodes = NodeChecks(world, self.broken, self.answers.asked)
         step = world.engine.after_step

@@ -1,4 +1,4 @@
-"""Planted faults: each makes one part of the program or of the cluster wrong. The invariants must find it.
+"""Planted faults: each makes one part of the program or of the cluster wrong. The hunt must find it.
 
 A fault is planted at a seam that the simulation has anyway. Seams are what a watch delivers, a view answers and an
 answer says, what the program `reunite` sees and may do, and what the models of the cluster keep to.
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from simulation import wrong_views
 from simulation.admission import entry_title
 from simulation.policies import OURS, REUNITE, Policy
-from simulation.spoiled import spoil
+from simulation.spoiled import restart_after_cordons, spoil
 
 from webhook.core.admit import Answer, PodCreation
 from webhook.core.decision import Leave, Pin
@@ -34,11 +34,22 @@ Plant = Callable[["World"], object]
 Edit = Callable[[list[dict[str, Any]]], object]
 
 
+def nothing(_: World) -> None:
+    """Plant nothing."""
+
+
 class Mutation(NamedTuple):
-    """A planted fault: under which policy it is looked for, and what it does to a world."""
+    """A planted fault.
+
+    Attributes:
+        policy: under which it is looked for.
+        plant: what it does to a world.
+        scene: what else happens in the cluster, in the run without the fault, too.
+    """
 
     policy: Policy
     plant: Plant
+    scene: Plant = nothing
 
 
 # What watches deliver.
@@ -155,7 +166,6 @@ def _limits(**changed: float) -> Plant:
 
 
 def _frees_nobody(world: World) -> None:
-    spoil(world)
     for each in world.reuniting:
         each.stuck.limits = replace(each.stuck.limits, stuck_seconds=1e9)
 
@@ -202,7 +212,7 @@ MUTATIONS: Final = {
     "a share-manager's end is lost": Mutation(OURS, _loses(Kind.SHARE_MANAGER, _has_ended)),
     "changes of nodes are lost": Mutation(OURS, _loses(Kind.NODE, lambda event: event["type"] == "MODIFIED")),
     "the watch of share-manager pods is a minute late": Mutation(OURS, _is_late(Kind.SHARE_MANAGER_POD)),
-    "the watch of nodes is a minute late": Mutation(OURS, _is_late(Kind.NODE)),
+    "the watch of nodes is a minute late": Mutation(OURS, _is_late(Kind.NODE), restart_after_cordons),
     "a restarted replica keeps its old caches": Mutation(OURS, _restarts_as_it_was),
     "a stale ownerID is believed": Mutation(OURS, _views(wrong_views.OwnerBelieved)),
     "the share-manager's state is ignored": Mutation(OURS, _views(wrong_views.StateIgnored)),
@@ -233,6 +243,6 @@ MUTATIONS: Final = {
     "a named target is no will": Mutation(REUNITE, _sees(names_target=False)),
     "an evacuation is not seen": Mutation(REUNITE, _sees(evacuates=None)),
     "own migrations are not recognized": Mutation(REUNITE, _sees(ours=False, names_target=False)),
-    "stuck VMs are not freed": Mutation(REUNITE, _frees_nobody),
+    "stuck VMs are not freed": Mutation(REUNITE, _frees_nobody, spoil),
     "the home node is guessed": Mutation(REUNITE, _guesses_home),
 }

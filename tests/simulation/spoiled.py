@@ -1,4 +1,7 @@
-"""What spoils a pin: the node is cordoned or lost between the answer of the webhook and the binding of the pod."""
+"""What makes evidence old: pins whose node is cordoned or lost, and guests that restart soon after a cordon.
+
+Without a planted fault all invariants hold in both.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,11 @@ if TYPE_CHECKING:
 _AFTER_SECONDS: Final = 0.001  # sooner than the pod is stored
 _SHARE: Final = 0.2
 _LOST_SHARE: Final = 0.3
+_RESTART_SECONDS: Final = 20.0  # after a cordon: longer than a watch is ever late, and than an object is believed
 
 
 def spoil(world: World) -> None:
-    """Spoil some of the pins, drawn from the seed."""
+    """Cordon or lose the node between the answer and the binding, for some of the pins, drawn from the seed."""
     rng, nodes, api = world.engine.rng("spoiled pins"), world.nodes, world.api
 
     def cordon(node: str) -> None:
@@ -37,3 +41,18 @@ def spoil(world: World) -> None:
 
     assert world.webhook is not None
     world.webhook.admitted.append(admitted)
+
+
+def restart_after_cordons(world: World) -> None:
+    """Let the guests of each node restart soon after its cordon: their share-managers still run there."""
+
+    def restart(node: str) -> None:
+        for vm in world.virt.vms.values():
+            if vm.running and world.virt.node_of(vm) == node:
+                world.virt.guest_restarts(vm)
+
+    def changed(node: str) -> None:
+        if world.nodes.states[node].cordoned:
+            world.engine.after(_RESTART_SECONDS, lambda: restart(node))
+
+    world.nodes.cordon_changed.append(changed)
