@@ -124,9 +124,10 @@ docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a 
 	@$(VENV)-docs/bin/python .ci/site
 
 .PHONY: release
-release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it)
+release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
 	@$(BIN)/python tests/controlplane/build.py kubectl helm
-	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)'
+	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)' \
+		--keep '$(KEEP)'
 
 .PHONY: clean
 clean: ## Remove what was made

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from support.control_plane.chart import CHART, Helm, switch
+from support.control_plane.chart import CHART, Helm, switch, with_port
 from support.control_plane.rendering import NAME
 from support.control_plane.unattended import CONFIGURATION, Unattended, without_us
 from support.scenarios.admitting import FAIL_OPEN, REJECTIONS, WEBHOOK, Admitting, Counted, admitted, until
@@ -40,14 +40,9 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
 def helm(install: Unattended, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """helm, with a copy of the chart that has the free port of the install."""
     directory = tmp_path_factory.mktemp("chart")
-    copy = shutil.copytree(CHART, directory / NAME)
     entry, *_ = install.plane.api.get(CONFIGURATION)["webhooks"]
-    for name in ("_helpers.tpl", "base/service.yaml"):
-        template = copy / "templates" / name
-        text = template.read_text(encoding="utf-8")
-        assert text.count("port: 443\n") == 1
-        template.write_text(text.replace("port: 443\n", f"port: {entry['clientConfig']['service']['port']}\n"))
-    return Helm(install.plane, directory, copy)
+    copy = shutil.copytree(CHART, directory / NAME)
+    return Helm(install.plane, directory, with_port(copy, entry["clientConfig"]["service"]["port"]))
 
 
 def test_no_call_is_lost(install: Unattended, helm: Helm) -> None:

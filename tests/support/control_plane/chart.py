@@ -111,6 +111,16 @@ def without_helm(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "metadata": {**item["metadata"], "labels": labels}}
 
 
+def with_port(chart: Path, port: int) -> Path:
+    """The folder of a chart, changed so that its Service and its clientConfig have this port."""
+    for name in ("_helpers.tpl", "base/service.yaml"):
+        template = chart / "templates" / name
+        text = template.read_text(encoding="utf-8")
+        assert text.count("port: 443\n") == 1
+        template.write_text(text.replace("port: 443\n", f"port: {port}\n"))
+    return chart
+
+
 class Helm:
     """helm for the admin of a control plane, and one release of the chart, or of a copy; files go to `directory`."""
 

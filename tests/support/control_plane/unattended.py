@@ -1,9 +1,9 @@
 """The whole install as a cluster runs it: `certs keep` and two servers, each as its own service account.
 
 The test applies what a user applies, and gives no certificate. Only the port of the Service and of its clientConfig
-differs: it is a free one. The programs run with the arguments of their Deployments. The test plays the controllers,
-the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server (`kubelets`), and
-forwards the Service's address to the servers that listen (`proxy`).
+differs: it is a free one. The programs run with the arguments that their Deployments have when they start. The test
+plays the controllers, the kubelets and kube-proxy. It starts pods after the apply, mounts the Secret for each server
+(`kubelets`), and forwards the Service's address to the servers that listen (`proxy`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -38,7 +38,6 @@ CONFIGURATION: Final[Object] = {
 SERVER_NAME: Final = f"{NAME}.{NAME}.svc"  # what the API server asks for
 
 _HOSTS: Final = ("127.0.0.2", "127.0.0.3")  # of the servers
-_A_SERVICE: Final = "127.200.255.254"  # a port may be taken on all addresses
 _ANY_PORT: Final = "127.0.0.1:0"
 
 
@@ -60,6 +59,11 @@ class Running(NamedTuple):
         """Wait for a log line with this message; fails where the process ends without one."""
         return until_logged(self.process, self.log, message)
 
+    def until_serving(self) -> Serving:
+        """Wait until it listens, where it is a `serve`."""
+        line = self.until_logged("serving")
+        return Serving(self.process, port_of(line["listen"]), port_of(line["health_listen"]), self.log)
+
     def kill(self) -> None:
         """End it with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
@@ -75,21 +79,32 @@ class Unattended:
     """A context manager: the manifests are applied as it begins; all programs and objects are gone when it ends.
 
     `lags`: the seconds by which each server's kubelet is late. Nothing runs until `start_servers` and `start_keeper`.
+    `objects` are another install than the checkout's, and `apply` is what brings them into the cluster.
     """
 
-    def __init__(self, plane: ControlPlane, directory: Path, lags: Sequence[float] = (0.0, 0.0)) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        directory: Path,
+        lags: Sequence[float] = (0.0, 0.0),
+        *,
+        objects: list[Object] | None = None,
+        apply: Callable[[], object] | None = None,
+    ) -> None:
         self.plane, self.directory = plane, directory
         self.keepers: list[Running] = []
         self.servers: list[Running] = []
         self.serving: list[Serving] = []
         self.proxy: Proxy
         self._lags = lags
+        self._started = 0
         self._files = ExitStack()
-        self._applied = _with_port(kustomize(MANIFESTS), free_port(_A_SERVICE))
+        self._applied = objects or with_port(kustomize(MANIFESTS), free_service_port())
+        self._apply = apply or (lambda: self.plane.install(self._applied))
 
     def __enter__(self) -> Self:
         try:
-            self.plane.install(self._applied)
+            self._apply()
             self._accounts = {
                 name: self.plane.kubeconfig(
                     self.directory / f"{name}.kubeconfig", self.plane.service_account(NAME, name)
@@ -115,20 +130,21 @@ class Unattended:
         self.keepers.append(self._start("certs", CERTS, log, "--listen", _ANY_PORT, *flags))
         return self.keepers[-1]
 
-    def start_servers(self) -> None:
-        """A `serve` for each kubelet; they are not waited for."""
-        for volume, host in zip(self.kubelets.volumes, _HOSTS, strict=True):
-            files, log = volume.files, self.directory / f"serve-{len(self.servers)}.log"
-            mounted = ("--tls-cert-file", files.cert_file, "--tls-private-key-file", files.key_file)
-            ports = ("--listen", f"{host}:0", "--health-listen", _ANY_PORT)
-            self.servers.append(self._start("webhook", NAME, log, *mounted, *ports))
+    def start_servers(self, *flags: str) -> None:
+        """A `serve` of these flags for each kubelet; they are not waited for."""
+        self.servers += [self.start_server(index, *flags) for index in range(len(self.kubelets.volumes))]
+
+    def start_server(self, index: int, *flags: str) -> Running:
+        """A `serve` of the Deployment's arguments and these, beside this kubelet's; it is not waited for."""
+        self._started += 1
+        files, log = self.kubelets.volumes[index].files, self.directory / f"serve-{self._started}.log"
+        mounted = ("--tls-cert-file", files.cert_file, "--tls-private-key-file", files.key_file)
+        ports = ("--listen", f"{_HOSTS[index]}:0", "--health-listen", _ANY_PORT)
+        return self._start("webhook", NAME, log, *mounted, *ports, *flags)
 
     def until_serving(self) -> None:
         """Wait until the servers listen, and let the Service's address lead to them."""
-        for process, log in self.servers:
-            line = until_logged(process, log, "serving")
-            ports = port_of(line["listen"]), port_of(line["health_listen"])
-            self.serving.append(Serving(process, *ports, log))
+        self.serving += [server.until_serving() for server in self.servers]
         service = self.plane.api.get(the("Service", self._applied))  # type: ignore[arg-type] # it only reads
         (port,) = service["spec"]["ports"]
         self.proxy = Proxy(*self.endpoints, host=service["spec"]["clusterIP"], port=port["port"])
@@ -140,8 +156,11 @@ class Unattended:
         return [Address(host, serving.port) for host, serving in zip(_HOSTS, self.serving, strict=True)]
 
     def _start(self, package: str, name: str, log: Path, *flags: str | Path) -> Running:
-        """A program as the Deployment of this name has it, and with the rights of its account; later flags win."""
-        words = [*_arguments(self._applied, name), "--kubeconfig", self._accounts[name], *flags]
+        """A program as the Deployment of this name has it now, and with the rights of its account; later flags win."""
+        named = {"name": name, "namespace": NAME}
+        deployment = self.plane.api.get({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": named})
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        words = [*container["args"], "--kubeconfig", self._accounts[name], *flags]
         command = [sys.executable, "-m", package, *map(str, words)]
         return Running(self._files.enter_context(spawned(command, log)), log)
 
@@ -152,14 +171,15 @@ def bundle_of(configuration: Object) -> str:
     return bundles.pop() if len(bundles) == 1 else ""
 
 
-def _with_port(rendered: list[Object], port: int) -> list[Object]:
+def free_service_port() -> int:
+    """A port that no process has on any address: a Service has an address that is not known before."""
+    return free_port("127.200.255.254")
+
+
+def with_port(rendered: list[Object], port: int) -> list[Object]:
+    """The objects, changed so that the Service and its clientConfig have this port."""
     (service_port,) = the("Service", rendered)["spec"]["ports"]
     service_port["port"] = port
     for entry in the("MutatingWebhookConfiguration", rendered)["webhooks"]:
         entry["clientConfig"]["service"]["port"] = port
     return rendered
-
-
-def _arguments(objects: Iterable[Mapping[str, Any]], name: str) -> list[str]:
-    (container,) = the("Deployment", objects, name)["spec"]["template"]["spec"]["containers"]
-    return list(container["args"])

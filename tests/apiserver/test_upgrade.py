@@ -1,0 +1,150 @@
+"""The last release is installed and upgraded to this checkout while pods are created: nobody notices.
+
+What was released are the manifests and the chart, with their rights, arguments and entries. The image of a release is
+not here: the processes before the upgrade are this checkout's, too, with the arguments and rights of the release.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+import yaml
+from support.control_plane import releases
+from support.control_plane.chart import CHART, Helm, render
+from support.control_plane.chart import with_port as chart_with_port
+from support.control_plane.control_plane import ControlPlane
+from support.control_plane.kube_api import Object
+from support.control_plane.kubectl import Identity, Kubectl, everything
+from support.control_plane.kustomizing import kustomize
+from support.control_plane.rendering import MANIFESTS, NAME, identity
+from support.control_plane.unattended import (
+    CONFIGURATION,
+    SECRET,
+    Unattended,
+    bundle_of,
+    free_service_port,
+    with_port,
+    without_us,
+)
+from support.scenarios.admitting import (
+    FAIL_OPEN,
+    REJECTIONS,
+    WEBHOOK,
+    Admitting,
+    Counted,
+    admitted,
+    until,
+    until_watched,
+)
+from support.waits import MAX_WAIT_SECONDS
+
+CLIENTS: Final = 4
+BETWEEN: Final = 40  # pods, at least, before and after each step
+DRAIN: Final = ("--drain-seconds", "5")  # in place of 15
+NAMESPACE: Final[Object] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}
+OF_OTHERS: Final = ("IPAddress", "Event")  # the API server's for a Service, and what anybody reports
+OF_HELM: Final = "sh.helm.release."  # Secrets in which helm stores what it has installed
+
+
+class Way(NamedTuple):
+    """A way to install the last release and to upgrade it to this checkout: the objects of each, and the commands."""
+
+    old: list[Object]
+    new: list[Object]
+    install: Callable[[], object]
+    upgrade: Callable[[], object]
+
+
+def by_kubectl(plane: ControlPlane, directory: Path) -> Way:
+    """`kubectl apply -f install.yaml`, of the one and of the other."""
+    kubectl, port = Kubectl(plane, directory), free_service_port()
+    old, new = (
+        with_port(objects, port) for objects in (releases.manifests(releases.versions()[-1]), kustomize(MANIFESTS))
+    )
+
+    def apply(name: str, objects: list[Object]) -> None:
+        file = directory / name
+        file.write_text(yaml.safe_dump_all(objects), encoding="utf-8")
+        kubectl("apply", "-f", file)
+
+    return Way(old, new, lambda: apply("old.yaml", old), lambda: apply("new.yaml", new))
+
+
+def by_helm(plane: ControlPlane, directory: Path) -> Way:
+    """`helm install` of the one chart, `helm upgrade` to the other."""
+    port = free_service_port()
+    old = chart_with_port(releases.chart(releases.versions()[-1], directory / "old"), port)
+    new = chart_with_port(shutil.copytree(CHART, directory / "new" / NAME), port)
+    return Way(
+        [NAMESPACE, *render(chart=old)],
+        [NAMESPACE, *render(chart=new)],
+        Helm(plane, directory, old).install,
+        lambda: Helm(plane, directory, new).upgrade("--reset-then-reuse-values"),
+    )
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane of one's own, with a claim for a pin and nothing of ours."""
+    with without_us(tmp_path_factory.mktemp("own")) as own:
+        yield own
+
+
+def ours(plane: ControlPlane, before: set[Identity]) -> set[Identity]:
+    """What there is more than before: the install, and what it made."""
+    more = everything(plane.api).keys() - before
+    return {key for key in more if key[0] not in OF_OTHERS and not key[2].startswith(OF_HELM)}
+
+
+def roll_out(install: Unattended) -> list[int]:
+    """The rollout of both Deployments: a new process, then SIGTERM for the old one. Returns the exit codes."""
+    codes = []
+    for index, old in enumerate(install.servers):
+        leaving = install.endpoints[index]
+        install.serving[index] = install.start_server(index, *DRAIN).until_serving()
+        until_watched(install.serving[index])
+        install.proxy.targets = (*install.endpoints, leaving)
+        old.process.send_signal(signal.SIGTERM)
+        install.proxy.targets = tuple(install.endpoints)
+        codes.append(old.process.wait(MAX_WAIT_SECONDS))
+    old = install.keepers[-1]
+    install.start_keeper().until_logged("keeping")
+    old.process.send_signal(signal.SIGTERM)
+    return [*codes, old.process.wait(MAX_WAIT_SECONDS)]
+
+
+@pytest.mark.parametrize("way", [by_kubectl, by_helm])
+def test_no_call_is_lost_and_nothing_is_left_behind(
+    way: Callable[[ControlPlane, Path], Way], plane: ControlPlane, tmp_path: Path
+) -> None:
+    """Every pod gets its pin. Certificate and trust stay. Then the cluster has what a new install has, and no more."""
+    before = set(everything(plane.api))
+    old, new, install_old, upgrade = way(plane, tmp_path)
+    with Unattended(plane, tmp_path, objects=old, apply=install_old) as install:
+        install.start_servers(*DRAIN)
+        install.start_keeper()
+        install.until_serving()
+        until(lambda: admitted(plane.api, "disk").decision, "a pod with a decision")
+        secret, bundle = plane.api.get(SECRET), bundle_of(plane.api.get(CONFIGURATION))
+        assert bundle
+        counted = Counted(plane.api)
+        with Admitting(plane.api, "disk", clients=CLIENTS) as admitting:
+            admitting.until(more=BETWEEN)
+            upgrade()
+            admitting.until(more=BETWEEN)
+            codes = roll_out(install)
+            admitting.until(more=BETWEEN)
+        more = counted.more()
+        assert (admitting.refused, admitting.away) == ([], [])
+        assert (more(FAIL_OPEN, name=WEBHOOK), more(REJECTIONS, name=WEBHOOK)) == (0, 0)
+        assert [pod.decision for pod in admitting.admissions if pod.required != ["node-a"]] == []
+        assert set(codes) == {0}
+        until(lambda: bundle_of(plane.api.get(CONFIGURATION)) == bundle, "one trust in every entry, as before")
+        assert plane.api.get(SECRET) == secret
+        assert ours(plane, before) == {*map(identity, new), identity(SECRET)}
+    print(f"{len(admitting.admissions)} pods")  # noqa: T201 - by pytest -rP
