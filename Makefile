@@ -17,6 +17,9 @@ PYTEST := -m pytest -q --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfil
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)' 2>/dev/null && break; done)
 
+# Without files of bytecode, each process that a test starts compiles all modules, and each run rewrites all asserts.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help
 help: ## Show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22

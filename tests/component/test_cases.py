@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import base64
 import copy
-import functools
 import json
 from typing import Any
 
 import jsonpatch
 import pytest
-import yaml
 from support.models import oracle
 from support.objects import corpus
-from support.objects.builders import DECISION, LONGHORN_NAMESPACE, NO_EVICTION, WRITTEN
+from support.objects.builders import DECISION, NO_EVICTION, WRITTEN
 from support.objects.corpus import UNCHANGED, Case
+from support.objects.embedded import embedded
 from support.strategies import shortlists
 
 from webhook.core.admit import AGAIN, Answer, Entry, admit
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.reasons import Reason
-from webhook.files import documents
-from webhook.files.manifests import Manifests
 
 CASES = corpus.load()
 ROWS_AT_LEAST = 540
@@ -98,14 +95,6 @@ every_case_with_a_place = pytest.mark.parametrize(
 )
 
 
-@functools.cache
-def cluster(case: Case) -> Manifests:
-    """Return the embedded cluster of a case, through YAML as a user would write it."""
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    read = documents.read_documents(yaml.dump_all(case.objects, Dumper=dumper), "cluster.yaml")
-    return Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
-
-
 def entry_of(case: Case) -> Entry:
     """Return the entry of the webhook configuration to which the API server sends the row's pod."""
     return next(entry for entry in Entry if entry.title == case.entry)
@@ -113,7 +102,7 @@ def entry_of(case: Case) -> Entry:
 
 def ask(case: Case, body: dict[str, Any]) -> tuple[Answer, dict[str, Any]]:
     """Return (the answer, its response) to a review on the case's cluster."""
-    answer = admit(json.dumps(body).encode(), cluster(case), Policy(Mode(case.mode)), entry_of(case))
+    answer = admit(json.dumps(body).encode(), embedded(case), Policy(Mode(case.mode)), entry_of(case))
     assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
     response = json.loads(answer.body)["response"]
     told = response["auditAnnotations"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from support.drivers.command_line_programs import EXAMPLES, WEBHOOK, ended
 from support.drivers.serving import write_cluster
+from support.drivers.status_runs import Ran
 from support.objects.fleets import disk, running_pod, served
 
 pytestmark = pytest.mark.slow
@@ -55,53 +57,55 @@ def test_a_full_disk_for_both_streams_is_an_error_too(words: str) -> None:
     assert told.returncode == 2
 
 
-def test_no_row_in_a_namespace_does_not_deny_the_vms_of_others(apart: Path) -> None:
+def test_no_row_in_a_namespace_does_not_deny_the_vms_of_others(run: Callable[..., Ran], apart: Path) -> None:
     """The namespace that was looked in, and how many VMs ask elsewhere."""
-    told = WEBHOOK.run("status", "--manifests", str(apart))
-    assert (told.returncode, told.stdout) == (0, "")
-    assert told.stderr == (
+    told = run("status", "--manifests", str(apart))
+    assert (told.code, told.out) == (0, "")
+    assert told.err == (
         "no running VM asks for co-scheduling in namespace default; to see 5 in other namespaces: --all-namespaces\n"
     )
 
 
-def test_a_name_without_a_row_does_not_deny_the_other_vms(apart: Path) -> None:
+def test_a_name_without_a_row_does_not_deny_the_other_vms(run: Callable[..., Ran], apart: Path) -> None:
     """Five run and ask in that namespace."""
-    told = WEBHOOK.run("status", "nope", "-n", "vms", "--manifests", str(apart))
-    assert told.returncode == 2
-    assert told.stderr.splitlines()[0] == "none of these VMs runs and asks for co-scheduling in namespace vms"
+    told = run("status", "nope", "-n", "vms", "--manifests", str(apart))
+    assert told.code == 2
+    assert told.err.splitlines()[0] == "none of these VMs runs and asks for co-scheduling in namespace vms"
 
 
-def test_an_empty_cluster_has_no_vm_in_any_namespace(tmp_path: Path) -> None:
+def test_an_empty_cluster_has_no_vm_in_any_namespace(run: Callable[..., Ran], tmp_path: Path) -> None:
     """With --all-namespaces there is nowhere else to look."""
-    told = WEBHOOK.run("status", "-A", "--manifests", str(write_cluster(tmp_path / "cluster.json", disk("root"))))
-    assert (told.returncode, told.stderr) == (0, "no running VM asks for co-scheduling in any namespace\n")
+    told = run("status", "-A", "--manifests", str(write_cluster(tmp_path / "cluster.json", disk("root"))))
+    assert (told.code, told.err) == (0, "no running VM asks for co-scheduling in any namespace\n")
 
 
 @pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite --once"])
 @pytest.mark.parametrize("content", ["word", "12", "[clusters]", "clusters: 5"])
-def test_a_file_that_is_not_a_kubeconfig_is_called_so(words: str, content: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_kubeconfig_is_called_so(
+    run: Callable[..., Ran], words: str, content: str, tmp_path: Path
+) -> None:
     """Not by what Python says of it."""
     file = tmp_path / "kubeconfig"
     file.write_text(content)
-    told = WEBHOOK.run(*words.split(), "--kubeconfig", str(file))
-    assert told.returncode == 2
-    assert told.stderr.startswith(f"error: {file}: not a kubeconfig as `kubectl config view` prints one; ")
-    assert "object" not in told.stderr
+    told = run(*words.split(), "--kubeconfig", str(file))
+    assert told.code == 2
+    assert told.err.startswith(f"error: {file}: not a kubeconfig as `kubectl config view` prints one; ")
+    assert "object" not in told.err
 
 
-def test_a_node_named_12_is_to_be_quoted(tmp_path: Path) -> None:
+def test_a_node_named_12_is_to_be_quoted(run: Callable[..., Ran], tmp_path: Path) -> None:
     """YAML reads a number, and Kubernetes refuses it as well."""
     file = tmp_path / "node.yaml"
     file.write_text("apiVersion: v1\nkind: Node\nmetadata:\n  name: 12\n")
-    told = WEBHOOK.run("status", "--manifests", str(file))
-    assert (told.returncode, told.stderr) == (
+    told = run("status", "--manifests", str(file))
+    assert (told.code, told.err) == (
         2,
         f"error: {file}:4: Node: metadata.name: got a number, expected a string: put the value in quotes\n",
     )
 
 
-def test_the_shipped_vm_is_explained_without_a_remark_on_its_disk() -> None:
+def test_the_shipped_vm_is_explained_without_a_remark_on_its_disk(run: Callable[..., Ran]) -> None:
     """The claim stands in the same file, and nobody asks to explain it."""
-    told = WEBHOOK.run("explain", "-f", VM, "--manifests", EXAMPLES)
-    assert (told.returncode, "left out" in told.stderr) == (0, False)
-    assert told.stdout.startswith("VirtualMachine prod-vms/db01 ")
+    told = run("explain", "-f", VM, "--manifests", EXAMPLES)
+    assert (told.code, "left out" in told.err) == (0, False)
+    assert told.out.startswith("VirtualMachine prod-vms/db01 ")

@@ -94,10 +94,10 @@ def _cancelled(name: str) -> Callable[[], None]:
 
 @pytest.mark.parametrize("name", ["cache nodes", "vms", "events", "certificate"])
 async def test_a_task_that_is_cancelled_ends_the_process_well(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """It logs and counts that, is not ready any more, answers the last callers, and exits with 1."""
-    async with running(tmp_path, caplog, drain_seconds=1) as serve:
+    async with running(tmp_path, caplog, drain_seconds=MAX_WAIT_SECONDS) as serve:
         _cancelled(name)()
         await until(lambda: bool(_told(caplog, "draining")))
         assert _told(caplog, "a background task ended, so the process ends") == [
@@ -111,6 +111,10 @@ async def test_a_task_that_is_cancelled_ends_the_process_well(
             assert scraped(await wire.ask(asking())).value(Family.TASK_FAILURES.title, task=name) == 1
         async with await Wire.open(serve.port, serve.pair.trust) as wire:
             assert (await wire.ask(request(BODY))).response["allowed"] is True
+        assert not serve.ended.done()
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        monkeypatch.setattr(loop, "time", lambda: now() + MAX_WAIT_SECONDS)  # the drain is over
         async with asyncio.timeout(MAX_WAIT_SECONDS):
             assert await serve.ended == 1
 

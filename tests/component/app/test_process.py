@@ -164,7 +164,8 @@ def test_nobody_who_calls_while_it_goes_is_left_without_an_answer(pair: Pair, ma
     assert [failure for caller in callers for failure in caller.failures] == []
     assert {reply.status for reply in replies} == {200}
     assert len([line for line in lines if line["message"] == "admission"]) == len(replies) + 2
-    assert sum(reply.headers.get("connection") == "close" for reply in replies) > _WARM_CALLS
+    # More than the one that each gets at the end. How many more depends on how busy the machine is.
+    assert sum(reply.headers.get("connection") == "close" for reply in replies) > len(callers)
     at = {line["message"]: datetime.fromisoformat(line["time"]) for line in lines}
     assert (at["stopping"] - at["draining"]).total_seconds() > 0.9  # the loop's clock and the log's are two
     assert (at["stopped"] - at["stopping"]).total_seconds() < SHUTDOWN_GRACE_SECONDS

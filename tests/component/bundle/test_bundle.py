@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 from support.drivers.command_line_programs import WEBHOOK
 from support.drivers.environment import remove_settings
-from support.drivers.status_runs import Object, objects
+from support.drivers.status_runs import Object, Ran, objects
 from support.fakes.static_api import StaticApi
 
 from webhook.bundle.settings import BUNDLE
@@ -53,30 +54,32 @@ UNWRITABLE: Final = {
 
 
 @pytest.mark.parametrize(("name", "problem"), UNWRITABLE.values(), ids=UNWRITABLE)
-def test_a_file_that_can_t_be_written_is_one_sentence(name: str, problem: str, api: StaticApi, tmp_path: Path) -> None:
+def test_a_file_that_can_t_be_written_is_one_sentence(
+    run: Callable[..., Ran], name: str, problem: str, api: StaticApi, tmp_path: Path
+) -> None:
     """And exit code 2."""
     (tmp_path / "here").mkdir()
     kubeconfig = api.kubeconfig(tmp_path / "kubeconfig")
-    told = WEBHOOK.run("bundle", "-o", str(tmp_path / name), "--kubeconfig", str(kubeconfig))
+    told = run("bundle", "-o", str(tmp_path / name), "--kubeconfig", str(kubeconfig))
     expected = f"error: {tmp_path / name}: {problem}; expected a file that can be written: --output FILE\n"
-    assert (told.returncode, told.stdout, told.stderr) == (2, "", expected)
+    assert (told.code, told.out, told.err) == (2, "", expected)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["here", "kubeconfig"]
 
 
-def test_without_its_pods_a_bundle_has_no_rows(api: StaticApi, tmp_path: Path) -> None:
+def test_without_its_pods_a_bundle_has_no_rows(run: Callable[..., Ran], api: StaticApi, tmp_path: Path) -> None:
     """The bundle is written, and its exit code is 1; status says of it why there is nothing to show."""
     api.refuse(PODS, 403, "you may not list pods")
     kubeconfig, file = api.kubeconfig(tmp_path / "kubeconfig"), tmp_path / "cluster.json"
-    told = WEBHOOK.run("bundle", "-o", str(file), "--kubeconfig", str(kubeconfig))
-    assert (told.returncode, told.stdout) == (1, "")
-    assert told.stderr.splitlines()[-1].startswith("not everything could be read: pods: 403 Forbidden: you may not")
-    told = WEBHOOK.run("status", "-A", "--manifests", str(file))
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith("error: pods: 403 Forbidden: you may not list pods; expected a bundle by a user who")
+    told = run("bundle", "-o", str(file), "--kubeconfig", str(kubeconfig))
+    assert (told.code, told.out) == (1, "")
+    assert told.err.splitlines()[-1].startswith("not everything could be read: pods: 403 Forbidden: you may not")
+    told = run("status", "-A", "--manifests", str(file))
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith("error: pods: 403 Forbidden: you may not list pods; expected a bundle by a user who")
 
 
-def test_no_kubeconfig_is_one_sentence(tmp_path: Path) -> None:
+def test_no_kubeconfig_is_one_sentence(run: Callable[..., Ran], tmp_path: Path) -> None:
     """Without a hint at files: the command needs a cluster."""
-    told = WEBHOOK.run("bundle", "-o", str(tmp_path / "f"), "--kubeconfig", str(tmp_path / "missing"))
-    assert (told.returncode, told.stdout, "--manifests" in told.stderr) == (2, "", False)
-    assert told.stderr.startswith(f"error: {tmp_path}/missing: no such file; expected a kubeconfig")
+    told = run("bundle", "-o", str(tmp_path / "f"), "--kubeconfig", str(tmp_path / "missing"))
+    assert (told.code, told.out, "--manifests" in told.err) == (2, "", False)
+    assert told.err.startswith(f"error: {tmp_path}/missing: no such file; expected a kubeconfig")

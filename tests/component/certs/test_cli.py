@@ -137,7 +137,7 @@ def test_keep_waits_for_a_cluster_that_does_not_answer_until_a_signal(tmp_path: 
         assert "errors_total" in answer(port, "/metrics")[1]
         assert answer(port, "/")[0] == 404
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(MAX_WAIT_SECONDS) == 0
     assert until_logged(process, tmp_path / "log", "stopped")
 
 
@@ -151,7 +151,7 @@ def test_keep_says_an_address_that_is_taken(tmp_path: Path) -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         words = ["-m", "certs", "keep", "--kubeconfig", str(tmp_path / "config"), "--listen", address]
         with spawned([sys.executable, *words], tmp_path / "log") as process:
-            assert process.wait(30) == 2
+            assert process.wait(MAX_WAIT_SECONDS) == 2
     assert f"error: can't listen on {address}: " in (tmp_path / "log").read_text()
 
 

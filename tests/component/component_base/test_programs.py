@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.drivers.command_line_programs import CERTS, EXAMPLES, PROCESS_SECONDS, WEBHOOK, Program, ended
+from support.drivers.command_line_programs import CERTS, EXAMPLES, WEBHOOK, Program, ended
 from support.drivers.serving import ROOT
 from support.fakes.live import write_kubeconfig
+from support.waits import MAX_WAIT_SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +96,7 @@ def test_an_interrupt_ends_with_130_and_no_word(program: Program, tmp_path: Path
     """Ctrl-C, while the program waits for a server that is silent."""
     CERTS.run("issue", "--dir", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(PROCESS_SECONDS)
+        server.settimeout(MAX_WAIT_SECONDS)
         address = f"127.0.0.1:{server.getsockname()[1]}"
         kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", f"http://{address}")
         waits = {
@@ -106,7 +107,7 @@ def test_an_interrupt_ends_with_130_and_no_word(program: Program, tmp_path: Path
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # noqa: S603 - our own programs
         with process, server.accept()[0]:
             process.send_signal(signal.SIGINT)
-            told, _ = process.communicate(timeout=PROCESS_SECONDS)
+            told, _ = process.communicate(timeout=MAX_WAIT_SECONDS)
     assert (process.returncode, told) == (130, b"")
 
 

@@ -149,7 +149,9 @@ def test_the_chart_has_this_version() -> None:
 def test_the_namespace_is_the_release_s(install: str) -> None:
     """In another namespace the objects are the same, and none names the namespace of manifests/ any more."""
     words = (ISSUER[install], *all_on())
-    here, there = (yaml.safe_dump_all(render(*words, namespace=namespace)) for namespace in (NAME, "elsewhere"))
+    here, there = (
+        yaml.dump_all(render(*words, namespace=namespace), Dumper=yaml.CSafeDumper) for namespace in (NAME, "elsewhere")
+    )
     assert there.replace("elsewhere", NAME) == here
     left = (
         rf"namespace: {NAME}$",
@@ -165,7 +167,7 @@ def test_the_namespace_is_the_release_s(install: str) -> None:
 def test_the_namespace_of_longhorn_is_a_value() -> None:
     """Its Roles, the selector of its pods, and the option of both programs follow."""
     here, there = (
-        yaml.safe_dump_all(render(f"--set=longhorn.namespace={namespace}", *all_on()))
+        yaml.dump_all(render(f"--set=longhorn.namespace={namespace}", *all_on()), Dumper=yaml.CSafeDumper)
         for namespace in ("longhorn-system", "storage-of-ours")
     )
     assert "longhorn-system" not in there

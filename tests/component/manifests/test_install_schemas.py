@@ -40,7 +40,7 @@ def schema_errors(objects: list[Object], minor: str) -> list[str]:
 def examples() -> Iterator[Object]:
     """The built-in objects of manifests/examples, the pods in the reviews too."""
     for file in sorted(MANIFESTS.glob("examples/**/*.yaml")):
-        for item in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+        for item in yaml.load_all(file.read_text(encoding="utf-8"), yaml.CSafeLoader):
             if "apiVersion" not in item or item["apiVersion"].startswith(OF_OTHERS):
                 continue
             yield named(item["request"]["object"]) if item["kind"] == "AdmissionReview" else completed(item)

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import pytest
 from support.drivers.http_calls import PATH, request
+from support.fakes.api_server import until
 from support.fakes.wire import Wire, listening
 from support.objects import builders
 
@@ -72,7 +73,7 @@ async def test_a_handshake_that_does_not_come_is_waited_for_no_longer(tmp_path: 
 @pytest.mark.parametrize("beginning", BEGINNINGS.values(), ids=BEGINNINGS.keys())
 async def test_a_first_head_that_does_not_come_is_waited_for_no_longer(tmp_path: Path, beginning: bytes) -> None:
     """The time counts from the connection on, even if parts of the head arrive."""
-    limits = Limits(head_seconds=_SOON_SECONDS)
+    limits = Limits(head_seconds=_LATER_SECONDS)
     async with listening(webhook_handler({PATH: same}), tmp_path, limits) as server, await server.connect() as wire:
         await wire.send(beginning)
         assert await wire.rest() == b""
@@ -113,20 +114,20 @@ async def _dribble(wire: Wire) -> None:
 
 async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:
     """An address that has sent requests may keep a connection longer than a head's time: Go's client does that."""
-    limits = Limits(head_seconds=_LATER_SECONDS)
-    loop = asyncio.get_running_loop()
     async with (
-        listening(webhook_handler({PATH: same}), tmp_path, limits) as server,
+        listening(webhook_handler({PATH: same}), tmp_path) as server,
         await server.connect() as used,
         await server.connect() as spare,
         await server.connect() as slow,
     ):
         assert (await used.ask(request(b"1"))).status == 200
-        began = loop.time()
-        while loop.time() < began + 3 * _LATER_SECONDS:
-            assert (await used.ask(request(b"1"))).status == 200
+        for connection in server.listener.connections:
+            connection._head_due()
         assert (await spare.ask(request(b"2"))).body == b"2"
+        [begun] = (each for each in server.listener.connections if each.no_request_yet)
         await slow.send(b"POST")
+        await until(lambda: begun._timer is not None)
+        begun._head_due()
         assert await slow.rest() == b""  # but a head that has begun must come
 
 

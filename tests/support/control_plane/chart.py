@@ -66,7 +66,7 @@ def render(*words: str, namespace: str = NAME, test: bool = False, chart: Path =
     """
     said = template(*words, *(() if test else ("--skip-tests",)), namespace=namespace, chart=chart)
     assert said.code == 0, said.errors
-    return [rendered for rendered in yaml.safe_load_all(said.output) if rendered]
+    return [rendered for rendered in yaml.load_all(said.output, yaml.CSafeLoader) if rendered]
 
 
 def template(*words: str, namespace: str = NAME, chart: Path = CHART) -> Said:

@@ -133,7 +133,7 @@ class ControlPlane:
 
     def install_longhorn(self) -> None:
         """Have Longhorn's CustomResourceDefinitions, where the control plane was made without."""
-        self.install(yaml.safe_load_all(CRDS.read_text(encoding="utf-8")))
+        self.install(yaml.load_all(CRDS.read_text(encoding="utf-8"), yaml.CSafeLoader))
 
     def start_api_server(self) -> None:
         """Start the API server, and wait until it is ready."""

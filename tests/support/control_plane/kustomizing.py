@@ -21,4 +21,4 @@ def kustomize(directory: Path) -> list[dict[str, Any]]:
         [build.kubectl(), "kustomize", directory], capture_output=True, text=True, check=False
     )
     assert asked.returncode == 0, asked.stderr
-    return [rendered for rendered in yaml.safe_load_all(asked.stdout) if rendered]
+    return [rendered for rendered in yaml.load_all(asked.stdout, yaml.CSafeLoader) if rendered]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from support.drivers.serving import ROOT
+from support.waits import MAX_WAIT_SECONDS
 
-PROCESS_SECONDS: Final = 60
 EXAMPLES: Final = "manifests/examples/cluster"
 
 
@@ -26,7 +26,7 @@ def ended(
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        timeout=PROCESS_SECONDS,
+        timeout=MAX_WAIT_SECONDS,
     )
 
 

@@ -189,4 +189,4 @@ def explained(value: dict[str, Any], **flags: Any) -> Any:
 
 def as_yaml(*values: dict[str, Any]) -> str:
     """The objects as YAML documents."""
-    return yaml.safe_dump_all(values, sort_keys=False)
+    return yaml.dump_all(values, Dumper=yaml.CSafeDumper, sort_keys=False)

@@ -22,7 +22,7 @@ def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = 
 
 def a_cluster(*objects: Any) -> ManifestsReader:
     """The cluster of these objects."""
-    text = yaml.safe_dump_all(objects)
+    text = yaml.dump_all(objects, Dumper=yaml.CSafeDumper)
     return ManifestsReader(
         Manifests(documents.read_documents(text, "cluster.yaml"), longhorn_namespace="longhorn-system"), "cluster.yaml"
     )
@@ -30,7 +30,7 @@ def a_cluster(*objects: Any) -> ManifestsReader:
 
 def derived(value: dict[str, Any], *objects: Any) -> Derived:
     """The pod that is derived from a VM or VMI in a cluster of these objects."""
-    (document,) = documents.read_documents(yaml.safe_dump(value), "vm.yaml")
+    (document,) = documents.read_documents(yaml.dump(value, Dumper=yaml.CSafeDumper), "vm.yaml")
     return derive_virt_launcher(document, a_cluster(*objects), "vms")
 
 

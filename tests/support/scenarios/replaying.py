@@ -19,22 +19,20 @@ from contextlib import ExitStack
 from typing import Any, Final, NamedTuple, Self
 
 import jsonpatch
-import yaml
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ALONE
 from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
-from support.objects.builders import DECISION, LONGHORN_API_VERSION, LONGHORN_NAMESPACE
+from support.objects.builders import DECISION, LONGHORN_API_VERSION
 from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
+from support.objects.embedded import embedded
 from support.strategies import shortlists
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook.core.admit import Answer, Entry, admit
 from webhook.core.opt_in import Mode, Policy
-from webhook.files import documents
-from webhook.files.manifests import Manifests
 
 _PAUSE_SECONDS: Final = 0.05  # watches lag by less
 _PATIENCE_SECONDS: Final = 10  # with each row, after one that never came out right: hundreds of them may be wrong
@@ -42,7 +40,6 @@ _TICKS_MAX: Final = 100
 _SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: of more only some are scored
 _SERVERS_OWN: Final = ("spec.", 'unknown field "spec.')  # how its warnings begin, of what it leaves out too
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 def rows() -> list[Case]:
@@ -160,10 +157,8 @@ class Evaluated(NamedTuple):
     @classmethod
     def of(cls, case: Case) -> Evaluated:
         """Ask it."""
-        read = documents.read_documents(yaml.dump_all(case.objects, Dumper=_DUMPER), "cluster.yaml")
-        view = Manifests(read, longhorn_namespace=LONGHORN_NAMESPACE)
         entry = next(each for each in Entry if each.title == case.entry)
-        answer = admit(json.dumps(case.review).encode(), view, Policy(Mode(case.mode)), entry)
+        answer = admit(json.dumps(case.review).encode(), embedded(case), Policy(Mode(case.mode)), entry)
         assert isinstance(answer, Answer), "an embedded cluster is read whole: nothing can be missing"
         response = json.loads(answer.body)["response"]
         operations = json.loads(base64.b64decode(response["patch"])) if "patch" in response else []

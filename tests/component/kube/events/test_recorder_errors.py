@@ -133,7 +133,7 @@ async def test_admissions_are_as_fast_while_events_fail(
         )
         took, without = [], []
         with writing.fault(fault(writing)):
-            while dropped(events) < 100:
+            while dropped(events) < 100 or not server.asked:  # on a busy machine writes end before they are sent
                 began = perf_counter()
                 answered = json.loads(await call(body, 0.0))
                 took.append(perf_counter() - began)
@@ -142,5 +142,4 @@ async def test_admissions_are_as_fast_while_events_fail(
                 without.append(perf_counter() - began)
                 assert answered["response"]["auditAnnotations"]["decision"] == "required"
                 await asyncio.sleep(0)
-            assert server.asked or dropped(events) == events.counts[Outcome.OVERFLOWED]
     assert median(took) < MOST_TIMES * median(without)
