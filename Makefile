@@ -56,6 +56,13 @@ test: announced lint ## Before a merge: all tests, on a real control plane too, 
 soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
 soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 20 minutes
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis'
+	$(if $(filter small,$(SIZE)),,@$(MAKE) node-test)
+
+.PHONY: node-test
+node-test: SAID := the install on two nodes with real kubelets: 6 minutes, and up to 40 more the first time, to build them
+node-test: $(VENV)/.dev announced ## Install the program on two real nodes (kubelet, containerd, runc) and use it there (ONLY="-k rollout" for a part); needs root and packages of Debian; 6 minutes
+	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl helm node
+	@PYTHONPATH=tests $(BIN)/python -m node $(ONLY)
 
 .PHONY: coexistence
 coexistence: SAID := what a second kube-scheduler, the descheduler and Karpenter do with our pods: 5 to 9 minutes, and 15 more the first time, to build them

@@ -44,6 +44,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "monitoring": 1343,
     "descheduler": 1365,
     "karpenter": 1025,
+    "node": 2537,
 }
 _GO_LOCK: Final = "go.lock"  # here; in the folder of a unit that needs another Go
 
@@ -137,7 +138,14 @@ KARPENTER: Final = Unit(
 )
 BESIDE_US: Final = (DESCHEDULER, KARPENTER)
 """Programs that users run beside the webhook, for `make coexistence` alone: neither tests nor CI build them."""
-BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *BESIDE_US)}
+_OF_NODES: Final = ("kubelet", "kube-proxy", "kube-controller-manager")
+NODE: Final = Unit(
+    name="node",
+    packages={**{name: f"k8s.io/kubernetes/cmd/{name}" for name in _OF_NODES}, "pause": "."},
+    version=KUBERNETES[NEWEST].version,
+)
+"""Programs that a cluster with real nodes needs besides, for `make node-test` alone."""
+BY_NAME: Final = {unit.name: unit for unit in (*EVERY_UNIT, *BESIDE_US, NODE)}
 
 
 def programs(version: str = NEWEST) -> dict[str, Path]:
@@ -231,9 +239,19 @@ def karpenter() -> tuple[Path, list[Path]]:
     return made / "kwok", sorted((made / "crds").iterdir())
 
 
+def node(name: str) -> Path:
+    """One of the programs of NODE.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(NODE) / name
+
+
 def _built(unit: Unit) -> Path:
     if not unit.directory.is_dir():
-        how = "make coexistence" if unit in BESIDE_US else "make control-plane"
+        alone = {**{each.name: "make coexistence" for each in BESIDE_US}, NODE.name: "make node-test"}
+        how = alone.get(unit.name, "make control-plane")
         raise NotBuilt(f"{unit.name} is not built: run `{how}`")
     return unit.directory
 
