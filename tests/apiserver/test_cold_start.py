@@ -128,7 +128,8 @@ def test_a_vm_whose_end_is_still_on_its_way_to_us(here: Here) -> None:
         here.starting.api.delete(launcher)
         pod = here.starting.share_manager(VM)
         assert placed(here, pod) == node
-    assert "requiredDuringSchedulingIgnoredDuringExecution" not in pod["spec"]["affinity"]["nodeAffinity"]
+    assert list(pod["spec"]["affinity"]) == ["podAffinity"]
+    assert list(pod["spec"]["affinity"]["podAffinity"]) == ["preferredDuringSchedulingIgnoredDuringExecution"]
 
 
 def test_a_vm_that_is_ending(here: Here) -> None:

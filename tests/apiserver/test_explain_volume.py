@@ -52,9 +52,10 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     topology = [{"matchLabelExpressions": [{"key": key, "values": [zone]} for key, zone in ZONE.items()]}]
     storage_class = a_class(provisioner="driver.longhorn.io", allowedTopologies=topology)
     others = [each for each in cold_start.cluster() if each["metadata"]["name"] != "node-b"]
-    here = [builders.node("node-b", labels=ZONE), builders.longhorn_node("node-b"), a_volume(), storage_class]
+    makers = (builders.longhorn_node, builders.instance_manager_pod)
+    here = [builders.node("node-b", labels=ZONE), *(make("node-b") for make in makers)]
     with ClusterState(control_plane.api) as state:
-        state.become([*others, *here])
+        state.become([*others, *here, a_volume(), storage_class])
         yield control_plane
 
 

@@ -74,6 +74,7 @@ def objects(cluster: Iterable[UnevenNode], starts: Iterable[ColdStart]) -> Itera
         yield _node(described)
         yield _filler(described)
         yield builders.longhorn_node(described.name)
+        yield builders.instance_manager_pod(described.name)
     for start in starts:
         yield builders.persistent_volume_claim(start.vm, volume_name=start.volume)
         yield builders.persistent_volume(start.volume, claim=start.vm)

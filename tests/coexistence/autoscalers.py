@@ -84,8 +84,8 @@ def rows(cluster: Cluster) -> Iterator[Row]:
 def _outcome(cluster: Cluster, karpenter: Program, case: Case) -> str:
     logged = karpenter.log.stat().st_size
     described = nodes(case.size)
-    names = [each["metadata"]["name"] for each in described if each["apiVersion"] == "v1"]
-    described[-2]["metadata"]["labels"] |= case.labels
+    names = [each["metadata"]["name"] for each in described if each["kind"] == "Node" and each["apiVersion"] == "v1"]
+    described[-3]["metadata"]["labels"] |= case.labels
     cluster.become([*described, *case.form.objects()])
     scheduler = cluster.plane.scheduler
     assert scheduler is not None

@@ -51,7 +51,7 @@ _FORMS: Final = (PIN, SEVERAL, PREFERENCE, TARGET, NOTHING)
 _PREFERENCE_AWAY: Final = PREFERENCE.away("node-g")
 _LIST_AWAY: Final = SHORTLIST.away("node-g")
 _VMS_AWAY: Final = frozenset({_PREFERENCE_AWAY.title, _LIST_AWAY.title})
-_SM_AWAY: Final = share_managers.AWAY.title
+_BY_NODE: Final = share_managers.BY_NODE.title  # never a steered pod: no eviction is because of us
 _VMS: Final = frozenset(form.title for form in (*_FORMS, SHORTLIST))
 _SMS: Final = frozenset({share_managers.HOME.title, share_managers.PLAIN_HOME.title})
 
@@ -63,28 +63,28 @@ POLICIES: Final = (
         _AFFINITY,
         _PREFERRED,
         _LOCAL,
-        _VMS_AWAY | {_SM_AWAY},
+        _VMS_AWAY | {_BY_NODE},
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, nodeFit",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_FIT},
-        _VMS_AWAY | {_SM_AWAY},
+        _VMS_AWAY | {_BY_NODE},
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, ignorePvcPods",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_NO_CLAIMS},
-        frozenset({_SM_AWAY}),
+        frozenset({_BY_NODE}),
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, noEvictionPolicy Mandatory",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_MANDATORY},
-        _VMS_AWAY,
+        _VMS_AWAY | {_BY_NODE},
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, without the namespace longhorn-system",

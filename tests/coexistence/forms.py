@@ -120,10 +120,10 @@ NOTHING: Final = Form("nothing of ours", ["node-f"], None, "")
 
 
 def node(name: str, *, labels: Mapping[str, str] | None = None) -> list[Object]:
-    """A node, and Longhorn's object of it. Its label kubernetes.io/hostname is its name."""
+    """A node, and Longhorn's object and instance-manager pod of it. Its label kubernetes.io/hostname is its name."""
     allocatable = {"memory": f"{MEMORY_GIB}Gi"}
     made = builders.node(name, labels={HOSTNAME: name, **(labels or {})}, allocatable=allocatable)
-    return [made, builders.longhorn_node(name)]
+    return [made, builders.longhorn_node(name), builders.instance_manager_pod(name)]
 
 
 def filler(name: str, on: str, gib: int) -> Object:

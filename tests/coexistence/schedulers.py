@@ -106,7 +106,7 @@ def _vms(cluster: Cluster, forms: Iterable[Form], profile: Profile) -> Iterator[
 
 
 def _pods(cluster: Cluster, profile: Profile) -> Iterator[Row]:
-    for each, heeds in ((share_managers.HOME, profile.heeds), (share_managers.NEAR, profile.heeds_pods)):
+    for each, heeds in ((share_managers.HOME, profile.heeds_pods), (share_managers.BY_NODE, profile.heeds)):
         seen = _node(cluster, each.create(cluster, profile.name))
         yield Row(_PROGRAM, profile.settings, each.form, share_managers.VM_NODE if heeds else ANY_NODE, seen)
 

@@ -23,13 +23,13 @@ class ShareManager(NamedTuple):
     """A share-manager pod.
 
     `steered`: its VM asks for co-scheduling, so the webhook writes a preference, and asks for no eviction. `on` is its
-    node. `near`: it has a preferred affinity to the VM's pod in place of that for a node.
+    node. `by_node`: somebody else wrote a preferred node affinity for the VM's node.
     """
 
     title: str
     steered: bool
     on: str
-    near: bool = False
+    by_node: bool = False
 
     @property
     def form(self) -> str:
@@ -56,24 +56,12 @@ class ShareManager(NamedTuple):
     def create(self, cluster: Cluster, scheduler: str) -> Object:
         """The pod, as Longhorn creates it, for this scheduler."""
         pod = builders.share_manager_pod(self.start.volume, phase=None, schedulerName=scheduler)
-        if self.near:
-            pod["spec"]["affinity"] = {
-                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [self._near()]}
-            }
+        if self.by_node:
+            pod["spec"]["affinity"] = builders.node_affinity(preferred={VM_NODE: 100})
         created = cluster.api.create(pod)
         assert decision(created).startswith(f"preferred on {VM_NODE}: ") is self.steered, decision(created)
         assert (NO_EVICTION in created["metadata"]["annotations"]) is self.steered
         return created
-
-    def _near(self) -> Object:
-        labels = self.start.launcher()["metadata"]["labels"]
-        selector = {"matchLabels": {"kubevirt.io/created-by": labels["kubevirt.io/created-by"]}}
-        term = {
-            "labelSelector": selector,
-            "namespaces": [builders.NAMESPACE],
-            "topologyKey": "kubernetes.io/hostname",
-        }
-        return {"weight": 100, "podAffinityTerm": term}
 
 
 _STEERED: Final = "steered share-manager pod"
@@ -82,10 +70,10 @@ HOME: Final = ShareManager(f"{_STEERED} (on its VM's node)", steered=True, on=VM
 AWAY: Final = ShareManager(f"{_STEERED} (on another node)", steered=True, on=OTHER_NODE)
 PLAIN_HOME: Final = ShareManager(f"{_PLAIN} (on its VM's node)", steered=False, on=VM_NODE)
 PLAIN: Final = ShareManager(f"{_PLAIN} (on another node)", steered=False, on=OTHER_NODE)
-NEAR: Final = ShareManager(
-    "share-manager pod that prefers its VM's pod, not a node (on another node)", steered=False, on=OTHER_NODE, near=True
+BY_NODE: Final = ShareManager(
+    "share-manager pod with a preferred node affinity (on another node)", steered=False, on=OTHER_NODE, by_node=True
 )
-ALL: Final = (HOME, AWAY, PLAIN_HOME, PLAIN, NEAR)
+ALL: Final = (HOME, AWAY, PLAIN_HOME, PLAIN, BY_NODE)
 
 
 def objects() -> list[Object]:

@@ -7,7 +7,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Mode, OptedInBy
 from webhook.core.reasons import CHAIN_ORDER, Reason, Why
@@ -112,10 +111,13 @@ class Pin(Struct, frozen=True, kw_only=True):
 class Steer(Pin, frozen=True, kw_only=True):
     """A share-manager pod is steered to its VMs: always a preference.
 
-    `near_vmis` are VMs whose pods get a preferred pod affinity of the share-manager pod, beside the node affinity.
+    Attributes:
+        near: the preferred nodes, each of which gets a preferred pod affinity term.
+        by_node: whether the preferred nodes get preferred node affinity terms, too.
     """
 
-    near_vmis: tuple[VirtualMachineInstanceRef, ...] = ()
+    near: tuple[WeightedNode, ...] = ()
+    by_node: bool = False
 
 
 Decision = Pin | Leave

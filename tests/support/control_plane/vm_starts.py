@@ -52,7 +52,8 @@ def only_on(node: str) -> Object:
 
 def nodes() -> list[Object]:
     """Equal nodes, so that only the webhook influences where a pod goes."""
-    return [*map(builders.node, NODES), *map(builders.longhorn_node, NODES)]
+    makers = (builders.node, builders.longhorn_node, builders.instance_manager_pod)
+    return [make(name) for make in makers for name in NODES]
 
 
 class Starting:
@@ -68,11 +69,12 @@ class Starting:
         self.clear()
 
     def clear(self) -> None:
-        """Delete every pod, and every VolumeAttachment."""
+        """Delete every VM's pod, every share-manager pod, and every VolumeAttachment."""
         attachments = f"/apis/{builders.LONGHORN_API_VERSION}/namespaces/{builders.LONGHORN_NAMESPACE}"
-        pods = (f"/api/v1/namespaces/{each}/pods" for each in (builders.NAMESPACE, builders.LONGHORN_NAMESPACE))
-        for path in (*pods, f"{attachments}/volumeattachments"):
-            self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0"})
+        namespaces = {builders.NAMESPACE: "", builders.LONGHORN_NAMESPACE: "longhorn.io/component=share-manager"}
+        pods = [(f"/api/v1/namespaces/{each}/pods", labels) for each, labels in namespaces.items()]
+        for path, labels in (*pods, (f"{attachments}/volumeattachments", "")):
+            self.api.call("DELETE", path, parameters={"gracePeriodSeconds": "0", "labelSelector": labels})
 
     def vm(self, start: Start, run: str = "1", **described: Any) -> Object:
         """The VM's pod, created."""
@@ -109,10 +111,11 @@ class Starting:
 
 
 def preferred(pod: Object) -> dict[str, int]:
-    """Node -> weight of what a pod prefers by name."""
-    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    """Node -> weight of the preferred pod affinity to the instance-manager pod of that node."""
+    affinity = (pod["spec"].get("affinity") or {}).get("podAffinity") or {}
     terms: Sequence[Object] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
-    return {term["preference"]["matchFields"][0]["values"][0]: term["weight"] for term in terms}
+    labels = [term["podAffinityTerm"]["labelSelector"]["matchLabels"] for term in terms]
+    return {each["longhorn.io/node"]: term["weight"] for each, term in zip(labels, terms, strict=True)}
 
 
 def decision(pod: Object) -> str:

@@ -25,6 +25,7 @@ from support.objects.builders_longhorn import (  # noqa: F401 - tests take all o
     LONGHORN_NAMESPACE,
     Object,
     being_deleted,
+    instance_manager_pod,
     longhorn_node,
     share_manager,
     share_manager_pod,

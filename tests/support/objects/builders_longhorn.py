@@ -13,6 +13,7 @@ LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 _LONG_AGO: Final = "2026-01-02T03:04:05Z"
 _KEEPER: Final = "tests.kubevirt-coschedule/keep"  # a finalizer: what is being deleted is still there
 _SHARE_MANAGER_UID: Final = "5b1c5a2e-7c1b-4b0e-9d68-0d5a4f1f3c77"
+_INSTANCE_MANAGER_IMAGE: Final = "longhornio/longhorn-instance-manager:v1.12.1"
 _SHARE_MANAGER_IMAGE: Final = "longhornio/longhorn-share-manager:v1.12.1"
 _HOST_PATHS: Final = {"host-dev": "/dev", "host-sys": "/sys", "host-proc": "/proc", "lib-modules": "/lib/modules"}
 _DEFAULT_TOLERATIONS: Final = (  # that kube-apiserver adds to a pod before it asks a mutating webhook
@@ -32,6 +33,27 @@ def longhorn_node(name: str, *, ready: str | None = "True", namespace: str = LON
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"name": name, "allowScheduling": True},
         "status": {"conditions": conditions},
+    }
+
+
+def instance_manager_pod(node: str, *, namespace: str = LONGHORN_NAMESPACE) -> Object:
+    """The pod that runs engines and replicas on a node (longhorn-manager instance_manager_controller.go)."""
+    labels = {
+        "longhorn.io/component": "instance-manager",
+        "longhorn.io/instance-manager-type": "aio",
+        "longhorn.io/managed-by": "longhorn-manager",
+        "longhorn.io/node": node,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"instance-manager-{node}", "namespace": namespace, "labels": labels},
+        "spec": {
+            "nodeName": node,
+            "restartPolicy": "Never",
+            "containers": [{"name": "instance-manager", "image": _INSTANCE_MANAGER_IMAGE}],
+        },
+        "status": {"phase": "Running"},
     }
 
 

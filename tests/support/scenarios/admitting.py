@@ -55,9 +55,13 @@ class Admission(NamedTuple):
 
     @property
     def preferred(self) -> list[str]:
-        """The nodes of preferences, as they are listed."""
+        """The nodes of preferences, as they are listed: by name, and by instance-manager pod."""
         terms = self._node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
-        return [field["values"][0] for term in terms for field in term["preference"].get("matchFields", ())]
+        named = [field["values"][0] for term in terms for field in term["preference"].get("matchFields", ())]
+        pod_affinity = (self.pod["spec"].get("affinity") or {}).get("podAffinity") or {}
+        near = pod_affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
+        selected = [term["podAffinityTerm"]["labelSelector"]["matchLabels"] for term in near]
+        return [*named, *(labels["longhorn.io/node"] for labels in selected)]
 
     @property
     def _node_affinity(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.installed import NAME, Installed
-from support.control_plane.vm_starts import LAUNCHERS, Start, Starting, nodes, preferred
+from support.control_plane.vm_starts import LAUNCHERS, NODES, Start, Starting, nodes, preferred
 from support.drivers.scraping import Scraped, scrape
 from support.drivers.serving import Serving
 from support.fakes.overhearing import Asked, Overhearing
@@ -112,7 +112,8 @@ class Here(NamedTuple):
         self.starting.api.delete(pod)
 
     def until_counted(self, pods: int) -> None:
-        """Wait until the cache has this number of pods. All pods belong to VMs or are share-manager pods."""
+        """Wait for this number of VMs' and share-managers' pods in the cache, beside the instance-manager pods."""
+        pods += len(NODES)
         until(lambda: caches(self.serving)[PODS].detail.startswith(f"{pods} objects"), f"{pods} pods")
 
     @contextmanager

@@ -25,7 +25,7 @@ from support.control_plane.installed import Installed
 from support.control_plane.kube_api import Object
 from support.control_plane.rendering import HOMECOMING
 from support.objects import corpus
-from support.objects.builders import DECISION, LONGHORN_API_VERSION
+from support.objects.builders import DECISION, LONGHORN_API_VERSION, instance_manager_pod
 from support.objects.corpus import MIGRATION_TARGET, SHARE_MANAGER, UNCHANGED, Case
 from support.objects.embedded import embedded
 from support.strategies import shortlists
@@ -39,7 +39,6 @@ _PATIENCE_SECONDS: Final = 10  # with each row, after one that never came out ri
 _TICKS_MAX: Final = 100
 _SCORED_WHOLE_NODES: Final = 100  # schedule_one.go, minFeasibleNodesToFind: of more only some are scored
 _SERVERS_OWN: Final = ("spec.", 'unknown field "spec.')  # how its warnings begin, of what it leaves out too
-_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def rows() -> list[Case]:
@@ -106,7 +105,8 @@ class Replay:
             self._cluster.become(each for each in case.objects if each["metadata"].get("creationTimestamp", "") <= date)
             if date:
                 self._until_later()
-        self._cluster.become(case.objects)
+        steered_to = case.expect.nodes if case.entry == SHARE_MANAGER else ()
+        self._cluster.become([*case.objects, *map(instance_manager_pod, steered_to)])
 
     def _until_later(self) -> None:
         """Wait until the API server's clock has gone on by a second."""
@@ -198,13 +198,12 @@ def _takers(case: Case, pod: Object) -> set[str]:
         return set(expect.binds or ())
     if len(case.nodes) > _SCORED_WHOLE_NODES and not expect.shortlist:
         return set(expect.binds or ())
-    wishes = pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get(_PREFERRED)
+    wishes = shortlists.wishes(pod["spec"].get("affinity", {}), by_pod=case.entry == SHARE_MANAGER)
     if not wishes:
         return set()  # it is not drawn to any yet: the program has not seen the row's cluster
     listed = shortlists.named(pod["spec"]["affinity"]) if expect.shortlist else expect.nodes
-    most = max(wish["weight"] for wish in wishes)
-    named = {wish["preference"]["matchFields"][0]["values"][0] for wish in wishes if wish["weight"] == most}
-    return named & set(listed)
+    most = max(weight for _, weight in wishes)
+    return {node for node, weight in wishes if weight == most} & set(listed)
 
 
 def _is_judged(pod: Object | None) -> bool:

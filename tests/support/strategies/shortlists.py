@@ -15,6 +15,7 @@ from support.objects.builders import on_node
 from support.objects.corpus import Case
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _EMPTY: dict[str, Any] = {}  # a term that matches nothing, and stays so
 
 
@@ -50,10 +51,20 @@ def named(affinity: Mapping[str, Any]) -> dict[str, None]:
     return dict.fromkeys(field["values"][0] for field in fields if field["operator"] == "In")
 
 
+def wishes(affinity: Mapping[str, Any], *, by_pod: bool) -> list[tuple[str, int]]:
+    """The nodes that a pod is drawn to, with the weights: by instance-manager pods, or by name."""
+    if not by_pod:
+        terms = affinity.get("nodeAffinity", {}).get(_PREFERRED, ())
+        return [(term["preference"]["matchFields"][0]["values"][0], term["weight"]) for term in terms]
+    terms = affinity.get("podAffinity", {}).get(_PREFERRED, ())
+    labels = [term["podAffinityTerm"]["labelSelector"]["matchLabels"] for term in terms]
+    return [(each.get("longhorn.io/node", ""), term["weight"]) for each, term in zip(labels, terms, strict=True)]
+
+
 def _narrowed(affinity: Mapping[str, Any], nodes: Sequence[str]) -> Mapping[str, Any]:
     """The affinity with any of these nodes in each of its required terms; in one term where it has none."""
     whole = copy.deepcopy(dict(affinity))
-    required = whole["nodeAffinity"].setdefault(_REQUIRED, {"nodeSelectorTerms": [_EMPTY]})
+    required = whole.setdefault("nodeAffinity", {}).setdefault(_REQUIRED, {"nodeSelectorTerms": [_EMPTY]})
     terms = required["nodeSelectorTerms"]
     pins = [on_node(node)["matchFields"] for node in nodes]
     required["nodeSelectorTerms"] = [

@@ -14,15 +14,11 @@ from support.objects import corpus
 from support.objects.corpus import Case
 
 from webhook.core.admit import Answer, Entry, admit
-from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.opt_in import Mode, Policy
 from webhook.core.patch.applied_patch import fingerprint
-from webhook.core.patch.decision_patch import near
 from webhook.explain.created import as_created
-
-OWN = VirtualMachineInstanceRef("vms", "uid")
-OTHER = VirtualMachineInstanceRef("vms", "other")
 
 DECISION = "kubevirt-scheduler/decision"
 WRITTEN = "kubevirt-scheduler/written"
@@ -69,6 +65,17 @@ def test_what_the_webhook_wrote_is_taken_out_again(case: Case) -> None:
     found = as_created(stored)
     assert "nodeName" not in found["spec"]
     assert lean(found) == lean(case.pod)
+
+
+TO_A_VM = {
+    "weight": 100,
+    "podAffinityTerm": {
+        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": "uid"}},
+        "namespaces": ["vms"],
+        "topologyKey": "kubernetes.io/hostname",
+    },
+}
+"""What version 0.1.0 wrote."""
 
 
 def wish(node: str, weight: int = 100) -> dict[str, Any]:
@@ -139,15 +146,20 @@ POD_ROWS: dict[str, tuple[str | None, dict[str, Any] | None, dict[str, Any] | No
         {"nodeAffinity": {PREFERRED: [wish("b"), wish("a")]}},
         {"nodeAffinity": {PREFERRED: [wish("b")]}},
     ),
-    "nearness to a VM goes, and other nearness stays": (
-        record(near=[["vms", "uid"]]),
-        {"podAffinity": {PREFERRED: [near(OWN), near(OTHER)]}},
-        {"podAffinity": {PREFERRED: [near(OTHER)]}},
+    "nearness to a node goes, and other nearness stays": (
+        record(near_nodes=[["a", 100]]),
+        {"podAffinity": {PREFERRED: [near("a", 100), near("a", 50), near("b", 100)]}},
+        {"podAffinity": {PREFERRED: [near("a", 50), near("b", 100)]}},
     ),
-    "nearness to a VM was all there was": (
-        record(near=[["vms", "uid"]]),
-        {"podAffinity": {PREFERRED: [near(OWN)]}},
+    "nearness to a node was all there was": (
+        record(near_nodes=[["a", 100]]),
+        {"podAffinity": {PREFERRED: [near("a", 100)]}},
         {},
+    ),
+    "version 0.1.0's nearness to a VM stays": (
+        record(preferred=[["a", 100, 1]], near=[["vms", "uid"]]),
+        {"nodeAffinity": {PREFERRED: [wish("a")]}, "podAffinity": {PREFERRED: [TO_A_VM]}},
+        {"podAffinity": {PREFERRED: [TO_A_VM]}},
     ),
     "null stays null": (ONLY_A, None, ...),
     "no node affinity": (ONLY_A, {"nodeAffinity": None}, ...),

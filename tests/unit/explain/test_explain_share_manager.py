@@ -48,15 +48,15 @@ Affinity:
   +++ after
   @@ -0,0 +1,10 @@
   +affinity:
-  +  nodeAffinity:
+  +  podAffinity:
   +    preferredDuringSchedulingIgnoredDuringExecution:
   +    - weight: 100
-  +      preference:
-  +        matchFields:
-  +        - key: metadata.name
-  +          operator: In
-  +          values:
-  +          - node-b
+  +      podAffinityTerm:
+  +        labelSelector:
+  +          matchLabels:
+  +            longhorn.io/component: instance-manager
+  +            longhorn.io/node: node-b
+  +        topologyKey: kubernetes.io/hostname
 """
 
 

@@ -50,14 +50,16 @@ def test_a_short_list_is_counted_in_the_text_and_named_in_json(own: dict[str, An
 
 
 def test_a_repeated_preference_is_shown_once() -> None:
-    """Beside Longhorn's preference against a node, the webhook writes several copies; the text counts them."""
+    """Beside Longhorn's preference against a node and a soft taint the webhook writes several copies."""
     field = {"key": "metadata.name", "operator": "NotIn", "values": ["node-a"]}
     avoids_node = {"weight": 100, "preference": {"matchFields": [field]}}
     pod = created(affinity={"nodeAffinity": {PREFERRED: [avoids_node]}})
-    found, text = explained(pod, cold_start.cluster()), explain(pod, cold_start.cluster()).out
+    tainted = builders.node("node-b", taints=["old=:PreferNoSchedule"])
+    objects = [tainted if each == builders.node("node-b") else each for each in cold_start.cluster()]
+    found, text = explained(pod, objects), explain(pod, objects).out
     preferences = found["affinity"]["after"]["nodeAffinity"][PREFERRED]
     assert len(preferences) > 2
-    assert text.count("+    - weight: 100\n") == 1
+    assert text.count("+    - weight: 100\n") == 2  # one of them is the pod affinity
     assert (
         f"\n  and {len(preferences) - 2} more copies of these preferences, so that they outweigh the pod's own ones"
         in text

@@ -1,8 +1,9 @@
-"""Longhorn's objects of longhorn.io/v1beta2 with the fields that a rule reads, its labels and names."""
+"""Longhorn's objects of longhorn.io/v1beta2 with the fields that a rule reads, its labels, names and pod affinity."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -12,8 +13,10 @@ from webhook.core.api.node import NodeStatus
 LONGHORN_API_VERSION: Final = "longhorn.io/v1beta2"
 LONGHORN_CSI_DRIVER: Final = "driver.longhorn.io"
 LABEL_LONGHORN_COMPONENT: Final = "longhorn.io/component"
+LABEL_LONGHORN_NODE: Final = "longhorn.io/node"
 LABEL_LONGHORN_SHARE_MANAGER: Final = "longhorn.io/share-manager"
 SHARE_MANAGER: Final = "share-manager"
+INSTANCE_MANAGER: Final = "instance-manager"
 SHARE_MANAGER_POD_PREFIX: Final = "share-manager-"
 
 
@@ -59,3 +62,30 @@ class LonghornNode(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 ASSIGNED_STATES: Final = ("running", "starting", "absent")  # absent: a ShareManager without a state
+
+
+def near(node: str, weight: int) -> dict[str, Any]:
+    """Return the preferred pod affinity term to the instance-manager pod of a node: a preference for the node.
+
+    Longhorn runs this pod on each of its nodes, and labels it with the node (longhorn-manager types.go,
+    GetInstanceManagerLabels). If a node has no such pod, the term has no effect. A label's value has at most 63
+    characters, and kube-apiserver rejects a pod with a longer one.
+
+    The term names no namespace, so it is about the namespace of the pod that has it. A ResourceQuota with the scope
+    CrossNamespacePodAffinity counts each pod whose terms name a namespace, also if they are preferred
+    (pkg/quota/v1/evaluator/core/pods.go). At its limit kube-apiserver rejects such a pod.
+    """
+    labels = {LABEL_LONGHORN_COMPONENT: INSTANCE_MANAGER, LABEL_LONGHORN_NODE: node}
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    return {"weight": weight, "podAffinityTerm": term}
+
+
+def near_nodes(terms: Iterable[Any]) -> Iterator[str]:
+    """Yield the node of each term that `near` returned; `terms` are any JSON."""
+    for term in terms:
+        try:
+            node, weight = term["podAffinityTerm"]["labelSelector"]["matchLabels"][LABEL_LONGHORN_NODE], term["weight"]
+        except (KeyError, TypeError):
+            continue
+        if term == near(node, weight):
+            yield node

@@ -8,6 +8,7 @@ from typing import Final
 
 _DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _DNS_SUBDOMAIN_MAX_CHARS: Final = 253
+LABEL_VALUE_MAX_CHARS: Final = 63
 
 
 @lru_cache(maxsize=8192)  # as many as the largest clusters have nodes

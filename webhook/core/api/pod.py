@@ -7,12 +7,14 @@ them (gc=False): the objects of a large cluster cost it no time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
 
 from webhook.core.api.affinity import Affinity, NodeAffinity, TopologySpreadConstraint
 from webhook.core.api.container import PodCondition, Workload, WorkloadStatus
+from webhook.core.api.longhorn import near_nodes
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.node_selector import NodeSelector
 
@@ -67,6 +69,12 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     def node_affinity(self) -> NodeAffinity | None:
         """The pod's own node affinity, None if it has none."""
         return self.affinity.node_affinity if self.affinity else None
+
+    @property
+    def near_nodes(self) -> Iterator[str]:
+        """The nodes that the pod prefers by a pod affinity to Longhorn's instance-manager pods."""
+        pod_affinity = self.affinity.pod_affinity if self.affinity else None
+        return near_nodes((pod_affinity.preferred or ()) if pod_affinity else ())
 
     @property
     def required_node_affinity(self) -> NodeSelector | None:

@@ -12,7 +12,6 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
-from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.node_selector import NodeSelectorTerm
 
 
@@ -23,14 +22,15 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
         nodes: the nodes to which required terms were narrowed; the first one in place, the others in copies of a term.
         terms: for each of these terms its index among all terms, and its `fingerprint` after the patch.
         preferred: node, weight, and the number of copies of each preference.
-        near: each VirtualMachineInstance to whose pods a preferred pod affinity was added.
+        near_nodes: node and weight of each preferred pod affinity. Version 0.1.0 wrote other terms, and recorded them
+            in the field `near`, which nothing reads: such a term stays.
         no_eviction: whether the annotation for the descheduler was added.
     """
 
     nodes: tuple[str, ...] = ()
     terms: tuple[tuple[int, str], ...] = ()
     preferred: tuple[tuple[str, int, int], ...] = ()
-    near: tuple[VirtualMachineInstanceRef, ...] = ()
+    near_nodes: tuple[tuple[str, int], ...] = ()
     no_eviction: bool = False
 
 

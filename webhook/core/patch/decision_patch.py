@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAffinity
-from webhook.core.api.kubevirt import VirtualMachineInstanceRef
+from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import TOP_WEIGHT, Decision, Leave, Pin, Steer, TakeOver, WeightedNode, decision_sentence
+from webhook.core.decision import Decision, Leave, Pin, Steer, TakeOver, WeightedNode, decision_sentence
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import (
@@ -81,19 +81,26 @@ class _AffinityPatch:
         self._nodes = decision.required or decision.shortlist
         self._terms: list[tuple[int, str]] = []
         self._preferred: list[tuple[str, int, int]] = []
-        self._near_vmis = decision.near_vmis if isinstance(decision, Steer) else ()
+        self._near = decision.near if isinstance(decision, Steer) else ()
         self._no_eviction = isinstance(decision, Steer) and pod.metadata.annotation(ANNOTATION_NO_EVICTION) is None
+        preferred = decision.preferred if not isinstance(decision, Steer) or decision.by_node else ()
         affinity = pod.spec.affinity
-        node_affinity = affinity.node_affinity if affinity else None
-        if node_affinity is None:
-            new = self._node_affinity(decision.preferred)
-            self._add(*((NODE_AFFINITY, new) if affinity else (AFFINITY, {"nodeAffinity": new})))
-        else:
+        new: dict[str, Any] = {}
+        if affinity and affinity.node_affinity:
             if self._nodes:
-                self._narrow(node_affinity, keep_pinned=not decision.required)
-            self._prefer(node_affinity, decision.preferred, copies=_COPIES if isinstance(decision, Steer) else 1)
-        if self._near_vmis:
-            self._prefer_near_pods(affinity.pod_affinity if affinity else None)
+                self._narrow(affinity.node_affinity, keep_pinned=not decision.required)
+            self._prefer(affinity.node_affinity, preferred, copies=_COPIES if isinstance(decision, Steer) else 1)
+        elif self._nodes or preferred:
+            new["nodeAffinity"] = self._node_affinity(preferred)
+        if affinity and affinity.pod_affinity:
+            self._prefer_near(affinity.pod_affinity)
+        elif self._near:
+            new["podAffinity"] = {PREFERRED: [near(each.node, each.weight) for each in self._near]}
+        if affinity is None:
+            self._add(AFFINITY, new)
+        else:
+            for kind, terms in new.items():
+                self._add(f"{AFFINITY}/{kind}", terms)
 
     def record(self) -> AppliedPatch:
         """Return the record. It names nodes only if a required term was written."""
@@ -101,7 +108,7 @@ class _AffinityPatch:
             nodes=self._nodes if self._terms else (),
             terms=tuple(self._terms),
             preferred=tuple(self._preferred),
-            near=self._near_vmis,
+            near_nodes=tuple((each.node, each.weight) for each in self._near),
             no_eviction=self._no_eviction,
         )
 
@@ -111,7 +118,8 @@ class _AffinityPatch:
     def _node_affinity(self, preferred: Sequence[WeightedNode]) -> dict[str, Any]:
         self._preferred += [(weighted.node, weighted.weight, 1) for weighted in preferred]
         required = {REQUIRED: self._selector()} if self._nodes else {}
-        return {**required, PREFERRED: [_preferred_term(weighted) for weighted in preferred]}
+        terms = [_preferred_term(weighted) for weighted in preferred]
+        return {**required, **({PREFERRED: terms} if terms else {})}
 
     def _selector(self) -> dict[str, Any]:
         fingerprints = (fingerprint(NodeSelectorTerm(match_fields=[pin(node)])) for node in self._nodes)
@@ -160,15 +168,12 @@ class _AffinityPatch:
         self._preferred += [(each.node, each.weight, count) for each, count in missing]
         self._append(path, [_preferred_term(each) for each, count in missing for _ in range(count)], existing)
 
-    def _prefer_near_pods(self, own: InterPodTerms | None) -> None:
-        """Append a preferred pod affinity to the pods of each VM. By now the pod has an affinity."""
-        existing = (own.preferred if own else None) or []
-        self._near_vmis = tuple(vmi for vmi in self._near_vmis if near(vmi) not in existing)
-        terms = [near(vmi) for vmi in self._near_vmis]
-        if own is None:
-            self._add(POD_AFFINITY, {PREFERRED: terms})
-        else:
-            self._append(f"{POD_AFFINITY}/{PREFERRED}", terms, existing)
+    def _prefer_near(self, own: InterPodTerms) -> None:
+        """Append the preferred pod affinity terms that the pod does not have yet."""
+        existing = own.preferred or []
+        self._near = tuple(each for each in self._near if near(each.node, each.weight) not in existing)
+        terms = [near(each.node, each.weight) for each in self._near]
+        self._append(f"{POD_AFFINITY}/{PREFERRED}", terms, existing)
 
     def _append(self, path: str, terms: Sequence[object], existing: Sequence[object]) -> None:
         """Append `terms` to the list at `path`, which can be absent if nothing is `existing`."""
@@ -177,19 +182,6 @@ class _AffinityPatch:
                 self._add(f"{path}/-", term)
         elif terms:
             self._add(path, terms)
-
-
-def near(vmi: VirtualMachineInstanceRef) -> dict[str, Any]:
-    """Return the preferred pod affinity term for the nodes on which the pods of a VirtualMachineInstance are.
-
-    KubeVirt labels these pods with its uid (pkg/virt-controller/services/template.go, CreatedByLabel).
-    """
-    term = {
-        "labelSelector": {"matchLabels": {"kubevirt.io/created-by": vmi.uid}},
-        "namespaces": [vmi.namespace],
-        "topologyKey": "kubernetes.io/hostname",
-    }
-    return {"weight": TOP_WEIGHT, "podAffinityTerm": term}
 
 
 def _annotate(pod: Pod, decision: Decision, applied: AppliedPatch | None) -> Iterator[Operation]:

@@ -7,19 +7,29 @@ Invariants: only what the record (webhook.core.patch.applied_patch) names is rem
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTerms, NodeAffinity
+from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
 from webhook.core.api.pod import Pod
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, from_annotation
-from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS, near
+from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
+
+_LIKENESSES: Final[tuple[Callable[[int, str], object], ...]] = (
+    lambda index, checksum: (index, checksum),
+    lambda _, checksum: checksum,
+    lambda index, _: index,
+    lambda *_: None,
+)
+"""What a recorded term and a term of the pod have in common, from the closest likeness to none."""
 
 
 def without_applied_patch(pod: Pod) -> tuple[Pod, list[Operation]]:
@@ -81,7 +91,7 @@ def _revert_preferred(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Oper
 
 
 def _revert_near_pods(own: InterPodTerms, applied: AppliedPatch) -> Iterator[Operation]:
-    existing, recorded = own.preferred or [], [near(vmi) for vmi in applied.near]
+    existing, recorded = own.preferred or [], [near(node, weight) for node, weight in applied.near_nodes]
     added = [index for index, term in enumerate(existing) if term in recorded]
     yield from _removed(f"{POD_AFFINITY}/{PREFERRED}", added, len(existing))
 
@@ -110,26 +120,25 @@ def _revert_required(own: NodeAffinity, applied: AppliedPatch) -> Iterator[Opera
 
 
 def _narrowed_terms(terms: Sequence[NodeSelectorTerm], applied: AppliedPatch) -> Iterator[tuple[int, str]]:
-    """Yield (index, node) of the terms that the webhook narrowed: first the unchanged ones, then the changed ones.
+    """Yield (index, node) of the terms that the webhook narrowed, at most as many as the record has.
 
-    At most as many changed terms are taken as unchanged ones are missing. A term at a recorded index comes first.
+    For each recorded term comes first the unchanged term in its place, then an unchanged one in another place, then a
+    changed one in its place, then any changed one. Two terms can be equal: then the place decides.
     """
+    carrying = {index: node for index, term in enumerate(terms) if (node := _narrowed_to(term, applied))}
+    checksums = {index: fingerprint(terms[index]) for index in carrying}
     missing = list(applied.terms)
-    changed: list[tuple[int, str]] = []
-    for index, term in enumerate(terms):
-        node = _narrowed_to(term, applied)
-        if node is None:
-            continue
-        checksum = fingerprint(term)
-        found = next((each for each in missing if each[1] == checksum), None)
-        if found is not None:
-            missing.remove((index, checksum) if (index, checksum) in missing else found)
-            yield index, node
-        else:
-            changed.append((index, node))
-    recorded = {index for index, _ in missing}
-    changed.sort(key=lambda each: each[0] not in recorded)
-    yield from changed[: len(missing)]
+    for likeness in _LIKENESSES:
+        wanted = defaultdict[object, list[tuple[int, str]]](list)
+        for recorded in missing:
+            wanted[likeness(*recorded)].append(recorded)
+        for index, node in tuple(carrying.items()):
+            alike = wanted[likeness(index, checksums[index])]
+            if alike:
+                alike.pop()
+                del carrying[index]
+                yield index, node
+        missing = [recorded for rest in wanted.values() for recorded in rest]
 
 
 def _narrowed_to(term: NodeSelectorTerm, applied: AppliedPatch) -> str | None:

@@ -7,21 +7,19 @@ recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
-from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.longhorn import (
     LABEL_LONGHORN_COMPONENT,
     LABEL_LONGHORN_SHARE_MANAGER,
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.core.api.node_selector import MAX_TERMS
+from webhook.core.api.names import LABEL_VALUE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
 from webhook.core.evidence import consumers
-from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import Policy
 from webhook.core.placement import feasibility, shortlist
 from webhook.core.reasons import CHAIN_ORDER, Reason
@@ -30,7 +28,7 @@ from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import ClusterView, NeedObjects
 
 _UNKNOWN: Final = (Reason.NODE_LOOKUP_FAILED, Reason.PODS_UNKNOWN)
-_NEAR_VMIS_MAX: Final = 8  # of one volume; the scheduler evaluates a pod affinity term for each, on every node
+_NODES_MAX: Final = 8  # of one volume; kube-scheduler compares a pod affinity term for each with every pod
 
 
 def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Decision | NeedObjects:
@@ -63,38 +61,36 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
             return ()
         return shortlist.pick(cycle, fitting, view, seed=volume, least_taints=least_taints)
 
-    names, near_vmis = (
-        _shortlist(pick, shortlist.count_taints(fitting[0], pod, view), fitting, findings)
+    preferred = weigh(preferable)[:_NODES_MAX]
+    near = tuple(each for each in preferred if len(each.node) <= LABEL_VALUE_MAX_CHARS)
+    names, is_outweighed = (
+        _shortlist(pick, shortlist.count_taints(fitting[0], pod, view))
         if len(fitting) == len(preferable)
-        else ((), ())
+        else ((), False)
     )
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,
-        preferred=weigh(preferable)[:MAX_TERMS],
+        preferred=preferred,
         shortlist=names,
-        near_vmis=near_vmis,
+        near=near,
+        by_node=is_outweighed or near != preferred,
         requests=incoming.usage,
         findings=findings,
         node_fits=node_fits,
     )
 
 
-def _shortlist(
-    pick: Callable[[int], tuple[str, ...]], taints: int, fitting: Sequence[str], findings: Sequence[Finding]
-) -> tuple[tuple[str, ...], tuple[VirtualMachineInstanceRef, ...]]:
-    """Return the short list, and the VMs to whose pods the share-manager pod gets a preferred pod affinity.
+def _shortlist(pick: Callable[[int], tuple[str, ...]], taints: int) -> tuple[tuple[str, ...], bool]:
+    """Return the short list, and whether taints of the preferred node outweigh a preferred pod affinity.
 
-    PreferNoSchedule taints of the preferred node outweigh a preferred node affinity (TaintToleration has weight 3,
-    NodeAffinity 2). They decide nothing in a short list of nodes with as many such taints. If there are too few such
-    nodes, the pod affinity outweighs the taints. The scheduler evaluates it on every node, so not every pod gets it.
+    PreferNoSchedule taints do (TaintToleration has weight 3, InterPodAffinity and NodeAffinity 2). They decide nothing
+    in a short list of nodes with as many such taints. If there are too few such nodes, pod affinity and node affinity
+    together outweigh the taints.
 
     `pick` returns a list of nodes with at least this number of such taints; `taints` is that of the preferred node.
     """
     names = pick(taints)
-    if names or not taints:
-        return names, ()
-    vmis = (finding.vmi for finding in findings if finding.node in fitting and finding.vmi)
-    return pick(0), tuple(dict.fromkeys(vmis))[:_NEAR_VMIS_MAX]
+    return (names, False) if names or not taints else (pick(0), True)
 
 
 def volume_of(pod: Pod) -> str:

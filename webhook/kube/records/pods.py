@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct, field
 
-from webhook.core.api.affinity import NodeAffinity
+from webhook.core.api.affinity import PREFERRED, NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
+from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
 from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.cache import PodHandle
@@ -37,6 +39,12 @@ class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     @property
     def node_affinity(self) -> NodeAffinity | None:
         return self.affinity.node_affinity if self.affinity else None
+
+    @property
+    def near_nodes(self) -> Iterable[str]:
+        raw = bytes(self.affinity.pod_affinity) if self.affinity else b""
+        terms = (msgspec.json.decode(raw) or {}).get(PREFERRED) if LABEL_LONGHORN_NODE.encode() in raw else None
+        return near_nodes(terms or ())
 
 
 class WirePod(Struct, gc=False):

@@ -1,4 +1,4 @@
-"""A steered share-manager pod asks the descheduler not to evict it: our preference can make the pod a candidate."""
+"""A steered share-manager pod asks the descheduler not to evict it: its eviction would stall NFS."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import jsonpatch
 from msgspec import convert
 from support.objects.builders import on_node, share_manager_pod, virt_launcher_pod
 
+from webhook.core.api.longhorn import near
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin, Steer, WeightedNode
 from webhook.core.evidence.finding import Finding
@@ -21,6 +22,7 @@ TO_N1: Final[dict[str, Any]] = {
     "preferred": (WeightedNode("n1", 100),),
     "findings": [Finding(claim="c", why=Reason.NODE_NOT_FOUND.why(node="n1"), node="n1")],
 }
+TO_N1_NEAR: Final = Steer(**TO_N1, near=(WeightedNode("n1", 100),))
 PREFERRED: Final = [{"weight": 100, "preference": on_node("n1")}]
 
 
@@ -37,7 +39,7 @@ def reverted(pod: Any) -> Any:
 def test_a_steered_share_manager_pod_asks_for_no_eviction() -> None:
     """The webhook removes the annotation again before it decides again."""
     pod = share_manager_pod("h", phase=None)
-    after = steered(pod, Steer(**TO_N1))
+    after = steered(pod, TO_N1_NEAR)
     assert after["metadata"]["annotations"][KEY] == ""
     assert reverted(after)["metadata"]["annotations"] == pod["metadata"]["annotations"]
 
@@ -46,15 +48,15 @@ def test_an_annotation_of_others_stays() -> None:
     """The webhook neither rewrites nor removes it."""
     pod = share_manager_pod("h", phase=None)
     pod["metadata"]["annotations"][KEY] = "theirs"
-    after = steered(pod, Steer(**TO_N1))
+    after = steered(pod, TO_N1_NEAR)
     assert after["metadata"]["annotations"][KEY] == "theirs"
     assert reverted(after)["metadata"]["annotations"][KEY] == "theirs"
 
 
 def test_without_a_preference_of_ours_nothing_is_asked() -> None:
     """A pod that already prefers the node gets the decision alone."""
-    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": PREFERRED}}
-    after = steered(share_manager_pod("h", phase=None, affinity=affinity), Steer(**TO_N1))
+    affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [near("n1", 100)]}}
+    after = steered(share_manager_pod("h", phase=None, affinity=affinity), TO_N1_NEAR)
     assert KEY not in after["metadata"]["annotations"]
 
 

@@ -108,7 +108,7 @@ def test_no_node_is_required_for_a_share_manager_pod() -> None:
     """One VM on one node, and every object is known: the node is preferred, and none is required."""
     found = steered(vm("a", "n1"), node("n1"), longhorn_node("n1"))
     assert found.strength is Mode.PREFERRED
-    assert (found.required, found.shortlist, found.near_vmis) == ((), (), ())
+    assert (found.required, found.shortlist, found.near) == ((), (), found.preferred)
 
 
 def test_every_node_is_asked_for_at_once() -> None:
@@ -175,7 +175,7 @@ def test_a_node_whose_pods_are_not_known_is_only_preferred() -> None:
     view = UnknownPods(cluster(*VOLUME, vm("a", "m1"), *MANY), {})
     found = steer_share_manager(convert(share_manager_pod("h", phase=None), Pod), LONGHORN, view, Policy())
     assert isinstance(found, Steer)
-    assert (found.nodes, found.shortlist, found.near_vmis) == (("m1",), (), ())
+    assert (found.nodes, found.shortlist, found.near) == (("m1",), (), found.preferred)
     assert found.node_fits[0].why.reason is Reason.PODS_UNKNOWN
 
 
@@ -200,38 +200,33 @@ def test_stale_evidence_gives_a_preference_and_no_short_list() -> None:
     assert len(steered(vm("a", "m1"), *MANY).shortlist) == 64
 
 
-def test_without_short_lists_a_soft_taint_gives_pod_affinity_terms() -> None:
-    """The operator's choice: the preference alone, and beside a taint the pods of the VM, too."""
+def test_without_short_lists_a_soft_taint_gives_node_affinity_terms() -> None:
+    """The operator's choice: the preference alone, and beside a taint by node affinity, too."""
     off = Policy(shortlist=False)
-    assert steered(vm("a", "m1"), *MANY, policy=off).shortlist == ()
+    alone = steered(vm("a", "m1"), *MANY, policy=off)
+    assert (alone.shortlist, alone.near, alone.by_node) == ((), alone.preferred, False)
     tainted = [node("m1", taints=SOFT) if each["metadata"]["name"] == "m1" else each for each in MANY]
     found = steered(vm("a", "m1"), *tainted, policy=off)
-    assert (found.shortlist, len(found.near_vmis)) == ((), 1)
+    assert (found.shortlist, found.near, found.by_node) == ((), found.preferred, True)
 
 
 def test_preferences_are_bounded() -> None:
-    """80 VMs on 80 nodes share a volume: the 64 best nodes are preferred, and the short list has all of these."""
+    """80 VMs on 80 nodes share a volume: the 8 best nodes are preferred, and the short list begins with these."""
     found = steered(*(vm(f"v{i}", f"m{i}") for i in range(1, 81)), vm("w", "m80"), *MANY)
-    assert len(found.preferred) == 64
+    assert len(found.preferred) == 8
     assert [(weighted.node, weighted.weight) for weighted in found.preferred][:2] == [("m80", 100), ("m1", 50)]
-    assert set(found.shortlist) == {weighted.node for weighted in found.preferred}
-    assert decision_sentence(found).startswith("preferred on m80, m1, m10 and 61 more: ConsumerOnNode: ")
+    assert found.near == found.preferred
+    assert found.shortlist[:8] == found.nodes
+    assert len(found.shortlist) == 64
+    assert decision_sentence(found).startswith("preferred on m80, m1, m10 and 5 more: ConsumerOnNode: ")
 
 
-def test_pod_affinity_terms_are_bounded() -> None:
-    """On a node with a soft taint the pods of eight VMs are named, each VM once, by namespace and uid."""
-    vms = [vm(f"v{i}", "n1") for i in range(10)]
-    found = steered(*vms, node("n1", taints=SOFT))
-    uids = {each["metadata"]["ownerReferences"][0]["uid"] for each in vms}
-    assert len(found.near_vmis) == len(set(found.near_vmis)) == 8
-    assert {(vmi.namespace, vmi.uid in uids) for vmi in found.near_vmis} == {("vms", True)}
-
-
-def test_a_vm_on_an_unfit_node_gets_no_pod_affinity_term() -> None:
-    """Only VMs count on whose node the share-manager pod can run."""
-    fit, elsewhere = vm("a", "n1"), vm("b", "n2")
-    found = steered(fit, elsewhere, vm("c", None), node("n1", taints=SOFT), node("n2", cordoned=True))
-    assert [vmi.uid for vmi in found.near_vmis] == [fit["metadata"]["ownerReferences"][0]["uid"]]
+@pytest.mark.parametrize(("chars", "terms"), [(63, 1), (64, 0)])
+def test_a_node_name_too_long_for_a_label_gets_no_pod_affinity_term(chars: int, terms: int) -> None:
+    """kube-apiserver would reject the pod. The node is preferred by node affinity."""
+    name = "n" * chars
+    found = steered(vm("a", name), node(name))
+    assert (found.nodes, len(found.near), found.by_node) == ((name,), terms, not terms)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +262,7 @@ def test_terms_that_name_nodes_stay_as_they_are() -> None:
     pod = share_manager_pod("h", phase=None, affinity=affinity)
     patch = _patch(pod, cluster(*VOLUME, vm("a", "m1"), *MANY[:39], node("m40", cordoned=True), *MANY[40:]))
     assert [each["path"].rpartition("/")[2] for each in patch] == [
-        "preferredDuringSchedulingIgnoredDuringExecution",
+        "podAffinity",
         "kubevirt-scheduler~1decision",
         "kubevirt-scheduler~1written",
         "descheduler.alpha.kubernetes.io~1prefer-no-eviction",

@@ -6,7 +6,7 @@ this way a replica of the webhook sees what another replica has written into a p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -76,6 +76,11 @@ class Spec(Protocol):
         """The pod's node affinity, if it has any."""
         ...
 
+    @property
+    def near_nodes(self) -> Iterable[str]:
+        """The nodes that the pod prefers by pod affinity."""
+        ...
+
 
 def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm: bool) -> Sequence[PodNode]:
     """Return the nodes on which a pod counts; none if its affinity names no node, or if the pod is over.
@@ -102,7 +107,7 @@ def pod_nodes(spec: Spec, status: PodStatus | None, *, terminating: bool, is_vm:
         nominated = status.nominated_node_name
         return (PodNode(node=nominated, pinned=is_vm and named == {nominated}, is_vm=is_vm),)
     preferred = _preferred(node_affinity.preferred or ()) if node_affinity else frozenset()
-    nodes = named if len(named) == 1 else preferred
+    nodes = named if len(named) == 1 else preferred.union(spec.near_nodes)
     equally = bool(named) and named.issubset(nodes)
     queued = not (status and status.scheduled)
     return tuple(

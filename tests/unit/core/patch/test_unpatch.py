@@ -1,0 +1,45 @@
+"""Which of the pod's required terms the webhook takes its requirement out of, if several could be its own."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Final
+
+import jsonpatch
+import pytest
+from msgspec import convert
+from support.objects.builders import on_node, virt_launcher_pod
+
+from webhook.core.api.node_selector import NodeSelectorTerm
+from webhook.core.api.pod import Pod
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
+from webhook.core.patch.unpatch import revert_operations
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
+
+LATER: Final = {"matchExpressions": [{"key": "example.com/later", "operator": "DoesNotExist"}]}
+PINNED: Final = {**LATER, **on_node("n1")}
+CHANGED: Final = {"matchExpressions": [*LATER["matchExpressions"], *LATER["matchExpressions"]], **on_node("n1")}
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("terms", "recorded", "own"),
+    [
+        pytest.param([PINNED, PINNED], [1], 1, id="two-equal-terms"),
+        pytest.param([LATER, LATER, PINNED], [0], 2, id="others-came-before-it"),
+        pytest.param([CHANGED, PINNED], [0], 1, id="another-term-in-its-place"),
+        pytest.param([CHANGED, CHANGED], [1], 1, id="both-changed-since"),
+        pytest.param([LATER, CHANGED], [0], 1, id="changed-and-moved"),
+    ],
+)
+def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[int], own: int) -> None:
+    """The unchanged term in its place comes first, then an unchanged one, then a changed one in its place."""
+    checksum = fingerprint(convert(PINNED, NodeSelectorTerm))
+    record = AppliedPatch(nodes=("n1",), terms=tuple((index, checksum) for index in recorded))
+    pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
+    pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(term) for term in terms]}}}
+    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
+    left = after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    assert ["matchFields" in term for term in left] == [
+        index != own and "matchFields" in term for index, term in enumerate(terms)
+    ]
