@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from simulation import plot, table
-from simulation.invariants import Invariants
-from simulation.month import MONTH, ROUGH
+from simulation.invariants import Broken, Invariants
+from simulation.month import MONTH, ROUGH, SHORT, Workload
 from simulation.policies import POLICIES
 from simulation.world import World
 
@@ -18,14 +20,15 @@ def main() -> int:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
-    parser.add_argument("--seeds", type=int, default=1, help="how many seeds the table is the mean of")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds are played; the table is their mean")
     parser.add_argument("--svg", type=Path, help="write the picture to this file, too")
     parser.add_argument("--policy", choices=sorted(POLICIES), help="play this one alone, and check the invariants")
     parser.add_argument("--rough", action="store_true", help="two days in which much happens, in place of the month")
+    parser.add_argument("--short", action="store_true", help="five hours of these days")
     parser.add_argument("--faults", action="store_true", help="with the faults that the seed draws")
     args = parser.parse_args()
     if args.policy:
-        return _play_one(args)
+        return _play_alone(args)
     began = perf_counter()
     results = table.play_all(list(POLICIES), range(args.seed, args.seed + args.seeds))
     print("\n".join(table.lines(results)))  # noqa: T201 - the output of this program
@@ -35,16 +38,30 @@ def main() -> int:
     return 0
 
 
-def _play_one(args: argparse.Namespace) -> int:
-    workload = ROUGH if args.rough else MONTH
-    world = World(POLICIES[args.policy], args.seed, workload, with_faults=args.faults)
+def _play_alone(args: argparse.Namespace) -> int:
+    """Play each seed, also after one that broke an invariant. The exit code is 1 if one did."""
+    workload = SHORT if args.short else ROUGH if args.rough else MONTH
+    play = partial(_play_one, args.policy, workload, args.faults)
+    broken = 0
+    with ProcessPoolExecutor() as processes:
+        for text in processes.map(play, range(args.seed, args.seed + args.seeds)):
+            print(text, flush=True)  # noqa: T201 - the output of this program
+            broken += "BROKEN" in text
+    if args.seeds > 1:
+        print(f"{args.seeds} seeds from {args.seed}, {broken} of them broke an invariant")  # noqa: T201 - as above
+    return 1 if broken else 0
+
+
+def _play_one(policy: str, workload: Workload, faults: bool, seed: int) -> str:  # noqa: FBT001 - for `partial`
+    world = World(POLICIES[policy], seed, workload, with_faults=faults)
     checks = Invariants(world)
-    world.play_month()
+    try:
+        world.play_month()
+    except Broken as broken:
+        return f"{policy}, seed {seed}: BROKEN {broken}"
     hours = {what: round(each) for what, each in sorted(world.account.hours.items())}
     counted = f"{checks.answers.checked} answers and {checks.moves.made} moves checked"
-    print(f"{args.policy}, seed {args.seed}: {hours}, {counted}")  # noqa: T201 - the output of this program
-    print(f"{world.engine.steps} steps, digest {world.engine.digest}")  # noqa: T201 - as above
-    return 0
+    return f"{policy}, seed {seed}: {hours}, {counted}, {world.engine.steps} steps, digest {world.engine.digest}"
 
 
 if __name__ == "__main__":

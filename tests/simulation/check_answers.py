@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simulation.admission import Admitted, entry_title
 from simulation.api_server import LONGHORN, POD, Object
+from simulation.kube_scheduler import near_weights
 
 from webhook.core.decision import Leave, Pin
 from webhook.core.reasons import ANNOTATION_DECISION
@@ -115,9 +116,9 @@ def required_nodes(pod: Object) -> set[str]:
 
 
 def preferred_nodes(pod: Object) -> set[str]:
-    """Return the nodes that the pod's affinity prefers, by their names."""
+    """Return the nodes that the pod's affinity prefers, by their names or by their instance-manager pods."""
     preferred = _node_affinity(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or []
-    return _names([each["preference"] for each in preferred])
+    return _names([each["preference"] for each in preferred]) | set(near_weights(pod))
 
 
 def _node_affinity(pod: Object) -> Object:

@@ -24,7 +24,6 @@ _AT_ONCE: Final = 2
 _AT_ONCE_ON_NODE: Final = 1
 _MOVED_AWAY: Final = 2
 _LATE_SECONDS: Final = 10.0  # what a watch may be behind, and the whole seconds of the API server's times
-_COPY_SECONDS: Final = 60.0  # a row's `since` is when the target pod was bound: the copy of the memory comes after
 
 
 class MoveChecks:
@@ -77,7 +76,7 @@ class MoveChecks:
         if now < self._left.get(migration.node, -DAY) + _CALM_SECONDS - _LATE_SECONDS:
             raise self.broken("calm", f"{vm.name} is moved to {migration.node}, which VMs had to leave just before")
         since = self.world.account.apart_since(vm)
-        if now < since + _APART_SECONDS - _COPY_SECONDS:
+        if now < since + _APART_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")
         self._rests(vm, past)
 

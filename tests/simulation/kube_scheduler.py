@@ -2,8 +2,8 @@
 
 Upstream: pkg/scheduler/schedule_one.go and the plugins of the default profile. The filters come from the models of
 tests/support (oracle, scheduler_model), which other tests hold to the real one. Of the scores these differ between the
-nodes here: NodeResourcesFit (LeastAllocated), NodeResourcesBalancedAllocation and NodeAffinity. All others are equal:
-no node has a taint PreferNoSchedule, an image of its own or pods that a spread counts.
+nodes here: NodeResourcesFit (LeastAllocated), NodeResourcesBalancedAllocation, NodeAffinity and InterPodAffinity. All
+others are equal: no node has a taint PreferNoSchedule, an image of its own or pods that a spread counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RETRY_SECONDS: Final = (1.0, 10.0)  # pkg/scheduler/backend/queue: initial and 
 _FLUSH_SECONDS: Final = 300.0  # the same: the longest that an unschedulable pod waits for another attempt
 _MIN_FEASIBLE: Final = 100  # schedule_one.go, minFeasibleNodesToFind
 _MIN_PERCENT: Final = 5  # schedule_one.go, minFeasibleNodesPercentageToFind
-_AFFINITY_WEIGHT: Final = 2  # apis/config/v1/default_plugins.go
+_AFFINITY_WEIGHT: Final = 2  # of NodeAffinity and of InterPodAffinity: apis/config/v1/default_plugins.go
 
 Extender = Callable[[Object, Object], bool]
 
@@ -139,8 +139,12 @@ class KubeScheduler:
         wanted, preferred = requests(pod), preferences(pod)
         affinity = {name: self._preference(preferred, name) for name in feasible}
         most = max(affinity.values()) or 1
+        near = near_weights(pod)
+        nearest = max((near.get(name, 0) for name in feasible), default=0) or 1
         scores = {
-            name: self._states[name].score(wanted) + _AFFINITY_WEIGHT * (MAX_SCORE * affinity[name] // most)
+            name: self._states[name].score(wanted)
+            + _AFFINITY_WEIGHT * (MAX_SCORE * affinity[name] // most)
+            + _AFFINITY_WEIGHT * (MAX_SCORE * near.get(name, 0) // nearest)
             for name in feasible
         }
         best = max(scores.values())
@@ -191,6 +195,15 @@ def preferences(pod: Object) -> list[Object]:
     """Return the preferred terms of the pod's node affinity."""
     node_affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     return node_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+
+
+def near_weights(pod: Object) -> dict[str, int]:
+    """Return node -> weight of the preferred pod affinity to its instance-manager pod. Each node here has one."""
+    pod_affinity = (pod["spec"].get("affinity") or {}).get("podAffinity") or {}
+    terms = pod_affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+    labels = [term["podAffinityTerm"]["labelSelector"]["matchLabels"] for term in terms]
+    named = zip(labels, terms, strict=True)
+    return {each["longhorn.io/node"]: term["weight"] for each, term in named if "longhorn.io/node" in each}
 
 
 def _is_there(pod: Object) -> bool:

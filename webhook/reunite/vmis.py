@@ -60,13 +60,15 @@ class VMIRecord(Struct, frozen=True, gc=False):
 
 
 def transform(wire: WireVMI) -> VMIRecord:
-    """Return the record of a VMI. One without the condition LiveMigratable can't be migrated yet."""
+    """Return the record of a VMI. KubeVirt refuses a migration only if its condition LiveMigratable is False.
+
+    Upstream: pkg/virt-api/webhooks/validating-webhook/admitters/migration-create-admitter.go, isMigratable.
+    """
     meta, status = wire.metadata, wire.status or _VMIStatus()
     migratable = next((each for each in status.conditions or () if each.type == _LIVE_MIGRATABLE), None)
-    if migratable is None:
-        unmigratable = "it has no condition LiveMigratable yet"
-    else:
-        unmigratable = "" if migratable.status == "True" else f"{migratable.reason}: {migratable.message}"
+    unmigratable = ""
+    if migratable and migratable.status == "False":
+        unmigratable = f"{migratable.reason}: {migratable.message}"
     return VMIRecord(
         uid=meta.uid,
         node=intern(status.node_name),

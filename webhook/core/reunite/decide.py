@@ -163,9 +163,9 @@ def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> 
 def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | None:
     """Return what has to pass before the VM is moved."""
     limits, now = situation.limits, situation.now
-    since = unix_seconds(vm.row.since or "")
-    if not since or now < since + limits.apart_seconds:
-        return Rule.TOO_SOON.says_no(since=vm.row.since or "an unknown time", seconds=int(limits.apart_seconds))
+    since = max(vm.row.since or "", history.arrived or "", key=unix_seconds) if vm.row.since else ""
+    if not unix_seconds(since) or now < unix_seconds(since) + limits.apart_seconds:
+        return Rule.TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.apart_seconds))
     if history.known_since and now < unix_seconds(history.known_since) + limits.cooldown_seconds:
         return Rule.MOVED_OFTEN.says_no(since=history.known_since, seconds=int(limits.cooldown_seconds))
     if history.came_home and now < unix_seconds(history.came_home.ended_or_created) + limits.cooldown_seconds:

@@ -23,6 +23,7 @@ class History(Struct, frozen=True, kw_only=True):
     Attributes:
         running: a migration that is not final. One from before the start counts, because KubeVirt counts it.
         named: a migration of somebody else that named its target, and did not fail.
+        arrived: when the last successful migration of anybody ended (RFC 3339): the VM is on its node since then.
         came_home: the last successful migration of ours.
         failures: failed migrations of ours in a row, without a success after them, oldest first.
         moved_away: how often others moved the VM away after it came home, for another cause than a drain or an upgrade.
@@ -32,6 +33,7 @@ class History(Struct, frozen=True, kw_only=True):
 
     running: Migration | None
     named: Migration | None
+    arrived: str | None
     came_home: Migration | None
     failures: tuple[Migration, ...]
     moved_away: int
@@ -48,6 +50,7 @@ def history_of(migrations: Iterable[Migration], started: str) -> History:
     return History(
         running=next((each for each in by_age if not each.is_final), None),
         named=next((each for each in reversed(since) if _is_a_will(each)), None),
+        arrived=next((each.ended_or_created for each in reversed(final) if each.succeeded), None),
         came_home=came_home,
         failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
         moved_away=_moved_away(since),

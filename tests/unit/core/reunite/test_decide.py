@@ -103,6 +103,8 @@ _ONCE_AWAY = (_ours(200_000), move(150_000), _ours(100_000, moved_away=1))
         pytest.param(situation(vm(), move(1, vmi="x", evacuates="c")), None, id="another node was drained"),
         pytest.param(situation(vm(since=ago(1_799))), Rule.TOO_SOON, id="apart almost long enough"),
         pytest.param(situation(vm(since=ago(1_800))), None, id="apart just long enough"),
+        pytest.param(situation(vm(), move(1_900, ended=ago(1_799))), Rule.TOO_SOON, id="its move ended too late"),
+        pytest.param(situation(vm(), move(1_900, ended=ago(1_800))), None, id="its move ended long enough ago"),
         pytest.param(situation(vm(since=None)), Rule.TOO_SOON, id="apart since when?"),
         pytest.param(situation(vm(since="?")), Rule.TOO_SOON, id="apart since no time"),
         pytest.param(
