@@ -1,8 +1,5 @@
-"""`python -m certs`."""
+"""`python -m certs` is the same program as `kubevirt-coschedule-certs`."""
 
-import sys
+from webhook.component_base.start import run
 
-from certs.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())
+run("certs.cli")

@@ -1,7 +1,5 @@
 """`python -m webhook` is the same program as `kubevirt-coschedule`."""
 
-import sys
+from webhook.component_base.start import run
 
-from webhook.cli import main
-
-sys.exit(main())
+run("webhook.cli")

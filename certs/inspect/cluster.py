@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from certs.cluster import ApiError, ClusterObjects, ObjectPaths, connect_objects
@@ -12,6 +11,7 @@ from certs.settings import ObjectNames
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.runner import TerminalRunner
 
 
 class CantReadCluster(UserError):
@@ -24,7 +24,8 @@ def read_material(kubeconfig: Kubeconfig, names: ObjectNames) -> tuple[Material,
     Raises:
         UserError: the cluster can't be reached, a permission is missing, or there is no webhook configuration.
     """
-    return asyncio.run(_read(kubeconfig, ObjectPaths.of(names), names.service))
+    with TerminalRunner() as runner:
+        return runner.run(_read(kubeconfig, ObjectPaths.of(names), names.service))
 
 
 async def _read(kubeconfig: Kubeconfig, paths: ObjectPaths, service: str) -> tuple[Material, Address | None]:

@@ -12,7 +12,7 @@ import pytest
 import trustme
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane, User
-from support.control_plane.installed import Installed
+from support.control_plane.installed import NAME, Installed
 from support.control_plane.kubevirt_kinds import crd
 from support.drivers.explaining import a_vm
 from support.drivers.explaining_plane import NAMESPACE, RBAC, Run, no_environment, runner, service_account
@@ -173,7 +173,10 @@ def test_an_api_server_that_is_down(explain: Run) -> None:
 
 
 def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, installed: Installed) -> None:
-    """Placed by the server and bound by the scheduler, it is explained as it was created: the same decision again."""
+    """Placed by the server and bound by the scheduler, it is explained as it was created: the same decision again.
+
+    The webhook's own account gets the same explanation, although it may list pods and not get one.
+    """
     installed.enable()
     with installed.serving() as server:
         until_watched(server)
@@ -183,6 +186,7 @@ def test_a_pod_that_the_webhook_has_placed(explain: Run, plane: ControlPlane, in
     try:
         bound = plane.api.wait_for(pod, lambda found: bool(found and found["spec"].get("nodeName")), what="bound")
         code, out, err = explain(f"pod/{pod['metadata']['name']}")
+        assert explain(f"pod/{pod['metadata']['name']}", plane.service_account(NAME, NAME)) == (code, out, err)
     finally:
         plane.api.delete(pod)
     found = json.loads(out)

@@ -81,10 +81,7 @@ def collect_bundle(kubeconfig: Kubeconfig, longhorn_namespace: str) -> Collected
 
 
 async def _list_all(api: Api, longhorn_namespace: str, listed: list[ListedObjects]) -> None:
-    """One kind after the other: the API server has other work.
-
-    Return None: asyncio.Runner's signal handler would make a repr of a result.
-    """
+    """One kind after the other: the API server has other work."""
     listed += [await _list(api, kind, longhorn_namespace) for kind in KINDS]
 
 

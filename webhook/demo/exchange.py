@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import ssl
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,7 @@ from msgspec import Struct
 
 from webhook.app.handler import admit_functions
 from webhook.component_base.address import Address
+from webhook.component_base.errors import UserError
 from webhook.core.api.longhorn import LABEL_LONGHORN_SHARE_MANAGER
 from webhook.core.opt_in import Policy
 from webhook.explain.evaluate import entry_of
@@ -33,6 +36,7 @@ from webhook.serving.routes import webhook_handler
 from webhook.serving.server import Listener
 from webhook.serving.tls import server_context
 
+SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - a directory with a random name is made in it
 _TIMEOUT_SECONDS: Final = 10.0
 _HTTP_OK: Final = 200
 
@@ -91,11 +95,11 @@ async def ask_all(examples: Path, cluster: Manifests) -> list[Exchange]:
     """Serve the cluster, and post each review that expected.yaml names.
 
     Raises:
-        UserError: the examples can't be read.
+        UserError: the examples can't be read, or no directory can be written.
     """
     scenarios = scenarios_of(examples / "expected.yaml")
     reviews = {name: next(read_file(examples / "reviews" / f"{name}.yaml")).value for name in scenarios}
-    with tempfile.TemporaryDirectory() as directory:
+    with _files_directory() as directory:
         files = Path(directory)
         await asyncio.to_thread(_issue, files)
         listener = Listener(
@@ -141,8 +145,28 @@ def scenarios_of(file: Path) -> dict[str, Any]:
     return dict(found)
 
 
+def _files_directory() -> tempfile.TemporaryDirectory[str]:
+    """A directory for the certificate's files, for OpenSSL reads files only.
+
+    Raises:
+        UserError: no directory can be written.
+    """
+    try:
+        return tempfile.TemporaryDirectory()
+    except FileNotFoundError as error:
+        # In the webhook's pod the root filesystem is read-only. The kubelet gives each container shared memory.
+        with suppress(OSError):
+            return tempfile.TemporaryDirectory(dir=SHARED_MEMORY)
+        raise UserError(
+            f"{error.strerror}, nor is {SHARED_MEMORY}; expected a place for the demo's certificate: set TMPDIR"
+        ) from None
+
+
 def _issue(directory: Path) -> None:
     """Have kubevirt-coschedule-certs write a certificate for loopback. `webhook` never imports `certs`."""
     subprocess.run(  # noqa: S603 - a program of this project, with constant arguments
-        [sys.executable, "-m", "certs", "issue", "--dir", str(directory)], check=True, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "certs", "issue", "--dir", str(directory)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},  # an archive's launcher adds to sys.path
+        check=True,
+        stdout=subprocess.DEVNULL,
     )

@@ -19,7 +19,7 @@ def run(out: TextIO, *, color: bool) -> int:
     """Run the demo. Returns 0 if every answer is the expected one, else 1. `color`: whether `out` takes ANSI colors.
 
     Raises:
-        UserError: the examples can't be read.
+        UserError: the examples can't be read, or no directory can be written.
     """
     examples = examples_directory()
     cluster = Manifests.load(examples / "cluster", longhorn_namespace=_LONGHORN_NAMESPACE)

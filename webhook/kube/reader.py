@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
+from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.names import is_node_name
 from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
@@ -26,9 +27,10 @@ ANSWER_SECONDS: Final = 20.0  # for one object or collection, in all its request
 _PAGE_OBJECTS: Final = 100  # 4 MB of nodes with all their images; Api.get reads 8 MiB of an answer
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
 _SERVER_ERRORS: Final = 500
-_STATUS: Final = Decoders(dict[str, Any])
+_OBJECTS: Final = Decoders(dict[str, Any])
 
 
 class Missing(ApiError):
@@ -56,7 +58,28 @@ async def get(api: Api, path: str) -> dict[str, Any]:
         Missing: the object does not exist.
         ApiError: the object can't be read.
     """
+    return _object_in(await api.get(path, seconds=ANSWER_SECONDS))
+
+
+async def get_or_list(api: Api, path: str) -> dict[str, Any]:
+    """GET one object, or LIST the objects of its name: the webhook's own account may list pods, and not get one.
+
+    Raises as `get` does. If the LIST fails too, the error has the sentence of the GET.
+    """
     reply = await api.get(path, seconds=ANSWER_SECONDS)
+    if reply.status != _FORBIDDEN:
+        return _object_in(reply)
+    collection, _, object_name = path.rpartition("/")
+    try:
+        listed = await get_all(api, collection, _OBJECTS, fields=f"metadata.name={object_name}")
+    except ApiError:
+        return _object_in(reply)
+    if not listed:
+        raise Missing(installed=True)
+    return dict(listed[0])
+
+
+def _object_in(reply: Reply) -> dict[str, Any]:
     if reply.status == _NOT_FOUND:
         raise Missing(installed=_names_an_object(reply.body))
     if reply.status != _OK:
@@ -123,7 +146,7 @@ def name(text: str) -> str:
 
 def refusal_sentence(reply: Reply) -> str:
     """Return why the API server refused, in its words: a 403 names the user and the permission."""
-    return _STATUS.failure(reply.body, reply.status).sentence
+    return _OBJECTS.failure(reply.body, reply.status).sentence
 
 
 def _names_an_object(body: bytes) -> bool:
@@ -141,7 +164,7 @@ class NoCluster(UserError):
 @contextmanager
 def connect_for_terminal(
     kubeconfig: Kubeconfig, hint: str = "; or describe the cluster: --manifests DIR"
-) -> Iterator[tuple[asyncio.Runner, Api, str]]:
+) -> Iterator[tuple[TerminalRunner, Api, str]]:
     """Open an event loop and a client for the block. Yield both, and the API server's name for the user.
 
     `hint`: what else the user can do without a usable kubeconfig.
@@ -150,7 +173,7 @@ def connect_for_terminal(
         UserError: no usable kubeconfig, no API server, or one that does not take the credentials.
     """
     logging.getLogger("kubernetes_asyncio").addHandler(logging.NullHandler())  # its warnings are also errors here
-    with asyncio.Runner() as runner:
+    with TerminalRunner() as runner:
         try:
             api = runner.run(Api.connect(kubeconfig))
         except BadKubeconfig as error:

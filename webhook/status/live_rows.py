@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.meta import NamespacedName
 from webhook.core.observe.last_words import with_words
 from webhook.core.observe.vm_status import State, VMStatus
@@ -88,7 +89,7 @@ class LiveRows:
 
     def __init__(  # noqa: PLR0913 - as `connect`
         self,
-        runner: asyncio.Runner,
+        runner: TerminalRunner,
         api: Api,
         origin: str,
         *,
@@ -125,7 +126,6 @@ class LiveRows:
         return replace(snapshot, rows=tuple(with_words(snapshot.rows, said)))
 
     async def _read(self, fleet: VMStatusTracker) -> None:
-        """Return None: asyncio.Runner's signal handler would make a repr of a result."""
         async with asyncio.TaskGroup() as group:
             for cache in self._caches.values():
                 group.create_task(_list(self._api, cache))

@@ -38,6 +38,18 @@ def test_a_mistake_is_a_sentence_what_was_meant_and_exit_code_2(program: Program
     assert see.endswith(f" {program.formats} --help' for usage.")
 
 
+@pytest.mark.parametrize("module", ["webhook", "certs"])
+def test_a_python_without_the_packages_says_what_to_do(module: str) -> None:
+    """As a user's own Python, outside the virtual environment; -S hides what is installed."""
+    told = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-S", "-m", module], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(f"error: {sys.executable} lacks a package of this program, or has an old one: ")
+    assert told.stderr.endswith("run `make venv`, and take .venv/bin/python\n")
+    assert told.stderr.count("\n") == 1
+
+
 @each_program
 def test_help_comes_before_every_mistake(program: Program) -> None:
     """Wherever it stands."""

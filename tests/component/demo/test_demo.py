@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import re
+import tempfile
 from typing import Any, Final
 
 import pytest
@@ -63,6 +64,31 @@ def test_every_answer_over_tls_is_as_expected(capsys: pytest.CaptureFixture[str]
     assert err == ""
     assert "10 of 10 answers over TLS are as expected." in out
     assert "WRONG" not in out
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No directory that Python knows for temporary files can be written."""
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/dev/null/no"])
+
+
+@pytest.mark.usefixtures("read_only")
+def test_the_demo_runs_on_a_read_only_root(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the webhook's own pod, where only shared memory can be written."""
+    assert cli.main(["demo"]) == 0
+    assert "10 of 10 answers over TLS are as expected." in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("read_only")
+def test_without_any_place_for_files_the_demo_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence with what to do."""
+    monkeypatch.setattr(exchanges, "SHARED_MEMORY", "/dev/null/no")
+    assert cli.main(["demo"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: No usable temporary directory found in ['/dev/null/no'], nor is /dev/null/no; ")
 
 
 def test_the_story_goes_from_before_to_what_is_next(story: str) -> None:

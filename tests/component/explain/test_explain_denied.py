@@ -87,6 +87,36 @@ def test_a_list_that_cant_be_read_is_no_list(body: bytes, explain: Explain, api:
     assert any(note.startswith(f"{start}/api/v1/nodes: ") for note in found["notes"])
 
 
+POD: Final = "/api/v1/namespaces/vms/pods/virt-launcher-db-now"
+
+
+def test_a_pod_that_may_be_listed_only_is_explained(explain: Explain, api: StaticApi) -> None:
+    """As the webhook's own account may: the pod comes from a list of its name."""
+    expected = explain("pod/virt-launcher-db-now").found
+    api.refuse(POD, 403, "get is not for you")
+    assert explain("pod/virt-launcher-db-now").found == expected
+    assert [path for path in api.asked if "metadata.name" in path] == [
+        f"{POD.rpartition('/')[0]}?limit=100&fieldSelector=metadata.name%3Dvirt-launcher-db-now"
+    ]
+
+
+def test_a_missing_pod_that_may_be_listed_only_is_missing(explain: Explain, api: StaticApi) -> None:
+    """The empty list proves that the pod does not exist."""
+    api.refuse(f"{POD}-no", 403, "get is not for you")
+    assert explain("pod/virt-launcher-db-now-no").err.startswith(
+        "error: pod/virt-launcher-db-now-no: no Pod virt-launcher-db-now-no in namespace vms of "
+    )
+
+
+def test_a_pod_that_may_be_neither_read_nor_listed_names_the_right_to_read(explain: Explain, api: StaticApi) -> None:
+    """The sentence is that of the GET."""
+    api.refuse(POD, 403, "get is not for you")
+    api.refuse(POD.rpartition("/")[0], 403, "list is not for you")
+    assert explain("pod/virt-launcher-db-now").err.startswith(
+        "error: pod/virt-launcher-db-now: 403 Forbidden: get is not for you ("
+    )
+
+
 MISSING_ROWS: Final = {
     "a VM": ("vm/nope", "vm/nope: no VirtualMachine nope in namespace vms of {origin}; check the name, "),
     "as it was typed": (

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import CSINode, Node
@@ -65,7 +66,7 @@ class LiveReader:
 
     def __init__(
         self,
-        runner: asyncio.Runner,
+        runner: TerminalRunner,
         api: Api,
         origin: str,
         longhorn_namespace: str,
@@ -210,10 +211,10 @@ class LiveReader:
         return Listed([Document(f"{type_.title}/{name}", stated)])
 
     def find(self, named: Named, namespace: str) -> Document:
-        """Return the object of that name, by one GET. Raises NotFound if it does not exist or can't be read."""
+        """Return the object of that name. Raises NotFound if it does not exist or can't be read."""
         type_ = named.type
         try:
-            value = self._run(reader.get(self._api, type_.path(reader.within(namespace), named.name)))
+            value = self._run(reader.get_or_list(self._api, type_.path(reader.within(namespace), named.name)))
         except reader.Missing as missing:
             if not missing.installed:
                 raise NotFound(
