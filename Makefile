@@ -42,7 +42,7 @@ check: announced lint ## Before a commit: lint, types, unit and component tests,
 test: SAID := lint, and all tests with their coverage: 12 to 20 minutes, and 20 more the first time, to build a control plane
 test: announced lint ## Before a merge: all tests, on a real control plane too, and the coverage of unit and component tests; 12 to 20 minutes
 	@rm -f .coverage .coverage.*
-	@$(BIN)/python tests/controlplane/build.py || if test -n "$${CI:-}"; then exit 1; else \
+	@$(MAKE) control-plane || if test -n "$${CI:-}"; then exit 1; else \
 		echo 'Tests on a real control plane will be skipped'; fi
 	$(BIN)/python -m coverage run $(PYTEST) tests/component tests/unit
 	@$(BIN)/python -m coverage combine -q
@@ -56,13 +56,19 @@ test: announced lint ## Before a merge: all tests, on a real control plane too, 
 soak: SAID := tests that prove by number, SIZE=$(SIZE): $(if $(filter small,$(SIZE)),20 minutes at most,some hours)
 soak: announced control-plane ## Tests that prove by number: storms, rotations, random clusters; some hours, SIZE=small 20 minutes
 	TEST_SIZE=$(SIZE) $(BIN)/python -m pytest -q -rP -m 'soak or soak_only or hypothesis'
-	$(if $(filter small,$(SIZE)),,@$(MAKE) node-test)
+	$(if $(filter small,$(SIZE)),,@$(MAKE) image-test node-test)
 
 .PHONY: node-test
 node-test: SAID := the install on two nodes with real kubelets: 6 minutes, and up to 40 more the first time, to build them
 node-test: $(VENV)/.dev announced ## Install the program on two real nodes (kubelet, containerd, runc) and use it there (ONLY="-k rollout" for a part); needs root and packages of Debian; 6 minutes
 	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl helm node
 	@PYTHONPATH=tests $(BIN)/python -m node $(ONLY)
+
+.PHONY: image-test
+image-test: SAID := the image, built and run: 4 minutes
+image-test: $(VENV)/.dev announced ## Build the image with buildah and run it in runc (ONLY="-k demo" for a part); needs root and packages of Debian; 4 minutes
+	@$(BIN)/python tests/controlplane/build.py etcd kubernetes-1.36 kubectl
+	@PYTHONPATH=tests $(BIN)/python -m image $(ONLY)
 
 .PHONY: coexistence
 coexistence: SAID := what a second kube-scheduler, the descheduler and Karpenter do with our pods: 5 to 9 minutes, and 15 more the first time, to build them
@@ -83,8 +89,9 @@ announced:
 	@echo 'On 2 cores: $(SAID)'
 
 .PHONY: control-plane
-control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl and helm, for the tests (once; `make test` does it too)
+control-plane: $(VENV)/.dev ## Build the programs of a control plane, kubectl, krew and helm, and fetch the packages of the archives, for the tests (once; `make test` does it too)
 	@$(BIN)/python tests/controlplane/build.py
+	@PYTHONPATH=tests $(BIN)/python .ci/release/packages.py
 
 .PHONY: lint
 lint: house ## Lint, types, import contracts, spelling, dependencies, workflows, names, prose and sizes
@@ -99,6 +106,7 @@ lint: house ## Lint, types, import contracts, spelling, dependencies, workflows,
 .PHONY: house
 house: $(VENV)/.dev ## Sizes of modules and folders, names, prose (IN="webhook/core docs" for a part)
 	$(BIN)/mypy .ci/house
+	$(BIN)/mypy .ci/image
 	$(BIN)/mypy .ci/site
 	MYPYPATH=tests $(BIN)/mypy .ci/release
 	$(BIN)/python .ci/house $(IN)
@@ -134,10 +142,16 @@ docs: $(VENV)-docs/.docs ## Build the documentation site into dist/site/html; a 
 	@$(VENV)-docs/bin/python .ci/site
 
 .PHONY: release
-release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:...; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
+release: $(VENV)/.dev ## Write the files of a release into dist (IMAGE=REGISTRY/kubevirt-coschedule DIGEST=sha256:... REPOSITORY=OWNER/NAME PLATFORMS=linux-amd64; UNRELEASED=1 to try it; KEEP=1 before the commit of a version)
 	@$(BIN)/python tests/controlplane/build.py kubectl helm
+	@$(if $(KEEP),,PYTHONPATH=tests $(BIN)/python .ci/release/packages.py $(PLATFORMS))
 	@PYTHONPATH=tests $(BIN)/python .ci/release --image '$(IMAGE)' --digest '$(DIGEST)' --unreleased '$(UNRELEASED)' \
-		--keep '$(KEEP)'
+		--platforms '$(PLATFORMS)' --repository '$(REPOSITORY)' --keep '$(KEEP)'
+
+.PHONY: image
+image: ## Build the image with docker, podman or buildah (BUILDER=buildah chooses; PYTHON_IMAGE=... is another base, IMAGE=... another name)
+	@$(PYTHON) .ci/image $(if $(BUILDER),--builder '$(BUILDER)') $(if $(PYTHON_IMAGE),--base '$(PYTHON_IMAGE)') \
+		$(if $(IMAGE),--name '$(IMAGE)')
 
 .PHONY: clean
 clean: ## Remove what was made

@@ -36,9 +36,10 @@ def main() -> int:
         shutil.rmtree(FILES, ignore_errors=True)
         FILES.mkdir()
         try:
-            project_image.build(FILES / IMAGE)
+            project_image.build()
+            project_image.archive(FILES / IMAGE)
             with namespaces.cgroups(NODES):
-                words = [sys.executable, "-m", "pytest", "-q", *(sys.argv[1:] or [str(HERE)])]
+                words = [sys.executable, "-m", "pytest", "-q", str(HERE), *sys.argv[1:]]
                 return namespaces.run_alone(words, {**os.environ, DIRECTORY: str(FILES)})
         finally:
             shutil.rmtree(FILES)
