@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import shutil
 import tarfile
 import tempfile
@@ -12,6 +10,7 @@ from pathlib import Path
 from checkout import NAME, ROOT, ReleaseError, output_of
 from controlplane import build
 from image import Image
+from tarball import tarball
 
 
 def packed_chart(image: Image, seconds: int) -> tuple[str, bytes]:
@@ -48,14 +47,6 @@ def with_image(values: str, image: Image) -> str:
 
 def _with_times(archive: Path, seconds: int) -> bytes:
     """The same files with one time: helm 3 writes the time of the call, so no two archives are equal."""
-    packed = io.BytesIO()
-    with (
-        tarfile.open(archive) as old,
-        gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=seconds) as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as new,
-    ):
-        for member in old:
-            entry = tarfile.TarInfo(member.name)
-            entry.size, entry.mtime = member.size, seconds
-            new.addfile(entry, old.extractfile(member))
-    return packed.getvalue()
+    with tarfile.open(archive) as old:
+        members = [(member.name, old.extractfile(member)) for member in old]
+        return tarball(((name, file.read()) for name, file in members if file), seconds)

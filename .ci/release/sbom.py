@@ -1,7 +1,7 @@
 """The software bill of materials of the wheel, and of the packages that requirements.lock allows: CycloneDX 1.6.
 
 The lock is the only source: it names versions, the hashes of every file that may be installed, and who needs what.
-Licenses are not in it, and so not here. The image installs the same packages, on a base that this file does not list.
+Licenses are not in it, and so not here. image_sbom.py makes the document of the image from the same parts.
 """
 
 from __future__ import annotations
@@ -60,27 +60,49 @@ def wheel_sbom(version: str, wheel_sha256: str, lock: str, optional: Collection[
         ReleaseError: the lock is not understood.
     """
     packages = locked(lock)
-    bom = Bom(serial_number=uuid5(NAMESPACE_URL, f"{_purl(NAME, version)}?checksum=sha256:{wheel_sha256}"))
+    bom = new_bom(f"{pypi_purl(NAME, version)}?checksum=sha256:{wheel_sha256}", seconds)
+    ours = program(version)
+    ours.hashes.add(HashType(alg=HashAlgorithm.SHA_256, content=wheel_sha256))
+    bom.metadata.component = ours
+    add_packages(bom, ours, packages, optional)
+    return written(bom)
+
+
+def new_bom(identity: str, seconds: int) -> Bom:
+    """An empty document of this time. Equal identities give equal serial numbers."""
+    bom = Bom(serial_number=uuid5(NAMESPACE_URL, identity))
     bom.metadata.timestamp = datetime.fromtimestamp(seconds, UTC)
-    ours = Component(
+    return bom
+
+
+def program(version: str) -> Component:
+    """Our program, as PyPI names it."""
+    purl = pypi_purl(NAME, version)
+    return Component(
         type=ComponentType.APPLICATION,
         name=NAME,
         version=version,
-        bom_ref=str(_purl(NAME, version)),
-        purl=_purl(NAME, version),
-        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=wheel_sha256)],
+        bom_ref=str(purl),
+        purl=purl,
         licenses=[LicenseExpression("Apache-2.0")],
     )
-    bom.metadata.component = ours
+
+
+def add_packages(bom: Bom, ours: Component, packages: Sequence[Locked], optional: Collection[str]) -> None:
+    """Add these packages, what each needs, and what our program needs."""
     components = {package.name: _component(package, package.name in optional) for package in packages}
     bom.components.update(components.values())
     for name, component in {NAME: ours, **components}.items():
         bom.register_dependency(component, [components[each.name] for each in packages if name in each.needed_by])
+
+
+def written(bom: Bom) -> bytes:
+    """The document as JSON."""
     return f"{JsonV1Dot6(bom).output_as_string(indent=2)}\n".encode()
 
 
 def _component(package: Locked, optional: bool) -> Component:  # noqa: FBT001 - told by its name
-    purl = _purl(package.name, package.version)
+    purl = pypi_purl(package.name, package.version)
     return Component(
         name=package.name,
         version=package.version,
@@ -99,5 +121,6 @@ def _component(package: Locked, optional: bool) -> Component:  # noqa: FBT001 - 
     )
 
 
-def _purl(name: str, version: str) -> PackageURL:
+def pypi_purl(name: str, version: str) -> PackageURL:
+    """The address of a package of PyPI."""
     return PackageURL("pypi", name=name, version=version)

@@ -216,10 +216,10 @@ def test_an_old_go_is_passed_over(end: str, code: int, tmp_path: Path) -> None:
 
 
 def test_the_control_plane_is_not_built_beside_assets(tmp_path: Path) -> None:
-    """KUBEBUILDER_ASSETS stands for it: kubectl, which may not be there, helm, promtool and CRDs are ours to build."""
+    """KUBEBUILDER_ASSETS stands for it: kubectl (which may not be there), krew, helm, promtool, CRDs are ours."""
     machine = Machine(tmp_path)
     assert machine.run(KUBEBUILDER_ASSETS=str(tmp_path))[0] == 0
-    assert machine.cached == ["cert-manager", "helm", "kubectl", "monitoring"]
+    assert machine.cached == ["cert-manager", "helm", "helm-4", "krew", "kubectl", "monitoring"]
 
 
 def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,10 +240,9 @@ def test_assets_are_the_control_plane(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_is_not_built_names_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that needs a program that is not built names the command that builds it."""
-    for name in (build.ASSETS, build.OTHER_HELM):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv(build.ASSETS, raising=False)
     monkeypatch.setattr(build, "CACHE", tmp_path)
     crds = (build.cert_manager_crds, build.prometheus_operator_crds)
-    for look in (build.programs, build.kubectl, build.helm, build.promtool, *crds):
+    for look in (build.programs, build.kubectl, build.krew, build.helm, lambda: build.helm(4), build.promtool, *crds):
         with pytest.raises(NotBuilt, match="is not built: run `make control-plane`"):
             look()

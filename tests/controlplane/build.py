@@ -1,4 +1,4 @@
-"""Builds a control plane's programs, kubectl, helm, Prometheus and others' CRDs from Go modules, once, into a cache.
+"""Builds programs of a control plane, kubectl, krew, helm, Prometheus and others' CRDs from Go modules into a cache.
 
 Run it (`make control-plane`) before the tests: it shows what it does, which takes minutes the first time and nothing
 afterwards. The tests themselves only look (`programs`), and never build behind pytest's back. The command line
@@ -31,7 +31,6 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kubevirt-coschedule"
 ASSETS: Final = "KUBEBUILDER_ASSETS"  # as envtest's: a directory with etcd, kube-apiserver, kube-scheduler, kubectl
-OTHER_HELM: Final = "TEST_HELM"  # a helm to test the chart with instead of ours, such as version 4
 
 _PROGRESS_SECONDS: Final = 15
 _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measured against
@@ -39,7 +38,9 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "kubernetes-1.30": 1970,
     "kubernetes-1.36": 2093,
     "kubectl": 892,
+    "krew": 303,
     "helm": 965,
+    "helm-4": 1184,
     "cert-manager": 438,
     "monitoring": 1343,
     "descheduler": 1365,
@@ -102,7 +103,11 @@ KUBERNETES: Final = {
 NEWEST: Final = "1.36"
 OLDEST: Final = "1.30"  # the first with every API that manifests/ uses: matchConditions, ValidatingAdmissionPolicy
 KUBECTL: Final = Unit(name="kubectl", packages={"kubectl": "."}, version=KUBERNETES[NEWEST].version)
+_KREW: Final = ("krew", "validate-krew-manifest")
+KREW: Final = Unit(name="krew", packages={name: f"sigs.k8s.io/krew/cmd/{name}" for name in _KREW})
 HELM: Final = Unit(name="helm", packages={"helm": "helm.sh/helm/v3/cmd/helm"})
+HELM_MAJORS: Final = (3, 4)
+HELM_4: Final = Unit(name="helm-4", packages={"helm": "helm.sh/helm/v4/cmd/helm"})
 _CONTROLLER_GEN: Final = {"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"}
 CERT_MANAGER: Final = Unit(
     name="cert-manager",
@@ -128,7 +133,7 @@ MONITORING: Final = Unit(
         "output:crd:dir={made}/crds",
     ),
 )
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, HELM, CERT_MANAGER, MONITORING)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, KREW, HELM, HELM_4, CERT_MANAGER, MONITORING)
 
 DESCHEDULER: Final = Unit(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
 KARPENTER: Final = Unit(
@@ -174,14 +179,22 @@ def kubectl() -> Path:
     return given if ASSETS in os.environ and given.is_file() else _built(KUBECTL) / "kubectl"
 
 
-def helm() -> Path:
-    """Helm, version 3; the program that TEST_HELM names where that is set.
+def krew(name: str = "krew") -> Path:
+    """krew, which installs plugins of kubectl; or validate-krew-manifest, which krew's index checks manifests with.
 
     Raises:
         NotBuilt: nobody has made it.
     """
-    given = os.environ.get(OTHER_HELM)
-    return Path(given) if given else _built(HELM) / "helm"
+    return _built(KREW) / name
+
+
+def helm(major: int = 3) -> Path:
+    """Helm of this major version, 3 or 4.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(HELM if major == HELM_MAJORS[0] else HELM_4) / "helm"
 
 
 def cert_manager_crds() -> list[Path]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -15,50 +13,35 @@ from collections.abc import Sequence
 from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
+import packages
 import pytest
 import yaml
 from controlplane import build
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from sbom import locked
 from support.control_plane.chart import ISSUER, render, without_helm
 from support.control_plane.rendering import CERT_MANAGER, DEFAULT, NAME, ROOT, identity, installed
-from support.waits import MAX_WAIT_SECONDS
+from support.drivers.releasing import PLATFORM, REPOSITORY, SECONDS, release, run
 
 from webhook import __version__
 
-SECONDS: Final = 1_700_000_000
 DIGEST: Final = f"sha256:{'0123456789abcdef' * 4}"
 IMAGE: Final = f"registry.example:5000/team/{NAME}"
+GIVEN: Final = (f"--image={IMAGE}", f"--digest={DIGEST}", f"--repository={REPOSITORY}")
 FILES: Final = {DEFAULT: "install.yaml", CERT_MANAGER: "install-cert-manager.yaml"}
 WHEEL: Final = f"kubevirt_coschedule-{__version__}-py3-none-any.whl"
 SDIST: Final = f"kubevirt_coschedule-{__version__}.tar.gz"
 CHART: Final = f"{NAME}-{__version__}.tgz"
 SBOM: Final = f"{WHEEL}.cdx.json"
+IMAGE_SBOM: Final = f"{NAME}-{__version__}-image.cdx.json"
+ARCHIVE: Final = f"kubectl-coschedule-{__version__}-{PLATFORM}.tar.gz"
+KREW: Final = "coschedule.yaml"
 OTHERS: Final = ("RELEASE_NOTES.md", "SHA256SUMS")
 
 each_install = pytest.mark.parametrize("install", FILES)
-
-
-def run(*command: str | Path, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program without this process' Python path."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    return subprocess.run(  # noqa: S603 - our own words
-        command,
-        cwd=directory,
-        env={**kept, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=MAX_WAIT_SECONDS,
-    )
-
-
-def release(to: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command of `make release`."""
-    environment = {"PYTHONPATH": str(ROOT / "tests"), "SOURCE_DATE_EPOCH": str(SECONDS)}
-    command = (sys.executable, ROOT / ".ci/release", "--unreleased=1", "--to", to, *words)
-    return run(*command, directory=to.parent, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +49,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A release of this checkout, with the image by its digest."""
     build.kubectl()  # where one is not built, these tests are skipped
     build.helm()
+    packages.packages(PLATFORM)
     to: Path = tmp_path_factory.mktemp("release") / "dist"
-    done = release(to, f"--image={IMAGE}", f"--digest={DIGEST}")
+    done = release(to, *GIVEN)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{len(names(to))} files of version {__version__}" in done.stdout
     assert "Without" not in done.stdout
@@ -93,11 +77,11 @@ def with_image(items: Sequence[Any], image: str) -> list[Any]:
 
 def test_a_second_release_is_the_same(made: Path, tmp_path: Path) -> None:
     """Byte for byte, although it is made later and into another directory."""
-    assert release(tmp_path / "dist", f"--image={IMAGE}", f"--digest={DIGEST}").returncode == 0
+    assert release(tmp_path / "dist", *GIVEN).returncode == 0
     first, second = ({path.name: path.read_bytes() for path in each.iterdir()} for each in (made, tmp_path / "dist"))
-    assert first.keys() == {WHEEL, SDIST, CHART, SBOM, *FILES.values(), *OTHERS}
+    assert first.keys() == {WHEEL, SDIST, CHART, SBOM, IMAGE_SBOM, ARCHIVE, KREW, *FILES.values(), *OTHERS}
     assert [name for name in first if first[name] != second.get(name)] == []
-    for name in (SDIST, CHART):
+    for name in (SDIST, CHART, ARCHIVE):
         with tarfile.open(made / name) as archive:
             assert {member.mtime for member in archive} == {SECONDS}
 
@@ -131,16 +115,21 @@ def test_the_packed_chart_makes_the_objects_of_the_install(install: str, made: P
 
 
 def test_without_a_digest_the_image_is_its_tag(made: Path, tmp_path: Path) -> None:
-    """The command says so. It replaces the release that was there, and leaves what else is in the directory."""
+    """Without a repository there is no krew manifest. The command says so.
+
+    The command replaces the release that was there, and leaves what else is in the directory.
+    """
     there = shutil.copytree(made, tmp_path / "dist")
     (there / "site").mkdir()
-    (there / "SHA256SUMS").write_text(f"{'0' * 64}  old-0.0.9.whl\n", encoding="utf-8")
+    with (there / "SHA256SUMS").open("a", encoding="utf-8") as sums:
+        sums.write(f"{'0' * 64}  old-0.0.9.whl\n")
     (there / "old-0.0.9.whl").touch()
     done = release(there)
     assert done.returncode == 0
     assert f"the image is named by its tag, {NAME}:{__version__}," in done.stdout
     assert f"Without IMAGE=REGISTRY/{NAME} the image has no registry" in done.stdout
-    assert names(there) == {*names(made), "site"}
+    assert "Without REPOSITORY=OWNER/NAME there is no krew manifest" in done.stdout
+    assert names(there) == {*names(made), "site"} - {KREW}
     assert objects(there / "install.yaml") == list(installed())
     assert {identity(item): without_helm(item) for item in render(chart=there / CHART)} == {
         identity(item): item for item in installed() if item["kind"] != "Namespace"
@@ -196,3 +185,28 @@ def test_the_sbom_is_of_the_wheel_and_of_the_lock(made: Path) -> None:
     assert needed[NAME] == {each.split(">")[0] for each in project["dependencies"]} | {"uvloop"}
     assert needed["jsonpatch"] == {each.split(">")[0] for each in metadata("jsonpatch").get_all("Requires-Dist") or ()}
     assert [item["name"] for item in bom["components"] if item["scope"] == "optional"] == ["uvloop"]
+
+
+def test_the_sbom_of_the_image_is_what_it_adds_to_its_base(made: Path) -> None:
+    """By its digest, on the base of the Dockerfile. It has each package that the lock has for the base's Python."""
+    text = (made / IMAGE_SBOM).read_text(encoding="utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    bom = json.loads(text)
+    image = bom["metadata"]["component"]
+    assert (image["name"], image["version"]) == (IMAGE, __version__)
+    assert unquote(image["purl"]) == f"pkg:docker/{NAME}@{DIGEST}?repository_url={IMAGE}"
+    (base,) = (item for item in bom["components"] if item["type"] == "container")
+    (ours,) = (item for item in bom["components"] if item["type"] == "application")
+    assert f"ARG PYTHON_IMAGE={base['name']}:{base['version']}" in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    needs = {item["ref"]: set(item.get("dependsOn", ())) for item in bom["dependencies"]}
+    assert needs[image["bom-ref"]] == {base["bom-ref"], ours["bom-ref"]}
+    hashes = {
+        item["name"]: {each["content"] for each in item["externalReferences"][0]["hashes"]}
+        for item in bom["components"]
+        if item["type"] == "library"
+    }
+    lock = locked((ROOT / "requirements.lock").read_text(encoding="utf-8"))
+    elsewhere = {"typing-extensions"}  # for Python 3.12 and older
+    assert hashes == {each.name: set(each.hashes) for each in lock if each.name not in elsewhere}
+    assert {item["scope"] for item in bom["components"] if item["type"] == "library"} == {"required"}
+    assert {ref.split("/")[1].split("@")[0] for ref in needs[ours["bom-ref"]]} >= {"aiohttp", "uvloop"}

@@ -1,0 +1,39 @@
+"""Runs `make release`'s command, and programs of its files, as a user on this machine would."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from support.drivers.serving import ROOT
+from support.waits import MAX_WAIT_SECONDS
+
+SECONDS: Final = 1_700_000_000
+REPOSITORY: Final = "owner/name"
+PLATFORM: Final = f"linux-{ {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), platform.machine()) }"
+
+
+def run(*command: str | Path, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program without this process' Python path."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(  # noqa: S603 - our own words
+        command,
+        cwd=directory,
+        env={**kept, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=MAX_WAIT_SECONDS,
+    )
+
+
+def release(to: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command of `make release`, for this platform alone."""
+    environment = {"PYTHONPATH": str(ROOT / "tests"), "SOURCE_DATE_EPOCH": str(SECONDS)}
+    command = (sys.executable, ROOT / ".ci/release", "--unreleased=1", "--to", to, f"--platforms={PLATFORM}")
+    return run(*command, *words, directory=to.parent, **environment)
