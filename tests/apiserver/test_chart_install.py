@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from controlplane.build import HELM_MAJORS
 from support.control_plane.certs_process import CONFIGURATION, SECRET, keeper, trust
 from support.control_plane.chart import CHART, Helm, switch
 from support.control_plane.control_plane import ControlPlane
@@ -34,11 +35,11 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         yield own
 
 
-@pytest.fixture
-def helm(plane: ControlPlane, tmp_path: Path) -> Iterator[Helm]:
-    """helm; afterwards the cluster is as it was before."""
+@pytest.fixture(params=HELM_MAJORS)
+def helm(plane: ControlPlane, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Helm]:
+    """helm, of each major version; afterwards the cluster is as it was before."""
     before = everything(plane.api)
-    yield Helm(plane, tmp_path)
+    yield Helm(plane, tmp_path, major=request.param)
     plane.api.delete({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}}, missing_ok=True)
     end_namespace(plane.api, NAME)
     now = everything(plane.api)
@@ -116,7 +117,7 @@ def test_an_install_by_kubectl_is_taken_over_on_request_only(plane: ControlPlane
     assert said.code != 0
     assert "invalid ownership metadata" in said.errors
     assert [plane.api.get(each) for each in (DEPLOYMENT, CONFIGURATION, SECRET)] == kept
-    helm.install("--take-ownership")
+    helm.take_over()
     assert plane.api.get(SECRET) == kept[2]
     assert trust(plane.api.get(CONFIGURATION)) == trust(kept[1])
     assert {key for key in everything(plane.api).keys() - objects if not key[2].startswith(RELEASES)} == set()

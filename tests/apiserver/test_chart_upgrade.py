@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
+from controlplane.build import HELM_MAJORS
 from support.control_plane.chart import CHART, Helm, switch, with_port
 from support.control_plane.rendering import NAME
 from support.control_plane.unattended import CONFIGURATION, Unattended, without_us
@@ -22,9 +23,16 @@ BETWEEN: Final = 20  # pods, at least, between two commands of helm
 pytestmark = pytest.mark.soak
 
 
+@pytest.fixture(scope="module", params=HELM_MAJORS)
+def major(request: pytest.FixtureRequest) -> int:
+    """The major version of helm."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
-    """The whole install by kubectl on a control plane of its own, with servers and the certificate controller."""
+def install(major: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
+    """The install by kubectl on a control plane of its own for each helm, with servers and certificate controller."""
+    assert major in HELM_MAJORS
     with (
         without_us(tmp_path_factory.mktemp("own")) as plane,
         Unattended(plane, tmp_path_factory.mktemp("upgrade")) as install,
@@ -37,12 +45,12 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
 
 
 @pytest.fixture(scope="module")
-def helm(install: Unattended, tmp_path_factory: pytest.TempPathFactory) -> Helm:
+def helm(install: Unattended, major: int, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """helm, with a copy of the chart that has the free port of the install."""
     directory = tmp_path_factory.mktemp("chart")
     entry, *_ = install.plane.api.get(CONFIGURATION)["webhooks"]
     copy = shutil.copytree(CHART, directory / NAME)
-    return Helm(install.plane, directory, with_port(copy, entry["clientConfig"]["service"]["port"]))
+    return Helm(install.plane, directory, with_port(copy, entry["clientConfig"]["service"]["port"]), major)
 
 
 def test_no_call_is_lost(install: Unattended, helm: Helm) -> None:
@@ -52,7 +60,7 @@ def test_no_call_is_lost(install: Unattended, helm: Helm) -> None:
     revisions = 0
     with Admitting(api, "disk", clients=CLIENTS) as admitting:
         admitting.until(more=BETWEEN)
-        helm.install("--take-ownership")
+        helm.take_over()
         while len(admitting.admissions) < CREATES or revisions < ROUNDS:
             admitting.until(more=BETWEEN)
             helm.upgrade(*(switch(each, on=True) for each in ("homecoming", "events", "take-over-scheduler")))
@@ -74,7 +82,7 @@ def test_a_lost_trust_is_noticed(install: Unattended, helm: Helm) -> None:
     controller = install.keepers[-1].process
     controller.send_signal(signal.SIGSTOP)
     with Admitting(api, "disk", clients=CLIENTS) as admitting:
-        helm.upgrade("--force")
+        helm.upgrade("--force" if helm.major == HELM_MAJORS[0] else "--force-replace")
         until(lambda: [pod for pod in admitting.admissions if not pod.decision], "a pod without a decision")
         controller.send_signal(signal.SIGCONT)
         until(lambda: admitted(api, "disk").decision, "a pod with a decision")

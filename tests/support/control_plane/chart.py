@@ -87,15 +87,15 @@ def lint(*words: str) -> Said:
     return run("lint", "--strict", str(CHART), *_KUBERNETES, *words)
 
 
-def run(*words: str, **environment: str) -> Said:
-    """Run helm with a home of its own, so that nothing of the user's counts.
+def run(*words: str, major: int = 3, **environment: str) -> Said:
+    """Run helm of this major version, with a home of its own, so that nothing of the user's counts.
 
     Raises:
         NotBuilt: there is no helm.
     """
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(  # noqa: S603 - a program that we have built
-            [build.helm(), *words],
+            [build.helm(major), *words],
             env={"PATH": os.defpath, "HOME": home, **environment},
             capture_output=True,
             text=True,
@@ -124,7 +124,8 @@ def with_port(chart: Path, port: int) -> Path:
 class Helm:
     """helm for the admin of a control plane, and one release of the chart, or of a copy; files go to `directory`."""
 
-    def __init__(self, plane: ControlPlane, directory: Path, chart: Path = CHART) -> None:
+    def __init__(self, plane: ControlPlane, directory: Path, chart: Path = CHART, major: int = 3) -> None:
+        self.major = major
         self._chart = str(chart)
         self._kubeconfig = str(plane.kubeconfig(directory / "helm.kubeconfig", plane.admin))
 
@@ -136,7 +137,7 @@ class Helm:
 
     def said(self, *words: str) -> Said:
         """Whatever comes of it."""
-        return run(*words, "-n", NAME, KUBECONFIG=self._kubeconfig)
+        return run(*words, "-n", NAME, major=self.major, KUBECONFIG=self._kubeconfig)
 
     def install(self, *words: str) -> str:
         """Install the release, into a namespace that helm makes. Returns what the user reads."""
@@ -145,3 +146,10 @@ class Helm:
     def upgrade(self, *words: str) -> str:
         """Upgrade the release; values that `words` do not set are the chart's."""
         return self("upgrade", NAME, self._chart, *words)
+
+    def take_over(self) -> str:
+        """Install over an install by kubectl, as docs/install/helm.md says. Returns what the user reads.
+
+        Helm 4 applies on the API server's side, and would then conflict with kubectl's fields.
+        """
+        return self.install("--take-ownership", *(() if self.major == 3 else ("--server-side=false",)))

@@ -161,8 +161,11 @@ class Unattended:
         deployment = self.plane.api.get({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": named})
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         words = [*container["args"], "--kubeconfig", self._accounts[name], *flags]
-        command = [sys.executable, "-m", package, *map(str, words)]
-        return Running(self._files.enter_context(spawned(command, log)), log)
+        return Running(self._files.enter_context(spawned(self.command("-m", package, *map(str, words)), log)), log)
+
+    def command(self, *words: str) -> list[str]:
+        """How Python is run with these words: as the tests' own."""
+        return [sys.executable, *words]
 
 
 def bundle_of(configuration: Object) -> str:
