@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 import pytest
+from support import tested_versions
 
 from certs import cli as certs
 from webhook import cli
@@ -99,6 +100,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reunite": of(_COMMANDS["reunite"]),
     "certs": certs_flags,
     "exit-codes": exit_codes,
+    "compatibility": tested_versions.table,
 }
 
 
@@ -124,6 +126,17 @@ def test_the_readme_is_short_and_shows_the_annotation_at_once() -> None:
     lines = README.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= README_LINES
     assert any('kubevirt-scheduler/co-schedule: "true"' in line for line in lines[:FIRST_SCREEN_LINES])
+
+
+def test_the_readme_names_the_versions_that_the_tests_take() -> None:
+    """Of Kubernetes, KubeVirt and Longhorn; docs/reference/compatibility.md has the others."""
+    _, _, section = README.read_text(encoding="utf-8").partition("## What was tested")
+    section, _, _ = section.partition("\n## ")
+    kubernetes = " and ".join(tested_versions.SERVERS.values())
+    kubevirt, _, _ = tested_versions.KUBEVIRT.rpartition(".")
+    assert f"| Kubernetes | {kubernetes} |" in section
+    assert f"| KubeVirt | {kubevirt}, " in section
+    assert f"| Longhorn | {tested_versions.LONGHORN}, " in section
 
 
 if __name__ == "__main__":

@@ -1,0 +1,95 @@
+"""The versions of other programs that the tests run, or whose objects they take, read from the files that pin them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import yaml
+from component.manifests.test_install_schemas import MINORS
+from controlplane.build import HERE, KUBERNETES, NEWEST, OLDEST
+from support.control_plane.releases import versions
+from support.control_plane.rendering import ROOT
+
+BUILDERS: Final = Path(__file__).parent / "objects"
+
+
+def required(unit: str, module: str) -> str:
+    """The version of a module in the go.mod of a unit, without the v."""
+    return _found(HERE / unit / "go.mod", rf"{re.escape(module)} v([\d.]+)")
+
+
+def _found(file: Path, pattern: str) -> str:
+    match = re.search(pattern, file.read_text(encoding="utf-8"))
+    assert match, f"{file.name} has no {pattern}"
+    return match[1]
+
+
+def _pythons() -> str:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    return " and ".join(workflow["jobs"]["test"]["strategy"]["matrix"]["python"])
+
+
+def _prometheus() -> str:
+    """v0.314.0 is the Go module of Prometheus 3.14.0 (the tags of github.com/prometheus/prometheus)."""
+    _, minor, patch = required("monitoring", "github.com/prometheus/prometheus").split(".")
+    return f"{minor[0]}.{int(minor[1:])}.{patch}"
+
+
+KUBEVIRT: Final = _found(BUILDERS / "builders.py", r"virt-launcher:v([\d.]+)")
+LONGHORN: Final = _found(BUILDERS / "builders_longhorn.py", r"longhorn-share-manager:v([\d.]+)")
+SERVERS: Final = {minor: KUBERNETES[minor].version or "" for minor in (NEWEST, OLDEST)}
+
+TESTED: Final[Mapping[str, tuple[str, str]]] = {
+    "kube-apiserver, kube-scheduler": (
+        " and ".join(SERVERS.values()),
+        "both real, in `tests/apiserver`. Most tests take the newer one. The corpus of decisions takes both",
+    ),
+    "kubelet, kube-proxy, kube-controller-manager": (
+        required("node", "k8s.io/kubernetes"),
+        "real, on two nodes with containerd and runc of Debian (`make node-test`)",
+    ),
+    "schemas of Kubernetes": (
+        f"{MINORS[0]} to {MINORS[-1]}",
+        "each object that is installed, with each option, is valid in each minor version",
+    ),
+    "etcd": (required("etcd", "go.etcd.io/etcd/server/v3"), "real, below each API server"),
+    "kubectl": (KUBERNETES[NEWEST].version or "", "real: install, upgrade and removal, with its kustomize"),
+    "Helm": (
+        f"{required('helm', 'helm.sh/helm/v3')}, {required('helm-4', 'helm.sh/helm/v4')}",
+        "real: install, upgrade, rollback, uninstall",
+    ),
+    "KubeVirt": (
+        KUBEVIRT,
+        "pods of VMs as KubeVirt's own code renders them. The tests play virt-controller",
+    ),
+    "Longhorn": (LONGHORN, "objects as its CRDs define them. The tests play its managers"),
+    "cert-manager": (
+        required("cert-manager", "github.com/cert-manager/cert-manager"),
+        "its CRDs on a real API server. The tests play its controller",
+    ),
+    "Prometheus": (_prometheus(), "real: rules, alerts, and each query of the dashboard"),
+    "prometheus-operator": (
+        required("monitoring", "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring"),
+        "its CRDs on a real API server",
+    ),
+    "descheduler": (required("descheduler", "sigs.k8s.io/descheduler"), "real (`make coexistence`)"),
+    "Karpenter": (required("karpenter", "sigs.k8s.io/karpenter"), "real, with its kwok provider (`make coexistence`)"),
+    "Python": (
+        _pythons(),
+        "3.11 runs all tests. 3.13, which the image has, runs `make image-test` and, by hand, `make check`",
+    ),
+    "an upgrade from our own": (
+        " and ".join(versions()),
+        "its install files and its chart, upgraded to this version while pods are created",
+    ),
+}
+"""What was tested: its versions, and how."""
+
+
+def table() -> str:
+    """The table of docs/reference/compatibility.md."""
+    rows = [f"| {name} | {version} | {how} |" for name, (version, how) in TESTED.items()]
+    return "\n".join(["| | Version | How it is tested |", "|---|---|---|", *rows])
