@@ -39,6 +39,7 @@ NAMESPACE: Final[Identity] = ("Namespace", "", NAME)
 CLIENT_SIDE: Final = ("apply", "--validate=strict", "-k")
 SERVER_SIDE: Final = ("apply", "--validate=strict", "--server-side", "-k")
 BOTH: Final = {"client-side": CLIENT_SIDE, "server-side": SERVER_SIDE}
+OF_THE_OPERATOR: Final = ("ServiceMonitor", "PrometheusRule")
 OF_THE_API_SERVER: Final = ("IPAddress",)  # a Service's, made and deleted with it
 
 each_install = pytest.mark.parametrize("install", INSTALLS)
@@ -192,6 +193,19 @@ def test_longhorn_can_come_later(plane: ControlPlane, admin: Kubectl) -> None:
     plane.api.create(LONGHORN)
     admin(*CLIENT_SIDE, MANIFESTS)
     assert grown(plane, before) == {*map(identity, installed()), identity(LONGHORN)}
+    assert remove(plane, admin) == []
+
+
+def test_monitoring_goes_as_the_page_says(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
+    """Without the operator's kinds an apply makes two objects, and the component's own folder deletes both."""
+    before = everything(plane.api)
+    said = admin.said(*CLIENT_SIDE, rendering.with_component(rendering.MONITORING, tmp_path))
+    assert (said.code, [kind in said.errors for kind in OF_THE_OPERATOR]) == (1, [True, True])
+    added = {("Service", NAME, f"{NAME}-metrics"), ("ConfigMap", NAME, f"{NAME}-dashboard")}
+    assert grown(plane, before) == {*map(identity, installed()), *added}
+    said = admin.said("delete", "--ignore-not-found", "-k", MANIFESTS / rendering.MONITORING)
+    assert (said.code, [kind in said.errors for kind in OF_THE_OPERATOR]) == (1, [True, True])
+    assert grown(plane, before) == set(map(identity, installed()))
     assert remove(plane, admin) == []
 
 
