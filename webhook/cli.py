@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import click
@@ -19,12 +18,9 @@ from webhook.component_base.command_line import Command
 from webhook.component_base.options import Argument
 from webhook.component_base.program import program
 from webhook.explain.settings import EXPLAIN
+from webhook.invocation import EXECUTABLE, PLUGIN, PROGRAM
 from webhook.reunite.settings import REUNITE
 from webhook.status.settings import STATUS
-
-_PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
-EXECUTABLE: Final = _PLUGIN if Path(sys.argv[0]).stem == _PLUGIN else "kubevirt-coschedule"
-PROGRAM: Final = EXECUTABLE.replace("kubectl-", "kubectl ")
 
 COMMANDS: Final = (
     Command(
@@ -143,12 +139,18 @@ nothing; it needs to list the pods of all namespaces.""",
 {PROGRAM} candidates -n prod-vms -o commands
 {PROGRAM} candidates -n prod-vms -o commands | sh
 
+# The VMs with a label; their names, for other programs
+{PROGRAM} candidates -A -l app=db -o name
+
 # A cluster as it was at one moment
 {PROGRAM} bundle -o cluster.json
 {PROGRAM} candidates -A --manifests cluster.json -o json""",
         exit_codes="0 when the report is complete, 1 when something could not be read, which the report says. 2 for "
-        "bad input, and for a cluster that can't be reached.",
-        params=[*CANDIDATES],
+        "bad input, for a VM that does not exist, and for a cluster that can't be reached.",
+        params=[
+            Argument(["names"], nargs=-1, metavar="[VM ...]", help="Names of VMs. Without one: all VMs."),
+            *CANDIDATES,
+        ],
         callback=commands.run_candidates,
     ),
     Command(
@@ -217,5 +219,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def complete() -> int:
     """Print the completions for kubectl, which runs `kubectl_complete-coschedule` with the words of the user."""
-    click.echo(completion.completions_for_kubectl(_PROGRAM, _PLUGIN, sys.argv[1:]))
+    click.echo(completion.completions_for_kubectl(_PROGRAM, PLUGIN, sys.argv[1:]))
     return 0

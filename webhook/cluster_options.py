@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.component_base.options import FILE, NAMESPACE, OneOf, Option, Parsed, kubeconfig_options
+
+if TYPE_CHECKING:
+    from webhook.core.scheduler.matching.label_selector import Selector
 
 ENVIRONMENT_PREFIX: Final = "KUBEVIRT_COSCHEDULE_"
 option: Final = partial(Option, ENVIRONMENT_PREFIX)
@@ -32,6 +36,17 @@ def headroom(text: str) -> Mapping[str, int]:
     if odd is not None:
         raise ValueError(f"{expected}; {odd} is no resource that the scheduler counts, or its quantity can't be read")
     return kept
+
+
+def selector(text: str) -> Selector:
+    """The selector of labels that the user typed.
+
+    Raises:
+        ValueError: says what was expected.
+    """
+    from webhook.label_query import parse_query  # noqa: PLC0415 - the rules are not for help and completion
+
+    return parse_query(text)
 
 
 KUBECONFIG, CONTEXT = kubeconfig_options(ENVIRONMENT_PREFIX)
@@ -95,6 +110,20 @@ LONGHORN_NAMESPACE: Final = option(
     type=NAMESPACE,
     help="Namespace of Longhorn's own objects.",
 )
+SELECTOR: Final = option(
+    "--selector",
+    "-l",
+    type=Parsed("SELECTOR", selector),
+    help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test. "
+    "KubeVirt copies the labels of a VM's template to its pods.",
+)
+NO_HEADERS: Final = option("--no-headers", is_flag=True, help="Print the table without the line of its column names.")
+_TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
+
+
+def vm_names(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of VMs, each once. `vm/NAME` and what `-o name` prints are taken, because kubectl takes them."""
+    return tuple(dict.fromkeys(_TYPED.sub("", word, 1) if _TYPED.match(word) else word for word in words))
 
 
 def two_clusters(manifests: Path | None, kubeconfig: Path | None, context: str | None) -> list[str]:

@@ -10,7 +10,6 @@ import pytest
 from support.drivers.command_lines import values
 from support.drivers.environment import remove_settings
 from support.drivers.serving import cluster, issue, write_cluster
-from support.objects import builders
 
 from webhook import __version__, cli
 from webhook.app import run
@@ -134,7 +133,12 @@ TYPED: Final = {
     ),
     "names and a file": (
         "explain vm/a pod/b -f vm.yaml",
-        ["got vm/a pod/b and --filename vm.yaml: expected names or a file, not both"],
+        [
+            (
+                "got vm/a pod/b and --filename vm.yaml: expected names or a file of objects, not both; a file of a "
+                "whole cluster is for --manifests"
+            ),
+        ],
     ),
     "manifests, and a context": (
         "explain vm/a --manifests m --context c --kubeconfig k",
@@ -155,7 +159,20 @@ TYPED: Final = {
     ),
     "a type alone": ("explain vm", ["got 'vm' without a name: expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"]),
     "unknown flag": (SERVE + "--lisen :1", ["unknown option '--lisen'; did you mean --listen?"]),
-    "shortened flag": (SERVE + "--long x", ["unknown option '--long'"]),
+    "shortened flag": (SERVE + "--long x", ["unknown option '--long'; did you mean --longhorn-namespace?"]),
+    "shortened flag, and another is near": ("status --al", ["unknown option '--al'; did you mean --all-namespaces?"]),
+    "jsonpath alone": (
+        "status -o jsonpath",
+        ["--output: got 'jsonpath' without a template, expected jsonpath={.items[*].metadata.name}"],
+    ),
+    "an empty template": (
+        "status -o jsonpath=",
+        ["--output: got 'jsonpath=': expected a template such as {.items[*].metadata.name}"],
+    ),
+    "names and labels of candidates": (
+        "candidates db -l app=db",
+        ["got --selector and names of VMs: expected one of the two"],
+    ),
     "flag without value": (SERVE + "--mode", ["Option '--mode' requires an argument."]),
     "bad output": (
         "explain vm/a -o xml",
@@ -227,14 +244,3 @@ def test_many_problems_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixtu
         "PersistentVolumeClaim: metadata.name: got a number, expected a string: put the value in quotes"
     )
     assert told[-1] == "error: and 5 more"
-
-
-def test_explain_counts_what_no_rule_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The explanation goes to standard output, what was passed over to standard error."""
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
-    manifests = write_cluster(tmp_path / "cluster.json", [*cluster(), secret, {**secret, "metadata": {"name": "t"}}])
-    pod = write_cluster(tmp_path / "pod.json", [builders.virt_launcher_pod(claims=["disk"])])
-    assert cli.main(["explain", "-f", str(pod), "--manifests", str(manifests), "-n", "vms"]) == 0
-    out, err = capsys.readouterr()
-    assert "required on node-a" in out
-    assert err == f"{manifests}: ignored objects that no rule reads: 2 v1 Secret\n"

@@ -12,7 +12,8 @@ import pytest
 from controlplane import build
 from support.waits import MAX_WAIT_SECONDS
 
-from webhook.jsonpath import Template
+from webhook.jsonpath.steps import NoSuchIndex
+from webhook.jsonpath.template import Template
 
 KUBECONFIG: Final = {
     "apiVersion": "v1",
@@ -57,10 +58,25 @@ TEMPLATES: Final = (
     '{range .contexts[?(@.context.user=="u")]}{@.name} {end}',
     "{'x'}{\"y\\tz\"}",
     "{.contexts.name}",
+    "{.contexts[7:7].name}|{.nothing[7]}",
+    "{.contexts[?(@.name=='a||b')].name}|{.contexts[?(@.nothing[4])].name}",
+)
+REFUSED: Final = (
+    "",
+    "{.contexts[9].name}",
+    "{.contexts[-4].name}",
+    "{.contexts[0:9].name}",
+    "{.contexts[2:1].name}",
+    "{.contexts[0,9].name}",
+    "{range .contexts[3]}x{end}",
+    "{.kind[0]}",
+    "{.contexts[?(@.name=='a' || @.name=='b')].name}",
+    "{.contexts[?(@.name=='a' && @.name=='b')].name}",
+    "{.contexts[?(@.context[4]==1)].name}",
 )
 
 
-def kubectl(file: Path, *words: str) -> str:
+def kubectl(file: Path, *words: str, code: int = 0) -> str:
     """What `kubectl config view` prints of a kubeconfig; it asks no server."""
     environment = {"KUBECONFIG": str(file), "PATH": os.defpath, "HOME": str(file.parent)}
     done = subprocess.run(  # noqa: S603 - a program that we have built
@@ -68,9 +84,10 @@ def kubectl(file: Path, *words: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         timeout=MAX_WAIT_SECONDS,
     )
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 
@@ -83,9 +100,20 @@ def test_a_template_prints_what_kubectl_prints(template: str, tmp_path: Path) ->
     assert Template(template).render(value) == kubectl(file, "-o", f"jsonpath={template}")
 
 
+@pytest.mark.parametrize("template", REFUSED)
+def test_a_template_is_refused_where_kubectl_refuses_it(template: str, tmp_path: Path) -> None:
+    """Before anything is printed: an index that a list does not have, an operator that there is not, no template."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(KUBECONFIG))
+    value = json.loads(kubectl(file, "-o", "json"))
+    with pytest.raises((ValueError, NoSuchIndex), match="expected"):
+        Template(template).render(value)
+    assert kubectl(file, "-o", f"jsonpath={template}", code=1) == ""
+
+
 ALONE: Final[dict[str, tuple[str, Any, str]]] = {
     "null": ("{.node}|{.a[*]}", {"node": None, "a": [None, 1]}, "| 1"),
-    "an item that is not there": ("{.a[3]}{.a[-3]}{.b[0]}{.b[0:1]}", {"a": [1], "b": 1}, ""),
+    "an item that a filter asks for": ("{.a[?(@.b[3])]}|{.a[?(@.b[0])].b}", {"a": [{"b": [1]}]}, "|[1]"),
     "an escaped dot": (r"{.labels.kubevirt\.io/vm}", {"labels": {"kubevirt.io/vm": "db"}}, "db"),
     "values of an object": ("{.a.*}{.b.*}", {"a": {"x": 1, "y": 2}, "b": 3}, "1 2"),
     "a text and a number": ('{.a[?(@.n<2)].n}{.a[?(@.n>="b")].n}', {"a": [{"n": "b"}, {"n": 1}]}, "1b"),

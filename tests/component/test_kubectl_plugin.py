@@ -92,3 +92,11 @@ def test_the_example_cluster_is_examined_without_a_server(kubectl: Run) -> None:
     told = kubectl("coschedule", "status", "-A", "-f", EXAMPLES, "-o", "name")
     assert told.returncode != 2, told.stderr
     assert {line.split("/")[0] for line in told.stdout.splitlines()} == {"virtualmachineinstance.kubevirt.io"}
+
+
+def test_a_suggested_command_is_one_that_the_user_has(kubectl: Run) -> None:
+    """An archive of krew has no other name than the plugin's."""
+    told = kubectl("coschedule", "status", "db01", "-n", "prod-vms", "-f", EXAMPLES)
+    assert told.stdout.endswith(f": kubectl coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}\n")
+    told = kubectl("coschedule", "explain", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES)
+    assert f": kubectl coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}\n" in told.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -17,6 +18,10 @@ from support.objects.fleets import disk, running_pod, served
 pytestmark = pytest.mark.slow
 
 VM: Final = "manifests/examples/virtual-machine.yaml"
+TO_DO: Final = (
+    "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and live-migrate the VM "
+    "to node node-a, if it can run there"
+)
 
 
 @pytest.fixture
@@ -75,8 +80,73 @@ def test_a_name_without_a_row_does_not_deny_the_other_vms(run: Callable[..., Ran
 
 def test_an_empty_cluster_has_no_vm_in_any_namespace(run: Callable[..., Ran], tmp_path: Path) -> None:
     """With --all-namespaces there is nowhere else to look."""
-    told = run("status", "-A", "--manifests", str(write_cluster(tmp_path / "cluster.json", disk("root"))))
+    file = write_cluster(tmp_path / "cluster.json", served("root", "node-a"))
+    told = run("status", "-A", "--manifests", str(file))
     assert (told.code, told.err) == (0, "no running VM asks for co-scheduling in any namespace\n")
+
+
+def test_labels_that_no_pod_has_do_not_deny_the_other_vms(run: Callable[..., Ran], apart: Path) -> None:
+    """The sentence names the labels, in both commands that take them."""
+    told = run("status", "-A", "-f", str(apart), "-l", "app=db,!old")
+    assert (told.code, told.out) == (0, "")
+    assert told.err == "no running VM with labels app=db,!old asks for co-scheduling in any namespace\n"
+    told = run("candidates", "-A", "-f", str(apart), "-l", "app=db")
+    assert (told.code, told.err) == (0, "no running VM with labels app=db in any namespace has a share-manager\n")
+
+
+@pytest.mark.parametrize("command", ["status", "candidates"])
+@pytest.mark.parametrize("content", ["", "apiVersion: v1\nkind: List\nitems: null\n", json.dumps(disk("root")[0])])
+def test_files_without_a_pod_do_not_tell_that_no_vm_runs(
+    run: Callable[..., Ran], content: str, command: str, tmp_path: Path
+) -> None:
+    """The sentence says what is missing. Only a bundle tells that there is no pod."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(content)
+    told = run(command, "-A", "-f", str(file))
+    assert (told.code, told.out) == (2, "")
+    assert told.err.startswith(f"error: {file}: no Pod is described; expected the pods of the cluster")
+
+
+def test_what_a_shell_makes_of_a_command_is_a_file(apart: Path) -> None:
+    """`-f <(...)` is a pipe, and /dev/null a device."""
+    told = ended(["bash", "-c", f"{sys.executable} -m {WEBHOOK.module} status -n vms -f <(cat {apart}) -o name"])
+    assert (told.returncode, len(told.stdout.splitlines())) == (1, 5), told.stderr
+    told = WEBHOOK.run("status", "-f", os.devnull)
+    assert (told.returncode, told.stderr[:30]) == (2, f"error: {os.devnull}: no Pod is de")
+
+
+@pytest.mark.parametrize("words", [("--plan",), ("-o", "json"), ()])
+def test_a_command_for_a_vm_of_files_asks_the_same_files(run: Callable[..., Ran], words: tuple[str, ...]) -> None:
+    """Else it would ask the user's cluster. The plan has no such command."""
+    told = run("status", "db01", "-n", "prod-vms", "-f", EXAMPLES, *words)
+    command = f": kubevirt-coschedule status --plan db01 -n prod-vms --manifests {EXAMPLES}"
+    assert (command in told.out) == (words != ("--plan",))
+    assert f"To do:    {TO_DO}{command}\n" in run("explain", "vm/db01", "-n", "prod-vms", "--manifests", EXAMPLES).out
+
+
+def test_a_name_of_another_namespace_or_nearly_a_name_is_pointed_out(run: Callable[..., Ran]) -> None:
+    """In all commands that take names, on files."""
+    elsewhere, near = "; there is one in namespace prod-vms: -n prod-vms\n", "; did you mean db01?\n"
+    for words in (["status", "db01", "-f"], ["explain", "vm/db01", "--manifests"]):
+        told = run(*words, EXAMPLES)
+        assert (told.code, told.err.endswith(elsewhere)) == (2, True)
+    for words in (["status", "db1", "-f"], ["explain", "vm/db1", "--manifests"], ["candidates", "db1", "-f"]):
+        told = run(*words, EXAMPLES, "-n", "prod-vms")
+        assert (told.code, told.err.endswith(near)) == (2, True)
+
+
+def test_what_is_found_is_explained_before_the_error(run: Callable[..., Ran]) -> None:
+    """The exit code is of the name that is missing."""
+    told = run("explain", "vm/db01", "vm/nope", "-n", "prod-vms", "--manifests", EXAMPLES)
+    assert (told.code, told.out.splitlines()[0]) == (2, "VirtualMachine prod-vms/db01 (vm/db01)")
+    assert told.err.splitlines()[-1].startswith("error: vm/nope: no VirtualMachine nope in namespace prod-vms")
+
+
+def test_an_index_that_a_list_does_not_have_is_an_error(run: Callable[..., Ran]) -> None:
+    """As in kubectl, which prints nothing in that case."""
+    told = run("status", "-A", "-f", EXAMPLES, "-o", "jsonpath={.items[0].name}{.items[9].name}")
+    assert (told.code, told.out) == (2, "")
+    assert told.err == "error: jsonpath: index 9 of a list of 5; expected an index that the list has\n"
 
 
 @pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite --once"])

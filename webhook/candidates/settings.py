@@ -10,7 +10,9 @@ from webhook.cluster_options import (
     CONTEXT,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
+    NO_HEADERS,
     OPT_IN_ALL,
+    SELECTOR,
     manifests_option,
     option,
     two_clusters,
@@ -20,6 +22,7 @@ from webhook.component_base.options import NAMESPACE, OneOf
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
+    from webhook.core.scheduler.matching.label_selector import Selector
 
 CANDIDATES: Final = (
     option(
@@ -29,14 +32,16 @@ CANDIDATES: Final = (
         help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
     ),
     option("--all-namespaces", "-A", is_flag=True, help="Show the VMs of all namespaces."),
+    SELECTOR,
     option(
         "--output",
         "-o",
         default="table",
-        type=OneOf("table", "commands", "json", "yaml"),
-        help="Output format: table, json, yaml or commands. commands has, for each VM that has not opted in, the line "
-        "that opts the VM in.",
+        type=OneOf("table", "commands", "json", "yaml", "name"),
+        help="Output format: table, json, yaml, name (virtualmachineinstance.kubevirt.io/NAME) or commands. commands "
+        "has, for each VM that has not opted in, the line that opts the VM in.",
     ),
+    NO_HEADERS,
     KUBECONFIG,
     CONTEXT,
     manifests_option("-f"),
@@ -47,15 +52,18 @@ CANDIDATES: Final = (
 
 @dataclass(frozen=True, kw_only=True)  # no Struct: help and completion do without msgspec
 class CandidatesSettings:
-    """What `candidates` runs with.
+    """What `candidates` runs with: `names` of VMs, none for all of them.
 
     Raises:
         BadSettings: two of these that can't be had at once.
     """
 
+    names: tuple[str, ...]
     namespace: str | None
     all_namespaces: bool
-    output: Literal["table", "commands", "json", "yaml"]
+    selector: Selector | None
+    output: Literal["table", "commands", "json", "yaml", "name"]
+    no_headers: bool
     kubeconfig: Path | None
     context: str | None
     manifests: Path | None
@@ -67,5 +75,7 @@ class CandidatesSettings:
         problems = two_clusters(self.manifests, self.kubeconfig, self.context)
         if self.all_namespaces and self.namespace:
             problems.insert(0, "got --all-namespaces and --namespace: expected one of the two")
+        if self.selector and self.names:
+            problems.append("got --selector and names of VMs: expected one of the two")
         if problems:
             raise BadSettings(*problems)

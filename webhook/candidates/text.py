@@ -12,10 +12,10 @@ from webhook.terminal import columns, printable
 _HEAD: Final = ("NAMESPACE", "VM", "NODE", "SHARE-MANAGERS", "STATE", "OPTED-IN", "NEXT-START", "WHY")
 
 
-def candidate_table(items: Sequence[CandidateItem], *, namespaces: bool) -> list[str]:
-    """Return the head and a line for each VM. `namespaces`: whether there is a column of them."""
+def candidate_table(items: Sequence[CandidateItem], *, namespaces: bool, head: bool) -> list[str]:
+    """Return the head and a line for each VM. `namespaces`: whether there is a column of them. `head`: its line."""
     first = 0 if namespaces else 1
-    rows = [_HEAD, *(tuple(map(printable, _cells(each))) for each in items)]
+    rows = [*([_HEAD] if head else []), *(tuple(map(printable, _cells(each))) for each in items)]
     return columns([row[first:] for row in rows])
 
 

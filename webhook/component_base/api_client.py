@@ -22,6 +22,7 @@ from yaml import YAMLError
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 
 _SHOWN_CHARS: Final = 200  # of what a library says
+_DEFAULT_FILE: Final = "~/.kube/config"  # kubectl's
 _NOT_ONE: Final = "not a kubeconfig as `kubectl config view` prints one"
 
 
@@ -43,10 +44,9 @@ async def load_kubeconfig(kubeconfig: Kubeconfig) -> tuple[Configuration, Contex
         else:
             context = await _load_file(kubeconfig, configuration)
     except (ConfigException, OSError, YAMLError, KeyError, TypeError, AttributeError, AssertionError) as error:
-        where = kubeconfig.file or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        problem = one_line(error) if isinstance(error, (ConfigException, OSError, YAMLError)) else _NOT_ONE
         raise BadKubeconfig(
-            f"{where}: {problem}; expected a kubeconfig with a usable context (or a pod's service account)"
+            f"{_file_names(kubeconfig)}: {_problem(error)}; expected a kubeconfig with a usable context (or a pod's "
+            "service account)"
         ) from None
     # Go's clients do not ask for RFC 5280's finer points (VERIFY_X509_STRICT, on since Python 3.13), and many
     # clusters' certificates do not have them.
@@ -108,11 +108,31 @@ def _account_namespace() -> str | None:
     return None
 
 
+def _file_names(kubeconfig: Kubeconfig) -> str:
+    """The names of the files, as kubectl finds them: one, or several with colons between them."""
+    return str(kubeconfig.file) if kubeconfig.file else os.environ.get("KUBECONFIG") or _DEFAULT_FILE
+
+
+def _existing(kubeconfig: Kubeconfig) -> str:
+    """The names of the files. Raises BadKubeconfig if none of the files exists."""
+    names = _file_names(kubeconfig)
+    if any(Path(name).expanduser().exists() for name in names.split(os.pathsep) if name):
+        return names
+    raise BadKubeconfig(
+        f"{names}: no such file; expected a kubeconfig: name one by --kubeconfig or in the variable KUBECONFIG"
+    )
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[:1].lower() + error.strerror[1:]
+    return one_line(error) if isinstance(error, (ConfigException, OSError, YAMLError)) else _NOT_ONE
+
+
 async def _load_file(kubeconfig: Kubeconfig, configuration: Configuration) -> Context:
-    if kubeconfig.file and not kubeconfig.file.is_file():
-        raise ConfigException("no such file")
+    names = _existing(kubeconfig)
     loader = await config.load_kube_config(
-        config_file=str(kubeconfig.file) if kubeconfig.file else None,
+        config_file=names,
         context=kubeconfig.context,
         client_configuration=configuration,
         persist_config=False,

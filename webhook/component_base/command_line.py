@@ -175,7 +175,15 @@ def _sentence(program: Program, error: click.UsageError) -> str:
         problem = f"unknown option {error.option_name!r}{place}"
     else:
         return error.format_message()
-    return problem + "".join(f"; did you mean {near}?" for near in (error.possibilities or ())[:1])
+    return problem + "".join(f"; did you mean {near}?" for near in _near(error)[:1])
+
+
+def _near(error: click.NoSuchCommand | click.NoSuchOption) -> list[str]:
+    """What the user may have meant: first an option that begins so, then click's own guess."""
+    begun = error.option_name if isinstance(error, click.NoSuchOption) and error.ctx else None
+    params = error.ctx.command.params if begun and error.ctx else ()
+    longer = [name for param in params for name in param.opts if begun and name.startswith(begun)]
+    return [*longer, *(error.possibilities or ())]
 
 
 def _refuse(problems: Sequence[str], see: str | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 _MAX_PROBLEMS_SHOWN: Final = 20
@@ -15,6 +16,13 @@ class UserError(Exception):
         more = len(problems) - _MAX_PROBLEMS_SHOWN
         shown = problems[:_MAX_PROBLEMS_SHOWN] + ((f"and {more} more",) if more > 0 else ())
         super().__init__("\n".join(shown))
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """Return the word that the user may have meant, as the end of a message; empty if none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
+
+    return "".join(f"; did you mean {near}?" for near in get_close_matches(word, list(words), n=1))
 
 
 class BadSettings(UserError):

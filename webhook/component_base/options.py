@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from webhook.component_base.address import address
+from webhook.component_base.errors import did_you_mean
 
 _COUNT: Final = re.compile("[0-9]{1,6}")
 _SECONDS: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,3})?")
@@ -49,9 +50,7 @@ class OneOf(click.Choice[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The word itself."""
         if value not in self.choices:
-            from difflib import get_close_matches  # noqa: PLC0415 - for mistakes only
-
-            hint = "".join(f"; did you mean {near}?" for near in get_close_matches(value, self.choices, n=1))
+            hint = did_you_mean(value, self.choices)
             self.fail(f"got {value!r}, expected {', '.join(self.choices[:-1])} or {self.choices[-1]}{hint}", param, ctx)
         return value
 

@@ -32,6 +32,7 @@ from webhook.explain.explanation import AffinityChange, Explanation, PodOptIn, V
 from webhook.explain.pods_now import gone_before, vm_now
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
 from webhook.files.documents import BadDocument
+from webhook.invocation import AS_STARTED, Invocation
 
 _UNREAD: Final = frozenset(
     reason.code
@@ -68,13 +69,16 @@ _RUNNING_HINTS: Final = {
 }
 
 
-def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> Explanation:
+def explain(
+    request: ExplainRequest, cluster: ClusterReader, policy: Policy, invocation: Invocation = AS_STARTED
+) -> Explanation:
     """Return the decision of core for a request, with the evidence for it.
 
     Args:
         request: the AdmissionReview to decide on, and its object.
         cluster: has the objects that core needs.
         policy: the settings of the webhook.
+        invocation: begins and ends the commands that the explanation suggests.
 
     Raises:
         BadDocument: core can't read the AdmissionReview.
@@ -103,7 +107,7 @@ def explain(request: ExplainRequest, cluster: ClusterReader, policy: Policy) -> 
         notes=[*request.notes, *unknown, *found.problem, *lost],
         hints=[*request.hints, *running],
         running=request.running,
-        now=_now(vm_now(request.vm_pods, cluster, policy)),
+        now=_now(vm_now(request.vm_pods, cluster, policy), invocation),
         opt_in=_opt_in(answer, subject.namespace, cluster.view, policy),
         claims=found.claims,
         volume=found.volume,
@@ -174,10 +178,10 @@ def _prepared(review: Any, cluster: ClusterReader) -> list[str]:
     return list(cluster.prepare_volume(volume))
 
 
-def _now(row: VMStatus | None) -> VMNow | None:
+def _now(row: VMStatus | None, invocation: Invocation) -> VMNow | None:
     if row is None:
         return None
-    cure = str(row.cure or "")
+    cure = invocation.to_do(row.cure)
     return VMNow(state=row.state, since=row.since, reason=row.why.reason.code, because=row.why.sentence, cure=cure)
 
 

@@ -34,6 +34,7 @@ from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
+from webhook.invocation import Invocation
 from webhook.terminal import to_json, to_yaml
 
 EXIT_PLACED: Final = 0
@@ -88,17 +89,20 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
         0 if each object gets an affinity to a node (required or preferred), 1 if one is left unchanged.
 
     Raises:
-        UserError: an object can't be read, or there is nothing to explain. Nothing was printed to `stdout`.
+        UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
     requests, left_out = _requests(cluster, settings, stdin)
     policy = Policy(
         Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all, shortlist=settings.shortlist == "auto"
     )
-    explanations = _explain_all(requests, cluster, policy)
+    explanations, problems = _explain_all(requests, cluster, policy, Invocation.of(settings))
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
     with suppress(BrokenPipeError):  # the exit code is of the decisions, whether the program that reads has ended
-        stdout.write(_render(explanations, settings.output, color=color))
+        stdout.write(_render(explanations, settings.output, color=color, several=len(requests) > 1))
+        stdout.flush()
+    if problems:
+        raise BadDocument(*problems)
     return EXIT_PLACED if all(explained.placed for explained in explanations) else EXIT_UNCHANGED
 
 
@@ -155,30 +159,26 @@ def _counts(kinds: Counter[str]) -> str:
 
 
 def _explain_all(
-    requests: Iterable[Callable[[], ExplainRequest]], cluster: ClusterReader, policy: Policy
-) -> list[Explanation]:
-    """One explanation for each object.
-
-    Raises:
-        BadDocument: one or more of the objects can't be read; has the problems of all of them.
-    """
+    requests: Iterable[Callable[[], ExplainRequest]], cluster: ClusterReader, policy: Policy, invocation: Invocation
+) -> tuple[list[Explanation], list[str]]:
+    """One explanation for each object, and what is wrong with the objects that can't be read."""
     explanations: list[Explanation] = []
     problems: list[str] = []
     for ask in requests:
         try:
-            explanations.append(explain(ask(), cluster, policy))
+            explanations.append(explain(ask(), cluster, policy, invocation))
         except UserError as error:
             problems += error.problems
-    if problems:
-        raise BadDocument(*problems)
-    return explanations
+    return explanations, problems
 
 
-def _render(explanations: Sequence[Explanation], output: str, *, color: bool) -> str:
+def _render(explanations: Sequence[Explanation], output: str, *, color: bool, several: bool) -> str:
+    if not explanations:
+        return ""
     if output == "text":
         return "\n\n".join(text.render_explanation(explained, color=color) for explained in explanations)
     values = msgspec.to_builtins(explanations)
     if output == "yaml":
         return to_yaml(*values)
-    body = values[0] if len(values) == 1 else {"items": values}
+    body = {"items": values} if several else values[0]
     return to_json(body)

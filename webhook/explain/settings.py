@@ -97,7 +97,8 @@ class ExplainSettings:
             problems.append("nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE")
         if self.names and self.filename:
             problems.append(
-                f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file, not both"
+                f"got {' '.join(self.names)} and --filename {self.filename}: expected names or a file of objects, not "
+                "both; a file of a whole cluster is for --manifests"
             )
         problems += two_clusters(self.manifests, self.kubeconfig, self.context)
         if problems:

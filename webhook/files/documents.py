@@ -155,16 +155,18 @@ def _objects(source: str, value: Any, node: yaml.Node) -> Iterator[Document]:
         if not isinstance(value.get(field), str) or not value[field]:
             got = _kind_of(value.get(field))
             raise BadDocument(f"{place}: not a Kubernetes object: {field}: got {got}, expected a string")
-    if not (value["kind"].endswith("List") and isinstance(value.get("items"), list)):
+    if not (value["kind"].endswith("List") and ("items" in value or value["kind"] == "List")):
         yield Document(source, value, node)
         return
+    listed = value.get("items", "")
+    if listed is None:
+        return  # Go writes an empty list so
+    if not isinstance(listed, list):
+        raise BadDocument(f"{place}: {value['kind']}: items: got {_kind_of(listed or None)}, expected a list")
     items = next(inner for name, inner in node.value if name.value == "items")
-    for item, item_node in zip(value["items"], items.value, strict=True):
-        if not isinstance(item, dict):
-            place = _place(source, item_node)
-            raise BadDocument(f"{place}: not a Kubernetes object: got {_kind_of(item)}, expected a mapping")
-        inner = {"apiVersion": value["apiVersion"], "kind": value["kind"].removesuffix("List"), **item}
-        yield from _objects(source, inner, item_node)
+    for item, item_node in zip(listed, items.value, strict=True):
+        inherited = {"apiVersion": value["apiVersion"], "kind": value["kind"].removesuffix("List")}
+        yield from _objects(source, {**inherited, **item} if isinstance(item, dict) else item, item_node)
 
 
 def _lined_objects(text: str, source: str) -> list[Document]:
@@ -197,9 +199,7 @@ def _as_yaml(text: str) -> str:
 
 def _pair(escape: re.Match[str]) -> str:
     """JSON writes a character beyond 16 bits as two escapes, which YAML does not know. Other escapes stay."""
-    if escape.group(1) is None:
-        return escape.group(0)
-    return str(json.loads(f'"{escape.group(0)}"'))
+    return escape.group(0) if escape.group(1) is None else str(json.loads(f'"{escape.group(0)}"'))
 
 
 def _kind_of(value: object) -> str:

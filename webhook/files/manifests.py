@@ -216,10 +216,10 @@ class Manifests:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
+    if not path.exists():
         raise BadDocument(f"{path}: no such file or directory; expected manifests of a cluster")
+    if not path.is_dir():
+        return [path]  # a file, or what a shell makes of <(...)
     try:
         files = sorted(f for f in path.iterdir() if f.suffix in _SUFFIXES and f.name not in _KUSTOMIZATIONS)
     except OSError as error:

@@ -15,6 +15,7 @@ from webhook.core.observe.last_words import ReuniteEvent, latest, with_words
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
+from webhook.files.documents import BadDocument
 from webhook.files.manifests import Manifests
 
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
@@ -52,6 +53,15 @@ def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
     return groups
+
+
+def require_pods(manifests: Manifests, files: str) -> None:
+    """Raise BadDocument if the files describe no pod at all: they do not tell which VMs run. A bundle tells it."""
+    if not (manifests.objects.bundle or manifests.objects.of(Pod)):
+        raise BadDocument(
+            f"{files}: no Pod is described; expected the pods of the cluster, as `bundle` or kubectl get -o yaml "
+            "writes them"
+        )
 
 
 def unread(manifests: Manifests) -> list[str]:

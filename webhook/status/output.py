@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -9,9 +10,11 @@ from typing import Any, Final, TextIO
 
 import msgspec
 
+from webhook.component_base.errors import did_you_mean
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
-from webhook.jsonpath import Template
+from webhook.invocation import Invocation
+from webhook.jsonpath.template import Template
 from webhook.status import report, text
 from webhook.status.report import Asked, exit_code
 from webhook.status.settings import StatusSettings
@@ -27,9 +30,14 @@ class Output:
     def __init__(self, chosen: StatusSettings, stdout: TextIO, stderr: TextIO, *, color: bool) -> None:
         self._format = chosen.output
         self._stdout, self._stderr = stdout, stderr
+        self._invocation = Invocation.of(chosen)
         self._template = None if chosen.template is None else Template(chosen.template)
         self.table = text.Table(
-            wide=chosen.output == "wide", namespaces=chosen.all_namespaces, color=color, head=not chosen.no_headers
+            wide=chosen.output == "wide",
+            namespaces=chosen.all_namespaces,
+            color=color,
+            head=not chosen.no_headers,
+            invocation=self._invocation,
         )
         self.is_screen = stdout.isatty() and chosen.output in _TABLES
 
@@ -55,20 +63,35 @@ class Output:
         if self._format == _NAME:
             self.put("".join(f"{report.resource_name(row.name)}\n" for row in shown))
         elif self._format not in _TABLES:
-            self._print(report.build_report(asked, chosen, cluster=origin, at=at, problems=problems))
+            found = report.build_report(
+                asked, chosen, cluster=origin, at=at, problems=problems, invocation=self._invocation
+            )
+            self._print(found)
         elif shown:
-            self.put("".join(f"{line}\n" for line in self.table.lines(shown, at)))
+            columns = shutil.get_terminal_size().columns if self.is_screen else None
+            self.put("".join(f"{line}\n" for line in self.table.lines(shown, at, columns)))
         self.tell(text.summary(vm_status.count_states(chosen)) if chosen else nobody(asked, rows))
-        return self.conclude(asked, chosen, problems)
+        return self.conclude(asked, rows, problems)
 
-    def conclude(self, asked: Asked, chosen: Sequence[VMStatus], problems: Sequence[str]) -> int:
-        """Write what could not be read, and which names have no row. Returns the exit code."""
+    def conclude(self, asked: Asked, rows: Sequence[VMStatus], problems: Sequence[str]) -> int:
+        """Write what could not be read, and which names none of all `rows` has. Returns the exit code."""
+        chosen = asked.rows(rows)
         missing = asked.missing(chosen)
         self.tell(
             *(f"not everything could be read: {problem}" for problem in problems),
-            *(_absence(name, asked) for name in missing),
+            *(self._absence(name, asked, rows) for name in missing),
         )
         return exit_code(chosen, missing)
+
+    def _absence(self, name: str, asked: Asked, rows: Sequence[VMStatus]) -> str:
+        elsewhere = sorted(row.namespace for row in rows if row.name == name)
+        if elsewhere:
+            hint = f"; there is one in namespace {elsewhere[0]}: -n {elsewhere[0]}"
+        else:
+            hint = did_you_mean(name, {row.name for row in rows if asked.namespace in ("", row.namespace)})
+        explained = self._invocation.line(f"explain vm/{name} -n {asked.namespace or 'NAMESPACE'}")
+        sentence = f"{name}: no VM of this name runs and asks for co-scheduling in {asked.where}"
+        return f"{sentence}{hint or f'; try: {explained}'}"
 
     def _print(self, value: object) -> None:
         if self._template:
@@ -81,9 +104,9 @@ class Output:
     def change(self, row: VMStatus, at: str) -> None:
         """Write a row that has changed, as one line."""
         if self._format in _TABLES:
-            self.write(text.change(row, at) + "\n")
+            self.write(text.change(row, at, self._invocation) + "\n")
         else:
-            self._line({"at": at, **msgspec.to_builtins(report.item(row))})
+            self._line({"at": at, **msgspec.to_builtins(report.item(row, self._invocation))})
 
     def gone(self, namespace: str, name: str, at: str) -> None:
         """Write that a VM has no row any more, as one line."""
@@ -106,20 +129,13 @@ def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:
     """Return that none of the VMs that were asked for is here, where that is, and how to see others."""
     if asked.names:
         return f"none of these VMs runs and asks for co-scheduling in {asked.where}"
-    sentence = f"no running VM asks for co-scheduling in {asked.where}"
+    labels = f" with labels {asked.labels}" if asked.labels else ""
+    sentence = f"no running VM{labels} asks for co-scheduling in {asked.where}"
     if not asked.namespace:
         return sentence
     elsewhere = sum(row.namespace != asked.namespace for row in rows)
     others = f"{elsewhere} in other namespaces" if elsewhere else "VMs of other namespaces"
     return f"{sentence}; to see {others}: --all-namespaces"
-
-
-def _absence(name: str, asked: Asked) -> str:
-    where = f"namespace {asked.namespace}" if asked.namespace else "any namespace"
-    return (
-        f"{name}: no VM of this name runs and asks for co-scheduling in {where}; "
-        f"try: explain vm/{name} -n {asked.namespace or 'NAMESPACE'}"
-    )
 
 
 def now() -> str:

@@ -13,6 +13,7 @@ from webhook.core.observe import vm_status
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
+from webhook.invocation import Invocation
 
 TROUBLED = (State.APART, State.STUCK)
 
@@ -78,11 +79,13 @@ class Report(Struct, rename="camel", frozen=True, kw_only=True):
 class Asked(Struct, frozen=True, kw_only=True):
     """The VMs that the user asked for.
 
-    `namespace` is empty for all namespaces, `names` for all names. `apart`: show only VMs that are apart or stuck.
+    `namespace` is empty for all namespaces, `names` for all names; `labels` says which labels their pods have.
+    `apart`: show only VMs that are apart or stuck.
     """
 
     namespace: str
     names: tuple[str, ...] = ()
+    labels: str = ""
     apart: bool = False
 
     @property
@@ -108,8 +111,14 @@ class Asked(Struct, frozen=True, kw_only=True):
         return self.namespace in ("", row.namespace) and (not self.names or row.name in self.names)
 
 
-def build_report(
-    asked: Asked, chosen: Collection[VMStatus], *, cluster: str, at: str, problems: Sequence[str]
+def build_report(  # noqa: PLR0913 - by name
+    asked: Asked,
+    chosen: Collection[VMStatus],
+    *,
+    cluster: str,
+    at: str,
+    problems: Sequence[str],
+    invocation: Invocation,
 ) -> Report:
     """Return the report on the rows that `Asked.rows` chose."""
     return Report(
@@ -118,7 +127,7 @@ def build_report(
         summary=vm_status.count_states(chosen),
         problems=list(problems),
         missing=asked.missing(chosen),
-        items=[item(row) for row in asked.shown(chosen)],
+        items=[item(row, invocation) for row in asked.shown(chosen)],
     )
 
 
@@ -127,8 +136,8 @@ def resource_name(name: str) -> str:
     return f"{VMI_KIND.lower()}.kubevirt.io/{name}"
 
 
-def item(row: VMStatus) -> Item:
-    """Return a row in the form that is printed."""
+def item(row: VMStatus, invocation: Invocation) -> Item:
+    """Return a row in the form that is printed, with the command that the user types."""
     return Item(
         metadata=ItemMetadata(namespace=row.namespace, name=row.name),
         namespace=row.namespace,
@@ -144,7 +153,7 @@ def item(row: VMStatus) -> Item:
         migrating=row.migrating,
         reason=row.why.reason.code,
         because=row.why.sentence,
-        cure=str(row.cure or ""),
+        cure=invocation.to_do(row.cure),
         reunite=row.said_by_reunite,
         volumes=[volume_item(volume) for volume in row.volumes],
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from webhook.cluster_options import vm_names
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
 from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import rows_from_manifests, unread
+from webhook.files.vm_rows import require_pods, rows_from_manifests, unread
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, nobody, now
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from webhook.core.observe.vm_status import VMStatus
     from webhook.plan.step import Step
     from webhook.status.live_rows import LiveRows
-
-_TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubevirt\.io)?/", re.IGNORECASE)
 
 
 class _Planned(NamedTuple):
@@ -64,6 +62,7 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
 def _described(chosen: StatusSettings, out: Output) -> int:
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
+    require_pods(manifests, str(chosen.manifests))
     rows = rows_from_manifests(manifests, _policy(chosen), selector=chosen.selector)
     made, problems = manifests.objects.bundle, unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
@@ -81,14 +80,13 @@ def _policy(chosen: StatusSettings) -> Policy:
 
 
 def _asked(chosen: StatusSettings, namespace: str) -> Asked:
-    names = (_name(word) for word in chosen.names)
-    return Asked(namespace=namespace, names=tuple(dict.fromkeys(names)), apart=chosen.apart)
-
-
-def _name(word: str) -> str:
-    """The name of a VM. `vm/NAME` and what `-o name` prints are taken, because `explain` and kubectl take them."""
-    found = _TYPED.match(word)
-    return word[found.end() :] if found else word
+    labels = chosen.selector.requirements if chosen.selector else ()
+    return Asked(
+        namespace=namespace,
+        names=vm_names(chosen.names),
+        labels=",".join(map(str, labels)),
+        apart=chosen.apart,
+    )
 
 
 def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
@@ -109,4 +107,4 @@ def _plan(planned: _Planned, asked: Asked, problems: Sequence[str], out: Output)
     if steps:
         out.put(plan_text.render_plan(steps, planned.origin, planned.at, version))
     out.tell(plan_text.plan_summary(steps) if chosen else nobody(asked, planned.rows))
-    return out.conclude(asked, chosen, problems)
+    return out.conclude(asked, planned.rows, problems)

@@ -12,13 +12,15 @@ from webhook.cluster_options import (
     CONTEXT,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
+    NO_HEADERS,
     OPT_IN_ALL,
+    SELECTOR,
     manifests_option,
     option,
     two_clusters,
 )
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import NAMESPACE, OneOf, Parsed
+from webhook.component_base.options import NAMESPACE, OneOf
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
@@ -32,21 +34,17 @@ class _Format(OneOf):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The word, or the text with its template."""
+        if value == _JSONPATH.rstrip("="):
+            self.fail(f"got {value!r} without a template, expected {_JSONPATH}{{.items[*].metadata.name}}", param, ctx)
         if not value.startswith(_JSONPATH):
             return super().convert(value, param, ctx)
-        from webhook.jsonpath import Template  # noqa: PLC0415 - few command lines have one
+        from webhook.jsonpath.template import Template  # noqa: PLC0415 - few command lines have one
 
         try:
             Template(value.removeprefix(_JSONPATH))
         except ValueError as error:
             self.fail(f"got {value!r}: {error}", param, ctx)
         return value
-
-
-def _selector(text: str) -> Selector:
-    from webhook.label_query import parse_query  # noqa: PLC0415 - the rules are not for help and completion
-
-    return parse_query(text)
 
 
 STATUS: Final = (
@@ -57,13 +55,7 @@ STATUS: Final = (
         help="Namespace of the VMs. Without this option: the namespace of the kubeconfig's context, else default.",
     ),
     option("--all-namespaces", "-A", is_flag=True, help="Show the VMs of all namespaces."),
-    option(
-        "--selector",
-        "-l",
-        type=Parsed("SELECTOR", _selector),
-        help="Show only VMs whose pods have these labels, as kubectl takes a label selector: app=db,tier!=test. "
-        "KubeVirt copies the labels of a VM's template to its pods.",
-    ),
+    SELECTOR,
     option(
         "--apart",
         is_flag=True,
@@ -92,7 +84,7 @@ STATUS: Final = (
         help="Output format: table, wide (the table with more columns), json, yaml, name "
         "(virtualmachineinstance.kubevirt.io/NAME) or jsonpath=TEMPLATE (values of what json prints, as in kubectl).",
     ),
-    option("--no-headers", is_flag=True, help="Print the table without the line of its column names."),
+    NO_HEADERS,
     KUBECONFIG,
     CONTEXT,
     manifests_option("-f"),

@@ -111,6 +111,21 @@ def test_a_bundle_says_what_its_cluster_says(run: Run, api: StaticApi, tmp_path:
     assert run("-A", "--manifests", str(file))[1] == live[1]
 
 
+def test_candidates_takes_what_status_takes(run: Run) -> None:
+    """Names, labels, and output for other programs."""
+    code, out, err = run("web", "vm/db", "--no-headers")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, ["db", "web"])
+    assert err.startswith("2 VMs with a share-manager, 1 of them apart from it; ")
+    code, out, _ = run("-o", "name", "-l", "!nothing", "-A")
+    assert (code, out.splitlines()[-1]) == (0, "virtualmachineinstance.kubevirt.io/web")
+    code, out, err = run("wbe")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "none of these VMs in namespace vms has a share-manager",
+        "wbe: no running VM of this name has a share-manager; did you mean web?",
+    ]
+
+
 def test_without_the_pods_there_is_one_sentence(run: Run, api: StaticApi) -> None:
     """And exit code 2: nothing can be said of any VM."""
     api.refuse(PODS, 403, "you may not list pods")

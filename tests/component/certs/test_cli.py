@@ -71,7 +71,12 @@ def test_the_help_of_a_command_lists_every_option(command: Command, capsys: pyte
         ),
         (
             ["keep", "--kubeconfig", "/nowhere"],
-            ["error: /nowhere: no such file; expected a kubeconfig with a usable context (or a pod's service account)"],
+            [
+                (
+                    "error: /nowhere: no such file; expected a kubeconfig: name one by --kubeconfig or in the variable "
+                    "KUBECONFIG"
+                )
+            ],
         ),
         (
             ["inspect", "--dir", "/nowhere"],

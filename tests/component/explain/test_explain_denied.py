@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -145,9 +146,10 @@ def test_a_missing_object_is_named_with_its_place(words: str, problem: str, expl
 
 
 def test_all_missing_objects_are_named(explain: Explain) -> None:
-    """No explanation of the others is printed."""
+    """After the explanations of the others, which are printed as for several objects."""
     ran = explain("vm/x vm/db pod/y")
-    assert (ran.code, ran.out) == (2, "")
+    assert ran.code == 2
+    assert [item["object"]["name"] for item in json.loads(ran.out)["items"]] == ["db"]
     assert [line.split(":")[1] for line in ran.err.splitlines()] == [" vm/x", " pod/y"]
 
 

@@ -1,4 +1,4 @@
-"""explain over files: the free resources of nodes, with the pods in the files."""
+"""explain over files: the free resources of nodes, with the pods in the files; and what no rule reads."""
 
 from __future__ import annotations
 
@@ -53,3 +53,14 @@ def test_each_vm_leaves_out_its_own_pod_alone(tmp_path: Path, capsys: pytest.Cap
     """For each VM of one run, only its own pods are left out."""
     first, second = reasons([OWN], "", tmp_path, capsys, "db", "db-two")
     assert (first["node-a"], second["node-a"]) == ("NodeFeasible", "NoRoom")
+
+
+def test_explain_counts_what_no_rule_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The explanation goes to standard output, what was passed over to standard error."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    manifests = write_cluster(tmp_path / "cluster.json", [*cluster(), secret, {**secret, "metadata": {"name": "t"}}])
+    pod = write_cluster(tmp_path / "pod.json", [builders.virt_launcher_pod(claims=["disk"])])
+    assert cli.main(["explain", "-f", str(pod), "--manifests", str(manifests), "-n", "vms"]) == 0
+    out, err = capsys.readouterr()
+    assert "required on node-a" in out
+    assert err == f"{manifests}: ignored objects that no rule reads: 2 v1 Secret\n"

@@ -44,7 +44,7 @@ def test_the_last_one_is_shown_for_a_vm_that_is_apart(status: Status) -> None:
     rows = {item["name"]: item["reunite"] for item in status("-o json").report["items"]}
     assert rows == {"cold": "", "db": "", "mail": "", "new": "", "web": LAST}
     (line,) = (line for line in status().out.splitlines() if line.startswith("web "))
-    assert line.endswith(f"status --plan web -n vms; reunite: {LAST}")
+    assert line.endswith(f"status --plan web -n vms --kubeconfig {status.kubeconfig}; reunite: {LAST}")
     assert f"reunite: {LAST}" in sentences(status("--plan web"), "web")
 
 

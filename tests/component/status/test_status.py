@@ -44,7 +44,8 @@ def test_each_vm_has_a_line(status: Status) -> None:
         (
             "VmStuck: pod virt-launcher-mail-aaaaa may run only on the nodes that its affinity names, "
             "and fits none: 0/3 nodes are available: 3 Insufficient memory.; to do: restart the VM, because the "
-            "webhook decides again for a new pod: kubevirt-coschedule status --plan mail -n vms"
+            "webhook decides again for a new pod: kubevirt-coschedule status --plan mail -n vms "
+            f"--kubeconfig {status.kubeconfig}"
         ),
     ]
     assert ran.err == "5 VMs: 1 together, 1 apart, 1 stuck, 1 pending, 1 free\n"
@@ -59,6 +60,7 @@ def test_a_table_gives_a_reason_unless_a_vm_is_together(status: Status) -> None:
     assert {line.index("node-a") for line in lines if "node-a" in line[:14]} == {lines[0].index("NODE")}
 
 
+CURE: Final = "live-migrate the VM to node node-b, if it can run there: kubevirt-coschedule status --plan web -n vms"
 CHOICES: Final = {
     "a namespace's": ("", 1, ["cold", "db", "mail", "new", "web"]),
     "another namespace's": ("-n other", 0, ["far"]),
@@ -82,11 +84,11 @@ def test_rows_are_chosen(words: str, code: int, names: list[str], status: Status
 def test_the_summary_is_of_all_that_were_chosen(status: Status) -> None:
     """It includes rows that --apart does not show. Without rows it says so, and prints no empty table."""
     assert status("db web --apart").err == "2 VMs: 1 together, 1 apart\n"
-    ran = status("-n nobody")
-    assert (ran.out, ran.err) == (
-        "",
-        "no running VM asks for co-scheduling in namespace nobody; to see VMs of other namespaces: --all-namespaces\n",
+    told = (
+        "no running VM asks for co-scheduling in namespace nobody; to see VMs of other namespaces: --all-namespaces\n"
     )
+    ran = status("-n nobody")
+    assert (ran.out, ran.err) == ("", told)
 
 
 def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
@@ -95,7 +97,8 @@ def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
     assert ran.code == 2
     assert "web" in ran.out
     assert ran.err.splitlines()[1] == (
-        "nope: no VM of this name runs and asks for co-scheduling in namespace vms; try: explain vm/nope -n vms"
+        "nope: no VM of this name runs and asks for co-scheduling in namespace vms; try: kubevirt-coschedule explain "
+        f"vm/nope -n vms --kubeconfig {status.kubeconfig}"
     )
 
 
@@ -137,9 +140,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
             "node-a at 2026-01-02T03:04:05Z; the API server did not call the webhook for the share-manager's pod, or "
             "got no answer"
         ),
-        "cure": (
-            "live-migrate the VM to node node-b, if it can run there: kubevirt-coschedule status --plan web -n vms"
-        ),
+        "cure": f"{CURE} --kubeconfig {status.kubeconfig}",
         "reunite": "",
     }
 

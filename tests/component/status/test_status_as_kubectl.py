@@ -93,4 +93,7 @@ def test_a_name_in_all_namespaces(status: Status) -> None:
     assert (ran.code, names(ran)) == (0, ["NAMESPACE", "other"])
     ran = status("-A nobody")
     assert ran.code == 2
-    assert "nobody: no VM of this name runs and asks for co-scheduling in any namespace; try: explain" in ran.err
+    assert (
+        "nobody: no VM of this name runs and asks for co-scheduling in any namespace; try: kubevirt-coschedule explain"
+        in ran.err
+    )

@@ -18,8 +18,13 @@ WHY: Final = (
     "node node-a"
 )
 TO_DO: Final = "live-migrate the VM to node node-b, if it can run there"
-CURE: Final = f"{TO_DO}: kubevirt-coschedule status --plan web -n vms"
+COMMAND: Final = "kubevirt-coschedule status --plan web -n vms"
 SEEN: Final = "ShareManagerPod: claim page: pod share-manager-page is on node node-b"
+
+
+def cure(status: Status) -> str:
+    """What to do, with a command that asks the same cluster."""
+    return f"{TO_DO}: {COMMAND} --kubeconfig {status.kubeconfig}"
 
 
 def web(decision: str | None, **labels: str) -> Object:
@@ -40,9 +45,9 @@ def _preferred(api: StaticApi) -> None:
 def test_status_says_why_and_what_to_do(status: Status) -> None:
     """In the table after the state; in JSON as fields."""
     (line,) = (line for line in status().out.splitlines() if line.startswith("web "))
-    assert line.endswith(f"   VmPreferred: {WHY}; to do: {CURE}")
+    assert line.endswith(f"   VmPreferred: {WHY}; to do: {cure(status)}")
     (item,) = status("web -o json").report["items"]
-    assert (item["reason"], item["because"], item["cure"]) == ("VmPreferred", WHY, CURE)
+    assert (item["reason"], item["because"], item["cure"]) == ("VmPreferred", WHY, cure(status))
 
 
 def test_the_plan_says_why_and_what_to_do(status: Status) -> None:
@@ -58,9 +63,9 @@ def test_explain_says_why_and_what_to_do(output: str, status: Status, capsys: py
     printed = capsys.readouterr().out
     if output == "text":
         assert f"\nVM now:\n  State:    apart\n  Since:    {LATER}\n  Because:  VmPreferred: {WHY}\n" in printed
-        assert f"  To do:    {CURE}\n" in printed
+        assert f"  To do:    {cure(status)}\n" in printed
     else:
-        for told in (WHY, CURE, "VmPreferred"):
+        for told in (WHY, cure(status), "VmPreferred"):
             assert f'"{told}"' in printed
 
 

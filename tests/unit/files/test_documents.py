@@ -45,7 +45,7 @@ def problem(text: str) -> str:
         pytest.param(f'{{\n\t{JSON_HEAD},\n\t"spec":\t{{}}\n}}', ["Pod"], id="JSON with tabs"),
         pytest.param(f"{{{JSON_HEAD}}}\n---\n{{\t{JSON_HEAD}}}\n", ["Pod", "Pod"], id="JSON documents with tabs"),
         pytest.param("apiVersion: v1\nkind: List\nitems: []\n", [], id="an empty List"),
-        pytest.param("apiVersion: v1\nkind: List\nitems: null\n", ["List"], id="a List without items"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: null\n", [], id="a List without items"),
         pytest.param(
             "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod}, {apiVersion: v1, kind: Node}]\n",
             ["Pod", "Node"],
@@ -112,6 +112,10 @@ def test_json_is_read_as_json(value: Any, *, ascii_only: bool) -> None:
     ("text", "words"),
     [
         pytest.param("hello", ["f:1", "a string", "expected a mapping"], id="a text"),
+        pytest.param(
+            "apiVersion: v1\nkind: List\nitems: hello\n", ["f:1", "a string", "expected a list"], id="a List of a text"
+        ),
+        pytest.param("apiVersion: v1\nkind: List\n", ["f:1", "nothing", "expected a list"], id="a List of nothing"),
         pytest.param("[]", ["f:1", "a list"], id="a list"),
         pytest.param("- a\n", ["f:1", "a list"], id="a YAML list"),
         pytest.param("1", ["f:1", "a number"], id="a number"),

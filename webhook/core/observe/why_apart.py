@@ -15,7 +15,7 @@ from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.reasons import Reason, Why
 
 _UNREADABLE: Final = "a reason that the annotation does not show"
-_PLAN: Final = "kubevirt-coschedule status --plan {vm} -n {namespace}"
+_PLAN: Final = "status --plan {vm} -n {namespace}"
 _MIGRATE: Final = "live-migrate the VM to node {node}, if it can run there"
 _ASK: Final = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
 _STOP: Final = (
@@ -25,13 +25,10 @@ _RESTART: Final = "restart the VM, because the webhook decides again for a new p
 
 
 class Cure(Struct, frozen=True, gc=False):
-    """What the user can do about a VM; `command` prints how, and is empty if no command does."""
+    """What the user can do about a VM; this program prints how if it gets the `arguments`. They can be empty."""
 
     sentence: str
-    command: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.sentence}: {self.command}" if self.command else self.sentence
+    arguments: str = ""
 
 
 class Apart(Struct, frozen=True, kw_only=True):

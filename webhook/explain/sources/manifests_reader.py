@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from webhook.component_base.errors import did_you_mean
 from webhook.core.api.kubevirt import is_finished
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
@@ -75,10 +76,18 @@ class ManifestsReader:
             )
         if not listed.items:
             raise BadDocument(
-                f"{named}: no {named.type.kind} {named.name} in namespace {namespace} of {self.origin}; check the name "
-                "and --namespace"
+                f"{named}: no {named.type.kind} {named.name} in namespace {namespace} of {self.origin}"
+                f"{self._elsewhere(named, namespace) or '; check the name and --namespace'}"
             )
         return Document(str(named), listed.items[0].value)
+
+    def _elsewhere(self, named: Named, namespace: str) -> str:
+        """Return where the object is, or the name that the user may have meant; empty if neither is known."""
+        described = self._objects.documents(named.type.api_version, named.type.kind)
+        others = sorted(key.namespace for key in described if key.name == named.name)
+        if others:
+            return f"; there is one in namespace {others[0]}: -n {others[0]}"
+        return did_you_mean(named.name, (key.name for key in described if key.namespace == namespace))
 
     def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """Return the unfinished pods that virt-controller created for this VMI, if the files describe the VMI."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -123,6 +124,25 @@ async def test_a_kubeconfig_that_can_not_be_used_is_named(content: str | None, w
         await Api.connect(Kubeconfig(file=file))
     assert str(file) in str(caught.value)
     assert words in str(caught.value)
+
+
+async def test_a_directory_is_no_kubeconfig(tmp_path: Path) -> None:
+    """And is not said to be missing."""
+    with pytest.raises(BadKubeconfig, match=f"^{re.escape(str(tmp_path))}: is a directory; expected a kubeconfig"):
+        await Api.connect(Kubeconfig(file=tmp_path))
+
+
+async def test_without_any_kubeconfig_the_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a user whose home has none, and whose variable is empty."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", "")
+    words = (
+        r"^~/\.kube/config: no such file; expected a kubeconfig: name one by --kubeconfig or in the variable KUBECONFIG"
+    )
+    with pytest.raises(BadKubeconfig, match=words):
+        await Api.connect(Kubeconfig())
 
 
 async def test_a_context_that_is_not_there_is_named(server: ApiServer, tmp_path: Path) -> None:

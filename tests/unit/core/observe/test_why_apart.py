@@ -10,14 +10,15 @@ from support.objects.fleets import EARLY, LATER, TWO, disk, launcher, scheduled,
 
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State
+from webhook.core.observe.why_apart import Cure
 
 Object = dict[str, Any]
 NO_ROOM = "NoRoom: node node-b has too little of memory: 4Gi is requested, 62Gi of 64Gi is taken"
 EVIDENCE = "ShareManagerPod: claim root: pod share-manager-root is on node node-b"
 PREFERRED = f"preferred on node-b: {EVIDENCE}; not required, because {NO_ROOM}"
 NO_NODE = "ShareManagerNoNode: claim root: the share-manager of volume root is on no node yet (state stopped)"
-PLAN = "kubevirt-coschedule status --plan db01 -n vms"
-MIGRATE = f"live-migrate the VM to node node-b, if it can run there: {PLAN}"
+PLAN = "status --plan db01 -n vms"
+MIGRATE = "live-migrate the VM to node node-b, if it can run there"
 TARGET = {"labels": {"kubevirt.io/migrationJobUID": "3f"}}
 
 
@@ -203,20 +204,20 @@ def test_a_vm_that_is_apart_says_what_made_it_so(pod: Pod, objects: list[Object]
 
 def test_the_cure_is_a_live_migration_that_the_plan_prints() -> None:
     """To the node of the share-manager."""
-    assert str(the_row(vm(PREFERRED, LATER), objects=share_manager()).cure) == MIGRATE
+    assert the_row(vm(PREFERRED, LATER), objects=share_manager()).cure == Cure(MIGRATE, PLAN)
 
 
 def test_who_was_not_asked_looks_for_the_webhook_first() -> None:
     """The next start would go the same way."""
-    cure = str(the_row(vm(None, LATER), objects=share_manager()).cure)
+    cure = the_row(vm(None, LATER), objects=share_manager()).cure
     asked = "see that the webhook runs (kubectl get mutatingwebhookconfiguration kubevirt-coschedule), and "
-    assert cure == asked + MIGRATE
+    assert cure == Cure(asked + MIGRATE, PLAN)
 
 
 def test_share_managers_on_two_nodes_come_together_at_a_cold_start() -> None:
     """No migration brings the VM to both."""
     objects = [*TWO, *served("root", "node-a"), *served("data", "node-b")]
-    assert str(the_row(vm(None, LATER, "root", "data"), objects=objects).cure) == (
+    assert the_row(vm(None, LATER, "root", "data"), objects=objects).cure == Cure(
         "stop the VM until Longhorn has stopped its share-managers, then start it: the webhook steers them to the VM's "
         "node"
     )
@@ -226,9 +227,9 @@ def test_a_stuck_vm_needs_a_new_pod() -> None:
     """The plan prints the command for the VM's runStrategy."""
     pinned = launcher("root", annotations=builders.written("node-b"), conditions=[unschedulable(LATER)])
     found = the_row(pinned, objects=share_manager())
-    assert (found.state, str(found.cure)) == (
+    assert (found.state, found.cure) == (
         State.STUCK,
-        f"restart the VM, because the webhook decides again for a new pod: {PLAN}",
+        Cure("restart the VM, because the webhook decides again for a new pod", PLAN),
     )
 
 

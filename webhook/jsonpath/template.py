@@ -14,8 +14,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-PathStep = Callable[[Any], Iterator[Any]]
-"""One step of a path: the values to which the step leads from one value."""
+from webhook.jsonpath.steps import (
+    PathStep,
+    child,
+    descendants,
+    exists,
+    filtered,
+    follow,
+    item_at,
+    sliced,
+    text_of,
+    union,
+)
 
 _EXPRESSION: Final = re.compile(r"""\{((?:[^{}'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\}""")
 _QUOTED: Final = re.compile(r"""(?P<quote>['"])(?P<text>(?:[^\\]|\\.)*)(?P=quote)""")
@@ -37,6 +47,7 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_AND_OR: Final = re.compile(r"""'[^']*'|"[^"]*"|(?P<word>\|\||&&)""")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
 _EXAMPLE: Final = "expected a template such as {.items[*].metadata.name}"
 
@@ -55,6 +66,8 @@ class Template:
     """A template. Raises ValueError for a text that is none; the error says what was expected."""
 
     def __init__(self, text: str) -> None:
+        if not text:
+            raise ValueError(_EXAMPLE)
         self._parts: list[_Part] = []
         open_parts, place = [self._parts], 0
         for found in _EXPRESSION.finditer(text):
@@ -66,7 +79,11 @@ class Template:
             raise ValueError("{range} without {end}: expected {range .items[*]}...{end}")
 
     def render(self, value: Any) -> str:
-        """Return the text for a value, which is JSON."""
+        """Return the text for a value, which is JSON.
+
+        Raises:
+            NoSuchIndex: a list of the value is shorter than the template says, or is no list.
+        """
         return "".join(_rendered(self._parts, value))
 
 
@@ -109,38 +126,41 @@ def _path(text: str) -> tuple[PathStep, ...]:
 
 def _step(found: re.Match[str]) -> PathStep:
     if found["deep"]:
-        return partial(_descendants, _unescaped(found["deep_name"]))
+        return partial(descendants, _unescaped(found["deep_name"]))
     if found["name"]:
-        return partial(_child, _unescaped(found["name"]))
+        return partial(child, _unescaped(found["name"]))
     if found["filter"]:
-        return partial(_filtered, _condition(found["filter"].strip()))
+        return partial(filtered, _condition(found["filter"].strip()))
     if found["inside"] is not None:
-        return partial(_union, [_subscript(part.strip()) for part in found["inside"].split(",")])
+        return partial(union, [_subscript(part.strip()) for part in found["inside"].split(",")])
     return lambda value: iter([value])  # the dot of `.[0]`
 
 
 def _subscript(text: str) -> PathStep:
     quoted, slices = _QUOTED.fullmatch(text), text.split(":")
     if quoted:
-        return partial(_child, _unescaped(quoted["text"]))
+        return partial(child, _unescaped(quoted["text"]))
     if text == "*":
-        return partial(_child, "*")
+        return partial(child, "*")
     try:
         numbers = [int(number) if number.strip() else None for number in slices]
     except ValueError:
         numbers = []
     if len(numbers) == 1 and numbers[0] is not None:
-        return partial(_item, numbers[0])
+        return partial(item_at, numbers[0])
     if len(numbers) not in (2, 3):
         raise ValueError(f"[{text}]: expected [NUMBER], [START:END], [*], ['NAME'] or [?(@.NAME==VALUE)]")
-    return partial(_slice, slice(*numbers))
+    return partial(sliced, slice(*numbers))
 
 
 def _condition(text: str) -> Callable[[Any], bool]:
+    joined = next(filter(None, (found["word"] for found in _AND_OR.finditer(text))), None)
+    if joined:
+        raise ValueError(f"{joined} in a filter: expected one comparison, because kubectl's templates have no {joined}")
     compared = _COMPARISON.fullmatch(text)
     if compared is None:
         steps = _path(text)
-        return lambda value: next(_follow(steps, value), None) is not None
+        return lambda value: exists(steps, value)
     left, right = (_operand(compared[side]) for side in ("left", "right"))
     compare = _OPERATORS[compared["operator"]]
     return lambda value: _holds(compare, left(value), right(value))
@@ -152,7 +172,7 @@ def _operand(text: str) -> Callable[[Any], Any]:
         literal = _unescaped(quoted["text"])
     elif text.startswith("@"):
         steps = _path(text)
-        return lambda value: next(_follow(steps, value), None)
+        return lambda value: next(follow(steps, value), None)
     else:
         try:
             literal = json.loads(text)
@@ -168,64 +188,15 @@ def _holds(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
         return False
 
 
-def _child(name: str, value: Any) -> Iterator[Any]:
-    if name == "*":
-        yield from value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    elif isinstance(value, dict) and value.get(name) is not None:
-        yield value[name]
-
-
-def _item(index: int, value: Any) -> Iterator[Any]:
-    if isinstance(value, list) and -len(value) <= index < len(value):
-        yield value[index]
-
-
-def _slice(chosen: slice, value: Any) -> Iterator[Any]:
-    yield from value[chosen] if isinstance(value, list) else ()
-
-
-def _union(steps: Sequence[PathStep], value: Any) -> Iterator[Any]:
-    for step in steps:
-        yield from step(value)
-
-
-def _filtered(condition: Callable[[Any], bool], value: Any) -> Iterator[Any]:
-    yield from (each for each in value if condition(each)) if isinstance(value, list) else ()
-
-
-def _descendants(name: str, value: Any) -> Iterator[Any]:
-    yield from _child(name, value)
-    for inner in _child("*", value):
-        yield from _descendants(name, inner)
-
-
-def _follow(steps: Sequence[PathStep], value: Any) -> Iterator[Any]:
-    if not steps:
-        yield value
-        return
-    for inner in steps[0](value):
-        yield from _follow(steps[1:], inner)
-
-
 def _rendered(parts: Sequence[_Part], value: Any) -> Iterator[str]:
     for part in parts:
         if isinstance(part, str):
             yield part
         elif isinstance(part, _Range):
-            for inner in _follow(part.steps, value):
+            for inner in follow(part.steps, value):
                 yield from _rendered(part.parts, inner)
         else:
-            yield " ".join(map(_text, _follow(part, value)))
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
-    )
+            yield " ".join(map(text_of, follow(part, value)))
 
 
 def _unescaped(text: str) -> str:

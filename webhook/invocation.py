@@ -1,0 +1,43 @@
+"""Invocation: how the user started this program, and on which cluster, for the commands that messages suggest."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from webhook.core.observe.why_apart import Cure
+
+PLUGIN: Final = "kubectl-coschedule"  # kubectl runs this file for `kubectl coschedule`
+EXECUTABLE: Final = PLUGIN if Path(sys.argv[0]).stem == PLUGIN else "kubevirt-coschedule"
+PROGRAM: Final = EXECUTABLE.replace("kubectl-", "kubectl ")
+_CLUSTER_OPTIONS: Final = ("manifests", "kubeconfig", "context")
+
+
+class Invocation(NamedTuple):
+    """What the user types for this program, and the options by which a command asks the same cluster."""
+
+    program: str = PROGRAM
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Any) -> Invocation:
+        """Return the invocation of a command with these settings."""
+        values = [(name, getattr(settings, name)) for name in _CLUSTER_OPTIONS]
+        return cls(options=tuple(f"--{name} {shlex.quote(str(value))}" for name, value in values if value is not None))
+
+    def line(self, arguments: str) -> str:
+        """Return the command line that runs the program with these arguments on the same cluster."""
+        return " ".join((self.program, arguments, *self.options))
+
+    def to_do(self, cure: Cure | None) -> str:
+        """Return what the user can do, with the command that prints how; empty for nothing."""
+        if cure is None or not cure.arguments:
+            return cure.sentence if cure else ""
+        return f"{cure.sentence}: {self.line(cure.arguments)}"
+
+
+AS_STARTED: Final = Invocation()
+"""For a cluster that the program reads without these options."""

@@ -1,0 +1,1 @@
+"""JSONPath templates, as kubectl takes them."""
