@@ -19,6 +19,7 @@ from webhook import cli
 from webhook.app.settings import SERVE
 from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.command_line import Command
+from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
 from webhook.telemetry.exposition import Family
 
@@ -89,6 +90,12 @@ def _default(option: click.Option) -> str:
     return f"`{option.default}`" if isinstance(option.default, str) and option.default else "none"
 
 
+def states() -> str:
+    """The table of states."""
+    rows = [f"| `{state}` | {state.meaning} |" for state in State]
+    return "\n".join(["| State | What it means |", "|---|---|", *rows])
+
+
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reasons": reasons,
     "metrics": metrics,
@@ -100,6 +107,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reunite": of(_COMMANDS["reunite"]),
     "certs": certs_flags,
     "exit-codes": exit_codes,
+    "states": states,
     "compatibility": tested_versions.table,
 }
 

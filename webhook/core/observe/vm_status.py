@@ -32,12 +32,30 @@ _LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
 class State(StrEnum):
     """Where a VM is, compared with its share-managers. The codes are stable: they are metric labels."""
 
-    TOGETHER = "together"  # all share-managers that are on a node are on the VM's node
-    APART = "apart"  # at least one share-manager is on another node
-    STUCK = "stuck"  # the VM may run only on named nodes, and kube-scheduler reports that it fits none
-    PENDING = "pending"  # the VM or one of its share-managers is not on a node yet
-    FREE = "free"  # the VM is on a node, and none of its share-managers is on a node
-    UNKNOWN = "unknown"  # an object that decides the state could not be read
+    TOGETHER = "together"
+    APART = "apart"
+    STUCK = "stuck"
+    PENDING = "pending"
+    FREE = "free"
+    UNKNOWN = "unknown"
+
+    @property
+    def meaning(self) -> str:
+        """What the state says of a VM, for the documents."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    State.TOGETHER: "every share-manager that is on a node is on the VM's. If a disk has a share-manager, the one of "
+    "KubeVirt's own claim (TPM, EFI) does not count",
+    State.APART: "one share-manager or more is on another node than the VM",
+    State.STUCK: "the VM's pod may run only on nodes that its affinity names (the webhook's or its own), and "
+    "kube-scheduler reports that it fits none",
+    State.PENDING: "the VM, or a share-manager that Longhorn is creating, is not on a node yet",
+    State.FREE: "the VM is on a node, and there is no share-manager that it could be with: none runs, or its volumes "
+    "need none",
+    State.UNKNOWN: "an object that decides the state could not be read",
+}
 
 
 class VMStatus(Struct, frozen=True, kw_only=True, gc=False):

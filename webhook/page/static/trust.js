@@ -59,7 +59,7 @@ export function emptyWords(head, filter, all, stale) {
   if (!all) {
     return stale
       ? `At ${utc(certain(head))} no VM that ran asked for co-scheduling. That can have changed.`
-      : 'No VM that runs asks for co-scheduling. A VM asks by an annotation in spec.template.metadata.annotations: kubevirt-scheduler/co-schedule: "true".';
+      : 'No VM that runs asks for co-scheduling. A VM asks by an annotation in spec.template.metadata.annotations, or its Namespace by a label: kubevirt-scheduler/co-schedule: "true".';
   }
   const parts = [];
   if (filter.namespace) parts.push(`namespace ${filter.namespace}`);
