@@ -76,6 +76,20 @@ async def test_only_lines_that_a_reader_can_follow_are_drawn(tab: Tab) -> None:
     assert await tab.value(seen) == 1
 
 
+@pytest.mark.parametrize("width", [1000, 1400])
+async def test_a_link_to_a_part_of_the_page_leads_below_the_filter(page: Paged, browser: Browser, width: int) -> None:
+    """The filter covers the top of the window, in one line or in several."""
+    async with browser.tab() as tab:
+        await tab.size(Size(width, 400))
+        await tab.open(page.url)
+        await tab.until("document.querySelectorAll('#cells li').length")
+        await tab.value("document.querySelector('nav a[href=\"#fleet\"]').click()")
+        below = "document.querySelector('#fleet h2').getBoundingClientRect().top"
+        await tab.until(f"{below} < 300")
+        bar = "document.querySelector('search').getBoundingClientRect().bottom"
+        assert await tab.value(f"{below} >= {bar}")
+
+
 async def test_the_cells_are_one_stop_of_the_tab_key(tab: Tab) -> None:
     """Arrows, Home and End move between them, and Enter lists the VMs of a node."""
     stops = "document.querySelectorAll('#cells button[tabindex=\"0\"]').length"

@@ -94,8 +94,11 @@ function commandsOf({ namespace, name, state }) {
 export function command([title, text], index) {
   const button = el("button", { type: "button", "data-focus": `copy-${index}`, "aria-label": `Copy: ${text}` }, "Copy");
   button.addEventListener("click", () => copy(text, button));
-  return el("div", { class: "command" }, title ? el("p", { class: "soft" }, title) : null, el("code", {}, text), button);
+  return el("div", { class: "command" }, title ? el("p", { class: "soft" }, title) : null, el("code", {}, ...unbrokenFlags(text)), button);
 }
+
+// Return the parts of a command, so that no line ends within a flag.
+const unbrokenFlags = (text) => text.split(/(?<= )(--?[a-z]\S*)/).map((part) => (part.startsWith("-") ? el("span", { class: "flag" }, part) : part));
 
 async function copy(text, button) {
   const done = (await written(text)) ? "Copied" : "Not copied";

@@ -186,6 +186,12 @@ $("text").addEventListener("input", () => {
 });
 $("clear").addEventListener("click", clear);
 $("pause").addEventListener("click", pause);
+// A link to a part of the page leads below the filter, which stays at the top of a wide window and can have two lines.
+const bar = document.querySelector("search");
+new ResizeObserver(() => {
+  const height = getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
+  document.documentElement.style.scrollPaddingTop = `${height}px`;
+}).observe(bar);
 startStates();
 startTable(show);
 readFilter();
