@@ -10,8 +10,10 @@ from types import ModuleType
 from typing import Any, Final
 
 import pytest
+from pictures.__main__ import PICTURES
 
 ROOT: Final = Path(__file__).parents[2]
+DOCS: Final = ROOT / "docs"
 NOT_IN_THE_MENU: Final = "docs/decisions/[0-9]*.md"  # docs/decisions/README.md lists them
 
 Menu = str | Sequence[Any] | Mapping[str, Any]
@@ -64,3 +66,11 @@ def test_what_leads_nowhere_or_comes_from_another_server_is_found(tag: str, brok
     (folder / "other.html").touch()
     (folder / "page.html").write_text(tag, encoding="utf-8")
     assert bool(list(_site().broken(tmp_path))) == broken
+
+
+def test_each_picture_is_taken_by_make_pictures_and_is_on_a_page() -> None:
+    """A picture that nobody takes again, or nobody sees, would be of an older page."""
+    images = {file.stem for file in (DOCS / "images").iterdir()}
+    pages = "".join(file.read_text(encoding="utf-8") for file in DOCS.rglob("*.md"))
+    assert images == {each.name for each in PICTURES}
+    assert {name for name in images if f"/images/{name}.png)" not in pages} == set()
