@@ -117,7 +117,9 @@ def test_a_name_has_none_of_the_forbidden_words(path: str, text: str, got: str |
     [
         pytest.param('def a():\n    """Record."""', "Record.", id="a function's"),
         pytest.param('A = 1\n"""EFI."""', "EFI.", id="an attribute's"),
-        pytest.param('def a():\n    """A record."""\n    return "Record."', None, id="two words, and a string"),
+        pytest.param('def a():\n    """v1.Taint."""', "v1.Taint.", id="a name with a dot"),
+        pytest.param('def a():\n    """A Secret."""', "A Secret.", id="an article, and one word"),
+        pytest.param('def a():\n    """One record."""\n    return "Record."', None, id="two words, and a string"),
     ],
 )
 def test_a_docstring_has_more_than_one_word(text: str, word: str | None) -> None:

@@ -177,7 +177,7 @@ async def paged(
 
 
 def asking(path: str, method: str = "GET", **headers: str) -> bytes:
-    """A request."""
+    """A request without a body, as bytes on the wire."""
     named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{named}\r\n".encode()
 

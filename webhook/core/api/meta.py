@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """metav1.LabelSelectorRequirement."""
+    """metav1.LabelSelectorRequirement: a label's key, an operator, and the values to compare with."""
 
     key: str | None = None
     operator: str | None = None
@@ -23,7 +23,7 @@ class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defa
 
 
 class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """metav1.OwnerReference."""
+    """metav1.OwnerReference: the fields that name the owner."""
 
     kind: str | None = None
     name: str | None = None
