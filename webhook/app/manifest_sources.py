@@ -68,7 +68,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
     policy = policy_of(settings)
     rows = rows_from_manifests(cluster, policy)
-    words = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
+    messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(
             cluster,
@@ -76,7 +76,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
             from_files=True,
             vm_statuses=FiledVMStatuses(cluster, rows),
             candidates=FiledCandidates(cluster, policy),
-            reunite_words=lambda: words,
+            reunite_messages=lambda: messages,
         )
     finally:
         await background.stop()

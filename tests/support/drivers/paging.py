@@ -97,7 +97,7 @@ class Paged:
         self.decisions = Decisions()
         self._fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
-        about = About(replica=REPLICA, from_files=files, reunite_words=lambda: self.words)
+        about = About(replica=REPLICA, from_files=files, reunite_messages=lambda: self.words)
         self.feed = Feed(fleet, self.decisions, about)
         self.tracker = CandidateTracker(store.caches, Policy())
         self.candidates = CandidateFeed(self.tracker if fleet else None)

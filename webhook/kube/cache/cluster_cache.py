@@ -82,9 +82,9 @@ class ClusterCache:
         now = _now()
         return [cache_state(cache, now) for cache in self.caches.values()]
 
-    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        self.caches.assume(pod, namespace, drawn)
+        self.caches.assume(pod, namespace, pin)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
