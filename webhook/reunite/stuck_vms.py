@@ -26,12 +26,11 @@ from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
+from webhook.reunite.writer import Result, delete
 
 _READS_AT_ONCE: Final = 16
 _REMEMBERED_SECONDS: Final = 60.0  # a VM that waits for resources costs three requests in this time, not in each round
 _KUBEVIRT: Final = "/apis/kubevirt.io/v1"
-_WRITE_SECONDS: Final = 10.0
-_DELETED: Final = (200, 202)
 
 
 class StuckPlan(Struct, frozen=True, kw_only=True):
@@ -78,16 +77,11 @@ class StuckVMs:
     async def restart(self, action: RestartVM) -> str:
         """Delete the VM's pod. Return why the API server did not delete it, empty if it did."""
         vm = action.vm
-        preconditions = {"uid": vm.uid, "resourceVersion": vm.resource_version}
         path = f"/api/v1/{reader.within(vm.row.namespace)}/pods/{reader.name(vm.row.pod)}"
-        try:
-            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
-        except ApiError as problem:
-            return str(problem)  # the start stays assumed, because the pod may be deleted
-        if reply.status in _DELETED:
-            return ""
-        self._forget_start(vm.row)
-        return reader.refusal_sentence(reply)
+        written = await delete(self._api, path, vm.uid, vm.resource_version)
+        if written.result is Result.REFUSED:  # after any other result the pod is deleted, or may be
+            self._forget_start(vm.row)
+        return written.because
 
     def _forget_start(self, row: VMStatus) -> None:
         vm = (row.namespace, row.name)
