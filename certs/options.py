@@ -1,4 +1,4 @@
-"""The options of each command: what the parser, the help and the manifests go by."""
+"""The options of each command: the parser, the help and the manifests are made from them."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
 
     @property
     def policy(self) -> RotationPolicy:
-        """The same, for the plan."""
+        """Return the settings that the plan of a rotation needs."""
         return RotationPolicy(
             names=self.names,
             lifetime=self.lifetime,

@@ -219,7 +219,7 @@ def _shape(row: VMStatus) -> _Row:
 
 
 def _volume(volume: VMVolumeStatus, row: VMStatus) -> _Volume:
-    """Return the volume as the page gets it. A sentence that is the row's is not repeated: most are."""
+    """Return the volume as the page gets it. The row's sentence is left out, because most volumes share it."""
     return _Volume(
         claim=volume.claim,
         volume=volume.volume,

@@ -121,7 +121,7 @@ class EventRecorder:
             try:
                 await self._write_all(queued)
             except Exception as error:  # noqa: BLE001 - the task supervisor: an answer without Events must not end the task
-                LOGGER.error("event not told", extra={"fields": {"uid": queued.uid, **failure(error)}})
+                LOGGER.error("event could not be written", extra={"fields": {"uid": queued.uid, **failure(error)}})
             finally:
                 self._queue.task_done()
                 self._waiting -= 1
