@@ -11,11 +11,12 @@ from webhook.app.background import Background
 from webhook.app.filed_candidates import FiledCandidates
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
+from webhook.core.api.meta import utc_text
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import rows_from_manifests
-from webhook.kube.vm_status import Changes, VMStatuses, utc_text
+from webhook.kube.vm_status import Changes, VMStatuses
 
 
 class FiledVMStatuses:

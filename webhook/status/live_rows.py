@@ -31,6 +31,7 @@ from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import loop_time
 from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import WatchedPods, resources
@@ -200,18 +201,18 @@ def _kinds(longhorn_namespace: str, namespace: str, selector: Selector | None) -
 async def _list(api: Api, cache: ListWatch) -> None:
     """List the objects of a cache once, page by page. If a page fails, the cache has a problem."""
     while not cache.synced and not _has_failed(cache):
-        step = cache.next(_now())
+        step = cache.next(loop_time())
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             continue
         try:
             reply = await _page(api, cache.resource, step.query)
         except ApiError as problem:
-            cache.ended(_now(), str(problem), silent=problem.silent)
+            cache.ended(loop_time(), str(problem), silent=problem.silent)
             continue
-        cache.opened(reply.status, None, _now())
-        cache.feed(reply.body, _now())
-        cache.ended(_now())
+        cache.opened(reply.status, None, loop_time())
+        cache.feed(reply.body, loop_time())
+        cache.ended(loop_time())
 
 
 async def _page(api: Api, resource: Resource, query: Sequence[tuple[str, str]]) -> Reply:
@@ -243,7 +244,3 @@ async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 import msgspec
 
+from webhook.core.api.meta import utc_text
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.jsonpath import Template
@@ -123,5 +124,5 @@ def _absence(name: str, asked: Asked) -> str:
 
 
 def now() -> str:
-    """Return the current time as the API server writes times: RFC 3339, UTC, whole seconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return the current time as the API server writes times."""
+    return utc_text(time.time())

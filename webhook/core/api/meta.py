@@ -1,7 +1,8 @@
-"""What all objects share: the metadata, label selectors, conditions and references of metav1."""
+"""What all objects share: the metadata, label selectors, conditions, references and times of metav1."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -76,3 +77,8 @@ class NamespacedName(NamedTuple):
 
     namespace: str
     name: str
+
+
+def utc_text(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as the API server writes times: RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
