@@ -108,7 +108,7 @@ def resources(
             plural="pods",
             namespaced=True,
             selector="" if pods is WatchedPods.ALL else SELECTS_VIRT_LAUNCHERS,
-            fields="status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler: others use no node
+            fields="status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler does: other pods use no node
             wire=pod_records.WirePod,
             transform=pod_records.transform,
             to_object=pod_records.to_object,

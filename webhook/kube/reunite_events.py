@@ -42,7 +42,7 @@ class ReuniteMessages:
         self._reading: asyncio.Task[None] | None = None
 
     def __call__(self) -> Messages:
-        """Return what the last read found, and read again if that is long ago. Never waits."""
+        """Return what the last read found. Start a new read if the last one is 30 s old or older. Never waits."""
         now = asyncio.get_running_loop().time()
         if self._reading is None and now >= self._next:
             self._reading = asyncio.create_task(self._refresh())

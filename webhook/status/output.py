@@ -40,7 +40,7 @@ class Output:
         self._stdout.flush()
 
     def put(self, text: str) -> None:
-        """Write as `write` does; go on if the program that reads has ended, because the exit code is of the VMs."""
+        """Write as `write` does; go on if the program that reads has ended: the exit code reports on the VMs."""
         with suppress(BrokenPipeError):
             self.write(text)
 
@@ -104,7 +104,7 @@ class Output:
 
 
 def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:
-    """Return that none of the VMs that were asked for is here, where that is, and how to see others."""
+    """Return the sentence for an empty result: where the program looked, and how to see other VMs."""
     if asked.names:
         return f"none of these VMs runs and asks for co-scheduling in {asked.where}"
     sentence = f"no running VM asks for co-scheduling in {asked.where}"
