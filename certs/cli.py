@@ -25,10 +25,10 @@ PROGRAM: Final = "python -m certs"
 def _keep(**values: Any) -> int:
     from certs.settings import ControllerSettings  # noqa: PLC0415 - see the module
 
-    keeping = ControllerSettings(**_fields(ControllerSettings, values))
-    from certs.controller import run as keeper  # noqa: PLC0415 - the API client takes a second to import
+    settings = ControllerSettings(**_fields(ControllerSettings, values))
+    from certs.controller import run as controller  # noqa: PLC0415 - the API client takes a second to import
 
-    return keeper.run(keeping, listen=values["listen"], kubeconfig=_kubeconfig(values))
+    return controller.run(settings, listen=values["listen"], kubeconfig=_kubeconfig(values))
 
 
 def _inspect(**values: Any) -> int:
@@ -94,8 +94,8 @@ COMMANDS: Final = (
 
 # From a laptop, for the cluster of a kubeconfig's context
 {PROGRAM} keep --context staging --listen 127.0.0.1:8080""",
-        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. The keeper "
-        "waits for everything that may still come.",
+        exit_codes="0 after SIGTERM or SIGINT, 2 for a setting, kubeconfig or address that can't be used. The "
+        "certificate controller waits for what can still appear, an API server for example.",
         params=[*KEEP],
         callback=_keep,
     ),

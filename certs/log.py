@@ -1,4 +1,4 @@
-"""What `keep` writes to its log: lines of JSON on standard error, with names and reasons. Never a key."""
+"""The log of `keep`: lines of JSON on standard error, with names and reasons. The log never contains a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of each command: what the parser, the help and the manifests go by."""
+"""The options of each command: the parser, the help and the manifests are made from them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ OBJECT_NAMES: Final = (
         "--webhook-configuration",
         default=_NAME,
         type=_DNS,
-        help="MutatingWebhookConfiguration. The keeper writes the caBundle of each of its webhooks.",
+        help="MutatingWebhookConfiguration. The certificate controller writes the caBundle of each of its webhooks.",
     ),
     _option(
         "--cluster-domain", default="cluster.local", metavar="DOMAIN", type=_DNS, help="DNS domain of the cluster."
@@ -99,7 +99,7 @@ KEEP: Final = (
         "--renew-at",
         default="2/3",
         type=Parsed("FRACTION", fraction),
-        help="Fraction of its lifetime after which the keeper renews a certificate.",
+        help="Fraction of its lifetime after which the certificate controller renews a certificate.",
     ),
     _option(
         "--propagation-seconds",

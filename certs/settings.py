@@ -40,7 +40,7 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
     retire_seconds: timedelta
 
     def __post_init__(self) -> None:
-        """Say why the times can't work."""
+        """Report times that can't work together."""
         if not 0 < self.renew_at < 1:
             when = "at once, again and again" if self.renew_at <= 0 else "after expiry"
             raise BadSettings(
@@ -65,7 +65,7 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
 
     @property
     def _least_renewed_after(self) -> timedelta:
-        """So that one rotation ends before the next begins, and the bundle does not outgrow its bound."""
+        """The shortest time between renewals: one rotation ends before the next begins, and the bundle stays small."""
         return max(self.propagation_seconds, self.retire_seconds / (bundle.OTHERS_AT_MOST / 2))
 
     @property
@@ -75,7 +75,7 @@ class ControllerSettings(ObjectNames, frozen=True, kw_only=True):
 
     @property
     def policy(self) -> RotationPolicy:
-        """The same, for the plan."""
+        """Return the settings that the plan of a rotation needs."""
         return RotationPolicy(
             names=self.names,
             lifetime=self.lifetime,

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from commits import long_subjects
 from prose import empty_docstrings, long_sentences, phrases, proselint_checks
 from repository import load
 from structure import forbidden_names, full_folders, long_modules, shared_names
@@ -32,7 +33,8 @@ def main(paths: Sequence[str], root: Path = Path(__file__).parents[2]) -> int:
     """Print the findings in `root` whose path begins with one of `paths`, or all. Returns the exit code."""
     repository = load(root)
     shown = tuple(path.rstrip("/") for path in paths) or ("",)
-    findings = sorted({found for rule in RULES for found in rule(repository) if found.path.startswith(shown)})
+    found = (*(each for rule in RULES for each in rule(repository)), *long_subjects(root))
+    findings = sorted({each for each in found if each.path.startswith(shown)})
     for finding in findings:
         print(finding)
     counts = Counter(finding.rule for finding in findings)

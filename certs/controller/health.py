@@ -13,7 +13,8 @@ from certs.controller.reconciler import Clock, ControllerStatus
 from webhook.component_base.address import Address
 from webhook.component_base.errors import UserError
 
-# The loop runs at least once in READ_EVERY, plus the waits for answers and the pauses. After 3 times that it is stuck.
+# The loop runs at least once in READ_EVERY, plus the waits for answers and the pauses. If it did not run for
+# three times READ_EVERY, it is stuck.
 _STUCK_AFTER: Final = 3 * reconciler.READ_EVERY
 _PREFIX: Final = "kubevirt_coschedule_certs_"
 

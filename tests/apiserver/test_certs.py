@@ -1,4 +1,4 @@
-"""The certificates' keeper on a real API server, as its own service account with the RBAC of its manifests."""
+"""The certificate controller on a real API server, as its own service account with the RBAC of its manifests."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from support.control_plane.certs_install import CONFIGURATION, SECRET, CertsInst
 from support.control_plane.installed import NAME, Installed
 from support.drivers.serving import ROOT, Pair
 
-MAX_HEALED_SECONDS: Final = 5.0
+MAX_RESTORED_SECONDS: Final = 5.0
 
 
 def messages(log: Path) -> list[str]:
-    """What a keeper has said."""
+    """What a certificate controller has said."""
     return [json.loads(line)["message"] for line in log.read_text().splitlines()]
 
 
-def test_the_api_server_takes_what_the_keeper_made(kept: CertsInstall, installed: Installed, tmp_path: Path) -> None:
+def test_the_api_server_takes_what_the_controller_made(
+    kept: CertsInstall, installed: Installed, tmp_path: Path
+) -> None:
     """From nothing to a pod that was decided on over TLS, without a human touch."""
     with kept.keeping():
         kept.until(kept.is_good)
@@ -37,13 +39,13 @@ def test_the_api_server_takes_what_the_keeper_made(kept: CertsInstall, installed
             installed.certificate = others
 
 
-def test_a_bundle_that_somebody_empties_is_healed_at_once(kept: CertsInstall) -> None:
-    """The watch tells the keeper; calls fail open until then, so that is what is measured."""
+def test_a_bundle_that_somebody_empties_is_restored_at_once(kept: CertsInstall) -> None:
+    """The watch shows the change to the certificate controller. Calls fail open until then: this time is measured."""
     with kept.keeping():
         kept.until(kept.is_good)
         kept.api.replace({**kept.configuration, "metadata": kept.api.get(CONFIGURATION)["metadata"]})
         took = kept.until(kept.is_good)
-    assert took < MAX_HEALED_SECONDS
+    assert took < MAX_RESTORED_SECONDS
 
 
 def test_a_secret_that_somebody_deletes_comes_back_with_a_pair_of_its_own(kept: CertsInstall) -> None:
@@ -71,7 +73,7 @@ def test_an_upgrade_keeps_the_pair(kept: CertsInstall) -> None:
     assert after.configuration.webhooks == before.configuration.webhooks
 
 
-def test_two_keepers_started_at_once_agree(kept: CertsInstall) -> None:
+def test_two_controllers_started_at_once_agree(kept: CertsInstall) -> None:
     """On one pair, which is then left alone."""
     with kept.keeping() as one, kept.keeping() as other:
         kept.until(kept.is_good)
@@ -81,7 +83,7 @@ def test_two_keepers_started_at_once_agree(kept: CertsInstall) -> None:
     assert said.count("certificate issued") == 1
 
 
-def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: CertsInstall) -> None:
+def test_a_controller_waits_for_a_configuration_that_is_not_there(kept: CertsInstall) -> None:
     """And says what is missing, and what to do."""
     kept.api.delete(CONFIGURATION)
     with kept.keeping() as log:
@@ -95,7 +97,7 @@ def test_a_keeper_waits_for_a_configuration_that_is_not_there(kept: CertsInstall
     )
 
 
-def test_a_keeper_outlives_its_api_server(kept: CertsInstall) -> None:
+def test_a_controller_outlives_its_api_server(kept: CertsInstall) -> None:
     """It comes back as the API server does, and heals what happened meanwhile."""
     with kept.keeping() as log:
         kept.until(kept.is_good)

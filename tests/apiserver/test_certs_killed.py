@@ -1,4 +1,4 @@
-"""The keeper killed before and after each write of a rotation, on a real API server."""
+"""The certificate controller killed before and after each write of a rotation, on a real API server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ WRITES_OF_A_ROTATION: Final = 5
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
-def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(kept: CertsInstall, write: int, moment: str) -> None:
+def test_a_controller_killed_at_any_write_of_a_rotation_is_continued(
+    kept: CertsInstall, write: int, moment: str
+) -> None:
     """By the next one, on a real API server: at no moment is the pair in the Secret not published."""
     asyncio.run(_crash(kept, write, moment))
     assert kept.is_good()

@@ -1,4 +1,4 @@
-"""Of its configuration the keeper may change caBundle: a real API server refuses it everything else, by a policy."""
+"""Of its configuration the certificate controller may change caBundle: a policy refuses the rest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ METADATA: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "finalizers": ({"finalizers": ["example.com/for-a-test"]}, "labels, ownerReferences or finalizers"),
     "ownerReferences": ({"ownerReferences": [OWNER]}, "labels, ownerReferences or finalizers"),
     "annotations": ({"annotations": {"changed": "true"}}, f"only the annotation {state.MARKS}"),
-    "annotations, beside the keeper's": ({"annotations": {**MARKS, "changed": "true"}}, "only the annotation"),
+    "annotations, beside the controller's": ({"annotations": {**MARKS, "changed": "true"}}, "only the annotation"),
 }
 
 Webhooks = list[dict[str, Any]]
@@ -59,7 +59,7 @@ LIST: Final[dict[str, Callable[[Webhooks], Webhooks]]] = {
 
 
 class Confined:
-    """The install on one API server, as the admin and as the keeper's account see it."""
+    """The install on one API server, as the admin and as the certificate controller's account see it."""
 
     def __init__(self, kept: CertsInstall) -> None:
         self.bundle = kept.plane.ca_pem
@@ -97,7 +97,7 @@ def confined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def refused(confined: Confined, change: Object, reason: str) -> None:
-    """The keeper is refused what an admin may write, in words that say so."""
+    """The certificate controller is refused what an admin may write, in words that say so."""
     assert confined.told(confined.admin, change) is None
     refusal = confined.told(confined.keeper, change) or ""
     assert refusal.startswith("422 ")
@@ -121,13 +121,15 @@ def test_every_field_that_this_kubernetes_knows_is_tried(confined: Confined) -> 
 
 
 @pytest.mark.parametrize(("field", "value", "reason"), [(key, *row) for key, row in FIELDS.items()], ids=FIELDS)
-def test_the_keeper_may_change_no_field_of_a_webhook(field: str, value: Any, reason: str, confined: Confined) -> None:
+def test_the_controller_may_change_no_field_of_a_webhook(
+    field: str, value: Any, reason: str, confined: Confined
+) -> None:
     """Neither what is sent, nor what comes of a call that fails."""
     refused(confined, {"webhooks": confined.with_first(**{field: value})}, reason)
 
 
 @pytest.mark.parametrize("field", [*SERVICE, "url"])
-def test_the_keeper_may_change_nobody_who_is_called(field: str, confined: Confined) -> None:
+def test_the_controller_may_change_nobody_who_is_called(field: str, confined: Confined) -> None:
     """Neither the Service nor by an address of its own: that is where every write of a cluster could be sent to."""
     service = confined.webhooks[0]["clientConfig"]["service"]
     client = {"service": {**service, field: SERVICE[field]}} if field in SERVICE else {"url": "https://192.0.2.1/"}
@@ -137,18 +139,20 @@ def test_the_keeper_may_change_nobody_who_is_called(field: str, confined: Confin
 
 
 @pytest.mark.parametrize("changed", LIST.values(), ids=LIST)
-def test_the_keeper_may_change_no_list_of_webhooks(changed: Callable[[Webhooks], Webhooks], confined: Confined) -> None:
+def test_the_controller_may_change_no_list_of_webhooks(
+    changed: Callable[[Webhooks], Webhooks], confined: Confined
+) -> None:
     """One that is added calls for as much as one that is changed."""
     refused(confined, {"webhooks": changed(confined.webhooks)}, "may not add, remove, rename or move a webhook")
 
 
 @pytest.mark.parametrize(("metadata", "reason"), METADATA.values(), ids=METADATA)
-def test_the_keeper_may_change_no_metadata(metadata: dict[str, Any], reason: str, confined: Confined) -> None:
+def test_the_controller_may_change_no_metadata(metadata: dict[str, Any], reason: str, confined: Confined) -> None:
     """Only its own annotation; a finalizer or an owner would decide when the configuration goes."""
     refused(confined, {"metadata": metadata}, reason)
 
 
-def test_the_keeper_may_change_what_it_keeps(confined: Confined) -> None:
+def test_the_controller_may_change_what_it_keeps(confined: Confined) -> None:
     """With what is there, and what it adds and takes away again: caBundle of each webhook, and its annotation."""
     seen = state.read_configuration(confined.keeper.get(CONFIGURATION))
     written = confined.keeper.patch(CONFIGURATION, state.configuration_patch(seen, confined.bundle, {}))

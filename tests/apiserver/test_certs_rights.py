@@ -1,4 +1,4 @@
-"""What the keeper's own service account may do on a real API server: write two objects, and nothing else."""
+"""On a real API server the certificate controller's own service account may write two objects, and nothing else."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_an_apply_is_all_that_a_human_does(plane: ControlPlane, tmp_path: Path) 
     assert seconds < MAX_SECONDS
 
 
-def test_servers_that_come_long_before_the_keeper_wait_and_pods_do_not(plane: ControlPlane, tmp_path: Path) -> None:
+def test_servers_that_come_long_before_the_controller_wait_and_pods_do_not(plane: ControlPlane, tmp_path: Path) -> None:
     """They say what they wait for, and until then pods are created as they are: no call is rejected."""
     counted = Counted(plane.api)
     with Unattended(plane, tmp_path) as install:

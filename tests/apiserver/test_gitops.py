@@ -1,4 +1,4 @@
-"""Argo CD and Flux see no difference after the keeper has written `caBundle`, which no rendered object has.
+"""Argo CD and Flux see no difference after the certificate controller wrote `caBundle`, which no rendered object has.
 
 Both find differences by a server-side dry run as a field manager of their own: Argo CD with ServerSideDiff, Flux
 always. The tools themselves do not run here; kubectl asks the API server as they do.
@@ -82,7 +82,7 @@ def test_a_synced_install_has_no_difference_after_the_injection(
 
 @each_manager
 def test_an_install_by_kubectl_can_be_taken_over(manager: str, plane: ControlPlane, tmp_path: Path) -> None:
-    """Another field manager made the objects, and the keeper wrote the caBundle: no conflict, and no difference."""
+    """Another field manager made the objects, the controller wrote the caBundle: no conflict, and no difference."""
     Kubectl(plane, tmp_path)("apply", "-k", MANIFESTS)
     with keeper(plane, tmp_path):
         pass

@@ -137,8 +137,10 @@ def marks(configuration: Object) -> dict[str, str]:
     return {key: value for key, value in annotations.items() if not key.startswith("kubectl.kubernetes.io/")}
 
 
-def test_nothing_comes_back_while_the_keeper_still_runs(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """Pods outlive the rights that they had: a keeper that finds its Secret deleted makes no other."""
+def test_nothing_comes_back_while_the_controller_still_runs(
+    plane: ControlPlane, admin: Kubectl, tmp_path: Path
+) -> None:
+    """Pods outlive the rights that they had: a certificate controller that finds its Secret deleted makes no other."""
     before = everything(plane.api)
     admin(*CLIENT_SIDE, MANIFESTS)
     with keeper(plane, tmp_path) as says:
@@ -170,7 +172,7 @@ def grown(plane: ControlPlane, before: dict[Identity, Object]) -> set[Identity]:
 
 
 def test_a_secret_made_by_hand_is_taken_over(plane: ControlPlane, admin: Kubectl, tmp_path: Path) -> None:
-    """Of another type, and not the keeper's: it puts a pair of its own in it."""
+    """Of another type, and not the certificate controller's: it puts a pair of its own in it."""
     plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
     data = {key: base64.b64encode(b"by hand").decode() for key in ("tls.crt", "tls.key")}
     plane.api.create({**SECRET, "type": "kubernetes.io/tls", "data": data})

@@ -109,7 +109,7 @@ def test_the_webhook_may_do_this_and_nothing_else(namespace: str, webhook: Api, 
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_the_keeper_may_do_this_and_nothing_else(namespace: str, keeper: Api, nobody: Api) -> None:
+def test_the_controller_may_do_this_and_nothing_else(namespace: str, keeper: Api, nobody: Api) -> None:
     """Beyond what any account may: keep its one Secret and its one configuration, and look at one Service."""
     assert rules(keeper, namespace) - rules(nobody, namespace) == ALL_OF_THE_KEEPER_S[namespace]
 
@@ -159,7 +159,7 @@ def may(account: Api, verb: str, group: str, resource: str) -> bool:
 
 
 def secret(name: str = TLS, namespace: str = NAME) -> Object:
-    """A Secret."""
+    """A Secret without data."""
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
 
 
@@ -205,14 +205,14 @@ REFUSED: Final[dict[str, Callable[[Api], Any]]] = {
 
 
 @pytest.mark.parametrize("attempt", REFUSED.values(), ids=REFUSED)
-def test_the_keeper_is_refused(attempt: Callable[[Api], Any], keeper: Api) -> None:
+def test_the_controller_is_refused(attempt: Callable[[Api], Any], keeper: Api) -> None:
     """By the API server: 403, whatever is there or not there."""
     with pytest.raises(ApiError) as caught:
         attempt(keeper)
     assert caught.value.status == http.client.FORBIDDEN
 
 
-def test_the_keeper_keeps_its_two_objects(keeper: Api, installed: Installed) -> None:
+def test_the_controller_keeps_its_two_objects(keeper: Api, installed: Installed) -> None:
     """It makes its Secret by apply, and reads, patches and watches the Secret and the configuration by name."""
     installed.enable()
     keeper.apply(secret())

@@ -1,4 +1,4 @@
-"""Leaf and authority rotate while pods are created and the keeper is killed: nobody notices."""
+"""Leaf and authority rotate while pods are created and the certificate controller is killed: nobody notices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CREATES: Final = size("ROTATION_CREATES")
 ROTATIONS: Final = size("ROTATIONS")
 CLIENTS: Final = 4
 LAGS: Final = (0.0, 1.0)  # seconds, of the servers' kubelets
-CALLER_LAG: Final = 1.0  # seconds, of an API server that is slow to hear of a bundle: half of what the keeper allows it
+CALLER_LAG: Final = 1.0  # seconds until a slow API server has a new bundle: half of what the controller allows
 
 # Renewed 2 s after it was issued, while what is served is valid for another minute. A server serves what it had for
 # 1 s (its kubelet) and 1 s (its look) after the Secret was written; the rest is for a machine that is busy.
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.soak
 
 @pytest.fixture(scope="module")
 def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
-    """The whole install on a control plane of its own, with a certificate that the keeper made; it does not run."""
+    """The whole install on a control plane of its own. The certificate controller made the certificate, and stopped."""
     with (
         without_us(tmp_path_factory.mktemp("own")) as plane,
         Unattended(plane, tmp_path_factory.mktemp("rotation"), LAGS) as install,
@@ -44,7 +44,7 @@ def install(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unattended]:
         yield install
 
 
-def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: Unattended) -> None:
+def test_no_call_is_lost_while_all_is_rotated_and_the_controller_is_killed(install: Unattended) -> None:
     """By SIGKILL at any moment; the next one was started before or is started then. Every pod gets its pin."""
     api = install.plane.api
     moments = random.Random(5)  # noqa: S311 - nobody is to be kept from guessing
@@ -71,8 +71,9 @@ def test_no_call_is_lost_while_all_is_rotated_and_the_keeper_is_killed(install: 
     pods = len(admitting.admissions)
     figures = (
         f"{pods} pods, {len(callers.leaves)} certificates in the Secret, {callers.rotations} authorities retired, "
-        f"{taken} certificates taken, {kills} keepers killed, {connections} connections of the API server, "
-        f"{callers.handshakes} handshakes of late callers. Lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
+        f"{taken} certificates taken, {kills} certificate controllers killed, "
+        f"{connections} connections of the API server, {callers.handshakes} handshakes of late callers. "
+        f"Lost: {more(FAIL_OPEN, name=WEBHOOK):g} calls, "
         f"{len(callers.lost)} handshakes"
     )
     print(figures)  # noqa: T201 - shown by pytest -rP

@@ -133,7 +133,7 @@ def moved(number: int) -> Object:
 
 
 def figures(title: str, found: list[tuple[float, float]]) -> list[tuple[str, float]]:
-    """The medians."""
+    """The rows to print: the median of each of both figures."""
     took, longest = (statistics.median(each) for each in zip(*found, strict=True))
     return [(f"{title}, ms", took), ("its longest turn of the event loop, ms", longest)]
 

@@ -77,7 +77,7 @@ def claim_name(index: int) -> str:
 
 
 def vm_name(index: int) -> str:
-    """A VM."""
+    """The name of the VM with this number."""
     return f"vm-{index:06}"
 
 

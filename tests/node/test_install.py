@@ -92,7 +92,7 @@ def test_a_rollout_loses_no_call(applied: Applied, kubectl: Kubectl) -> None:
 
 
 def test_a_renewal_loses_no_call(applied: Applied, kubectl: Kubectl) -> None:
-    """The keeper renews the certificate, each kubelet swaps the files, and each server takes them as it runs."""
+    """The controller renews the certificate, each kubelet swaps the files, and each server takes them as it runs."""
     api = applied.nodes.api
     old, replicas = issued(api), {pod["metadata"]["uid"] for pod in pods(api)}
     stock = [argument for argument in _arguments(applied) if not argument.startswith("--lifetime=")]

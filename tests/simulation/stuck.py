@@ -1,7 +1,7 @@
 """The part of `reunite` that frees stuck VMs, in the simulation: the real decision, over the caches of `reunite`.
 
-Real is `webhook.core.reunite.stuck.decide_restart`, with the promises of a process. Played here is the request to the
-API server: its preconditions leave a pod that is on a node, or is another one, as it is.
+Real is `webhook.core.reunite.stuck.decide_restart`, with the assumed starts of a process. Played here is the request to
+the API server: its preconditions leave a pod that is on a node, or is another one, as it is.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from simulation.engine import EPOCH, rfc3339
 
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.reunite.assumed_start import AssumedStart, still_assumed
 from webhook.core.reunite.not_yet import NotYet
-from webhook.core.reunite.promise import Promise, standing
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import NeedObjects
 from webhook.reunite.controller import ROUND_SECONDS
@@ -43,7 +43,7 @@ class FreeingStuck:
         self.waiting: dict[str, NotYet] = {}
         self.freed = 0
         self.deleting: list[Callable[[Object], object]] = []
-        self._promises: list[Promise] = []
+        self._assumed: list[AssumedStart] = []
         self._rng = process.world.engine.rng(f"stuck VMs of {process.watcher.name}")
 
     def begin(self) -> None:
@@ -52,7 +52,7 @@ class FreeingStuck:
 
     def restart(self) -> None:
         """Begin with nothing in memory."""
-        self._promises = []
+        self._assumed = []
 
     def _round(self) -> None:
         world = self.process.world
@@ -64,7 +64,7 @@ class FreeingStuck:
     def _decide(self, now: float) -> None:
         world = self.process.world
         rows = [row for vm in world.virt.vms.values() if (row := self.process.row(vm))]
-        self._promises = standing(self._promises, rows, now)
+        self._assumed = still_assumed(self._assumed, rows, now)
         self.waiting = {}
         for row in sorted((each for each in rows if each.state is State.STUCK), key=lambda each: each.since or ""):
             pod = world.api.pod(f"{row.namespace}/{row.pod}")
@@ -72,8 +72,8 @@ class FreeingStuck:
             if isinstance(found, NotYet):
                 self.waiting[row.name] = found
             elif found and pod:
-                self._promises = [each for each in self._promises if each.vmi != row.name]
-                self._promises.append(found.promise(now))
+                self._assumed = [each for each in self._assumed if each.vmi != row.name]
+                self._assumed.append(found.assumed_start(now))
                 world.api.act(self._rng.uniform(*_REQUEST_SECONDS), lambda pod=pod: self._delete(pod))
 
     def _decide_one(self, row: VMStatus, pod: Object, now: float) -> RestartVM | NotYet:
@@ -89,7 +89,7 @@ class FreeingStuck:
             failed_starts=vm.failed_starts,
         )
         view = self.process.watcher.view()
-        while isinstance(found := decide_restart(stuck, now, self.limits, self._promises, view), NeedObjects):
+        while isinstance(found := decide_restart(stuck, now, self.limits, self._assumed, view), NeedObjects):
             view = self.process.watcher.read(view, found.refs)
         return found
 

@@ -1,3 +1,3 @@
-"""`serve` as a process: it connects the cluster, the core and the listeners. Only this room imports all the others.
-Rules do not belong here.
+"""`serve` as a process: this room connects the cluster, core and the listeners. Only it imports page, serving, kube and
+files together. Rules do not belong here.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import NamespacedName, utc_text
 from webhook.core.observe.candidate import Candidate, has_opted_in, status_if_asked
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Mode, Policy
@@ -13,7 +13,6 @@ from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import pods_of_vms, unread
 from webhook.kube.candidates import CHANGED, OFF, Candidates
 from webhook.kube.slices import Slices
-from webhook.kube.vm_status import utc_text
 
 
 class FiledCandidates:

@@ -65,7 +65,7 @@ async def run_listeners(settings: ServeSettings, log: Log, sources: Sources, bac
 def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, decisions: Decisions) -> Handler:
     if not settings.page:
         return health
-    about = About(replica=platform.node(), from_files=sources.from_files, reunite_words=sources.reunite_words)
+    about = About(replica=platform.node(), from_files=sources.from_files, reunite_messages=sources.reunite_messages)
     feed = Feed(sources.vm_statuses, decisions, about)
     return page_handler(feed, CandidateFeed(sources.candidates, audit=settings.audit), health)
 

@@ -25,7 +25,7 @@ from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
-from webhook.kube.reunite_events import ReuniteWords, last_words
+from webhook.kube.reunite_events import ReuniteMessages, read_messages
 from webhook.kube.vm_starts import VMStarts
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.serving.health import Check
@@ -62,7 +62,7 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
                 lambda: event_families(events.counts if events else {}),
             ),
             vm_statuses=vm_statuses,
-            reunite_words=ReuniteWords(lambda: last_words(api, "")),
+            reunite_messages=ReuniteMessages(lambda: read_messages(api, "")),
             candidates=CandidateTracker(cache.caches, policy) if vm_statuses else None,
             on_answer=events.record if events else None,
         )

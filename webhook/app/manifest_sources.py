@@ -11,11 +11,12 @@ from webhook.app.background import Background
 from webhook.app.filed_candidates import FiledCandidates
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
+from webhook.core.api.meta import utc_text
 from webhook.core.observe.node_problem import nodes_of, why_no_vm_starts
 from webhook.core.observe.vm_status import VMStatus, count_states
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import rows_from_manifests
-from webhook.kube.vm_status import Changes, VMStatuses, utc_text
+from webhook.kube.vm_status import Changes, VMStatuses
 
 
 class FiledVMStatuses:
@@ -68,7 +69,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
     policy = policy_of(settings)
     rows = rows_from_manifests(cluster, policy)
-    words = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
+    messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(
             cluster,
@@ -76,7 +77,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
             from_files=True,
             vm_statuses=FiledVMStatuses(cluster, rows),
             candidates=FiledCandidates(cluster, policy),
-            reunite_words=lambda: words,
+            reunite_messages=lambda: messages,
         )
     finally:
         await background.stop()

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from webhook.app.handler import FactSource, OnAnswer
 from webhook.app.settings import ServeSettings
-from webhook.core.observe.last_words import Words
+from webhook.core.observe.reunite_messages import Messages
 from webhook.core.opt_in import Mode, Policy
 from webhook.page.candidates import CandidateSource
 from webhook.page.feed import VMStatusSource
@@ -42,7 +42,7 @@ class Sources(Struct, frozen=True):
         metrics: what /metrics also shows.
         from_files: whether `facts` are files, which do not change.
         vm_statuses: the states of the VMs for the page; None if the process watches no pods.
-        reunite_words: returns what `reunite` last said of VMs, for the page.
+        reunite_messages: returns what `reunite` last said of VMs, for the page.
         candidates: the VMs that did not ask for co-scheduling, for the page; None if the process watches no pods.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
@@ -53,6 +53,6 @@ class Sources(Struct, frozen=True):
     metrics: Sequence[MetricSource] = ()
     from_files: bool = False
     vm_statuses: VMStatusSource | None = None
-    reunite_words: Callable[[], Words] = dict
+    reunite_messages: Callable[[], Messages] = dict
     candidates: CandidateSource | None = None
     on_answer: OnAnswer | None = None

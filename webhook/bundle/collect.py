@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from webhook.bundle.kept import as_json
 from webhook.bundle.kinds import KINDS, BundledKind
 from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.core.api.meta import utc_text
 from webhook.files import bundle
 from webhook.files.bundle import BundleList, ClusterBundle
 from webhook.files.documents import Document
@@ -72,7 +73,7 @@ def collect_bundle(kubeconfig: Kubeconfig, longhorn_namespace: str) -> Collected
         runner.run(_list_all(api, longhorn_namespace, listed))
         made = ClusterBundle(
             cluster=origin,
-            at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            at=utc_text(time.time()),
             namespace=api.namespace or "default",
             longhorn_namespace=longhorn_namespace,
             lists=[each.record for each in listed],

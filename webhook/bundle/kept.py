@@ -21,7 +21,7 @@ from webhook.core.api.container import Container
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.api.meta import Namespace, ObjectMeta
 from webhook.core.api.pod import POD_SCHEDULED, Pod
-from webhook.core.observe import last_words
+from webhook.core.observe import reunite_messages
 from webhook.core.reasons import LABEL_CO_SCHEDULE
 from webhook.explain.api import longhorn
 
@@ -107,8 +107,8 @@ def _narrowed(found: Any) -> Any:
             return found if found.metadata.name in _SETTINGS else None
         case WebhookConfiguration():
             return found if found.metadata.name == _CONFIGURATION else None
-        case last_words.ReuniteEvent():
-            return found if last_words.is_of_reunite(found) else None
+        case reunite_messages.ReuniteEvent():
+            return found if reunite_messages.is_of_reunite(found) else None
     return _with_template(found)
 
 

@@ -11,7 +11,7 @@ from webhook.core.api import longhorn, meta, node, storage
 from webhook.core.api.kubevirt import VMI_KIND
 from webhook.core.api.longhorn import LONGHORN_API_VERSION
 from webhook.core.api.pod import Pod
-from webhook.core.observe.last_words import ReuniteEvent
+from webhook.core.observe.reunite_messages import ReuniteEvent
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Type

@@ -3,10 +3,10 @@
 The rules, by their numbers. Code, tests and documents use these numbers and no others:
 
 1. The request creates a pod (`opt_in.not_a_pod_creation`).
-2. The pod is of the kind that the entry is for: a virt-launcher pod, a share-manager pod of Longhorn, or the target of
-   a live migration. The API server sends targets only if the administrator asks for that.
-3. Nobody has chosen its node yet: KubeVirt for a live migration or for a provisioning pod, the user by spec.nodeName.
-   A target whose migration names a node stays unchanged, and so does one whose VM a user has moved away.
+2. The entry is for this kind of pod: the virt-launcher pod of a VM that starts, Longhorn's share-manager pod, or the
+   target of a live migration. The API server sends targets only if the administrator asks for that.
+3. Nobody has chosen its node yet: KubeVirt for a decentralized migration or for a provisioning pod, the user by
+   spec.nodeName. A target whose migration names a node stays unchanged, and so does one whose VM a user has moved away.
 4. The VM asks for co-scheduling by its annotation; or the label of its Namespace does, or the cluster's setting
    (`opt_in.opt_in_of`).
 5. Each claim of a virt-launcher pod leads to a share-manager (`evidence.share_managers`). The volume of a

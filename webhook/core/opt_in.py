@@ -121,13 +121,13 @@ def opt_in_of(pod: Pod, namespace: str, view: ClusterView, policy: Policy) -> Op
     """
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
     if annotation is not None:
-        return judge_opt_in(annotation, None, namespace, policy)
+        return parse_opt_in(annotation, None, namespace, policy)
     found, ref = view.namespace(namespace), ObjectRef(Kind.NAMESPACE, NamespacedName("", namespace))
     if found is NoObject.NOT_CACHED:
         return NeedObjects((ref,))
     if found is NoObject.UNAVAILABLE:
         return Reason.NAMESPACE_LOOKUP_FAILED.why(namespace=namespace, problem=view.read_error(ref))
-    return judge_opt_in(None, label_of(found), namespace, policy)
+    return parse_opt_in(None, label_of(found), namespace, policy)
 
 
 def label_of(found: Namespace | NoObject) -> str | None:
@@ -135,7 +135,7 @@ def label_of(found: Namespace | NoObject) -> str | None:
     return None if isinstance(found, NoObject) else found.metadata.label(LABEL_CO_SCHEDULE)
 
 
-def judge_opt_in(annotation: str | None, label: str | None, namespace: str, policy: Policy) -> OptIn | Why:
+def parse_opt_in(annotation: str | None, label: str | None, namespace: str, policy: Policy) -> OptIn | Why:
     """Return how a VM with this annotation, in a Namespace with this label, is opted in; or why it is not."""
     value, by = asked_value(annotation, label, policy)
     match value:

@@ -203,7 +203,7 @@ class Reason(Enum):
     )
     CONSUMER_ON_NODE = "ConsumerOnNode", "claim {claim}: VM {vm} uses it, and its pod {pod} is on node {node}"
 
-    # A live-migration target: whose will a preference would be against. Only with manifests/components/homecoming.
+    # The target of a live migration: who already chose a node. Only with manifests/components/homecoming.
     TARGET_NAMED = (
         "TargetNamed",
         "the migration names the node of its target: the pod has {label} in its nodeSelector",

@@ -28,7 +28,7 @@ def gone_before(incoming: Pod, namespace: str) -> Callable[[Pod], bool]:
 
 
 def _is_gone(incoming: Pod, namespace: str, pod: Pod) -> bool:
-    """Pods of one VM follow one another, and pods of one name. In a live migration the VM's other pod stays."""
+    """A new pod of a VM starts after the old one is gone. In a live migration the VM's other pod stays."""
     if (pod.metadata.namespace or "default") != namespace:
         return False
     meta = incoming.metadata

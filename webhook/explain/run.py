@@ -44,7 +44,10 @@ _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
-_DISKS: Final = ("PersistentVolumeClaim", "DataVolume")  # stand in the files of VMs, and nobody wants them explained
+_DISKS: Final = (
+    "PersistentVolumeClaim",
+    "DataVolume",
+)  # the files of VMs have them, and nobody asks for their explanation
 _EXPECTED: Final = (
     f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(kubevirt.API_VERSIONS)}) "
     f"or AdmissionReview ({REVIEW_KIND[0]})"
@@ -98,7 +101,7 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     explanations, problems = _explain_all(requests, cluster, policy, Invocation.of(settings))
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
-    with suppress(BrokenPipeError):  # the exit code is of the decisions, whether the program that reads has ended
+    with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
         stdout.write(_render(explanations, settings.output, color=color, several=len(requests) > 1))
         stdout.flush()
     if problems:

@@ -87,11 +87,11 @@ class ExplainSettings:
 
     @property
     def guard(self) -> Mapping[str, int] | None:
-        """The headroom that nodes are judged with; None where a server with these settings does not look at room."""
+        """The headroom of nodes; None if a server with these settings ignores the free resources of nodes."""
         return self.headroom if self.watch_pods == "all" else None
 
     def __post_init__(self) -> None:
-        """Say every contradiction at once."""
+        """Report all contradictions at once."""
         problems = []
         if not self.names and not self.filename:
             problems.append("nothing to explain: expected TYPE/NAME, such as vm/db01, or --filename FILE")

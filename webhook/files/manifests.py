@@ -186,7 +186,7 @@ class Manifests:
         """Return the snapshot of pods and nodes; NOT_COUNTED if no node has status.allocatable."""
         return self._snapshot
 
-    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Do nothing: an admitted pod does not change the files."""
 
     def forget(self, pod: Pod, namespace: str) -> None:

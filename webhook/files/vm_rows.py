@@ -11,7 +11,7 @@ from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
-from webhook.core.observe.last_words import ReuniteEvent, latest, with_words
+from webhook.core.observe.reunite_messages import ReuniteEvent, latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
@@ -32,7 +32,7 @@ def rows_from_manifests(manifests: Manifests, policy: Policy, selector: Selector
     groups = pods_of_vms(manifests, selector)
     found = (vm_status.vm_status_of(pods, manifests, policy) for pods in groups.values())
     events = (each.read(ReuniteEvent) for each in manifests.objects.documents("v1", "Event").values())
-    return with_words([row for row in found if row is not None], latest(events))
+    return with_messages([row for row in found if row is not None], latest(events))
 
 
 def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[NamespacedName, list[Pod]]:

@@ -4,5 +4,5 @@ decides.
 
 import os
 
-# kubernetes-asyncio asks for the home directory as it is imported, and a container's user has none unless told.
+# kubernetes-asyncio asks for the home directory at its import. In a container the user has none unless HOME is set.
 os.environ.setdefault("HOME", "/")

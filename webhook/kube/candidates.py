@@ -15,6 +15,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.core.api.meta import utc_text
+from webhook.core.api.pod import Pod
 from webhook.core.observe import candidate
 from webhook.core.observe.candidate import Candidate
 from webhook.core.observe.vm_status import VMStatus
@@ -28,9 +30,6 @@ from webhook.kube.records.virt_launchers import vm_key
 from webhook.kube.row_records import RowRecords
 from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_seconds import PASS_SECONDS
-from webhook.kube.vm_status import utc_text
-
-_LOOK_EVERY: Final = 16  # VMs between two looks at the clock; a row takes 30 us
 
 OFF: Final = "the cluster's mode is off, so the webhook places no VM whose annotation is true"
 POD_WAITS: Final = "a pod of the VM waits for a node"
@@ -102,16 +101,8 @@ class CandidateTracker:
 
     async def _pass(self) -> None:
         slices = Slices()
-        self._records.begin()
         keys = await self._groups(slices)
-        for number, vm in enumerate(keys):
-            if number % _LOOK_EVERY == 0:
-                await slices.step()
-            self._update(vm, keys[vm])
-        for vm in self._records.vms():
-            if vm not in keys:
-                self._records.forget(vm)
-                self._put(vm, None)
+        await self._records.pass_over(keys, slices, self._renew)
         self._keys = keys
         self._last = Candidates(
             at=utc_text(self._wall()),
@@ -140,11 +131,8 @@ class CandidateTracker:
                 groups[vm] = (*groups.get(vm, ()), key)
         return {vm: keys for vm, keys in groups.items() if vm not in others}
 
-    def _update(self, vm: str, keys: Sequence[str]) -> None:
-        """Compute the row again if a record that it is made of has changed."""
-        pods = self._records.pods_if_changed(vm, keys)
-        if pods is not None:
-            self._put(vm, candidate.status_if_asked(pods, self._view, self._policy))
+    def _renew(self, vm: str, pods: list[Pod] | None) -> None:
+        self._put(vm, candidate.status_if_asked(pods, self._view, self._policy) if pods is not None else None)
 
     def _put(self, vm: str, row: VMStatus | None) -> None:
         if row == self._rows.get(vm):

@@ -11,18 +11,9 @@ from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VER
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records import (
-    claims,
-    csi_nodes,
-    longhorn_nodes,
-    namespaces,
-    nodes,
-    share_manager_pods,
-    share_managers,
-    volume_attachments,
-    volumes,
-)
+from webhook.kube.records import claims, csi_nodes, namespaces, nodes, volumes
 from webhook.kube.records import pods as pod_records
+from webhook.kube.records.longhorn import longhorn_nodes, share_manager_pods, share_managers, volume_attachments
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 SELECTS_VIRT_LAUNCHERS: Final = f"{LABEL_APP}={VIRT_LAUNCHER}"
@@ -117,7 +108,7 @@ def resources(
             plural="pods",
             namespaced=True,
             selector="" if pods is WatchedPods.ALL else SELECTS_VIRT_LAUNCHERS,
-            fields="status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler: others use no node
+            fields="status.phase!=Succeeded,status.phase!=Failed",  # as kube-scheduler does: other pods use no node
             wire=pod_records.WirePod,
             transform=pod_records.transform,
             to_object=pod_records.to_object,

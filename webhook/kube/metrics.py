@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webhook.kube.vm_starts import VMStarts
     from webhook.kube.vm_status import VMStatusTracker
 
-NAMED_VMS_MAX: Final = 100  # as many series as that, however many VMs are apart; an alert for each is already too many
+NAMED_VMS_MAX: Final = 100  # at most so many series, however many VMs are apart; so many alerts are already too many
 _NAMED_STATES: Final = (State.STUCK, State.APART)  # the worst first: a VM that is stuck does not run
 _Named = tuple[int, str, str, str]
 """Number of the state in _NAMED_STATES, since when, namespace and name: the order in which VMs are named."""

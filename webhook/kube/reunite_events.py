@@ -1,4 +1,4 @@
-"""Reads the Events of `reunite` from a live cluster (webhook.core.observe.last_words)."""
+"""Reads the Events of `reunite` from a live cluster (webhook.core.observe.reunite_messages)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from webhook.core.api.kubevirt import VMI_KIND
-from webhook.core.observe.last_words import ReuniteEvent, Words, latest
+from webhook.core.observe.reunite_messages import Messages, ReuniteEvent, latest
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
@@ -18,8 +18,8 @@ _AGAIN_SECONDS: Final = 30.0  # `reunite` has a round each 10 s, and writes an E
 _REFUSED_SECONDS: Final = 600.0  # the account may not list Events, because the component `reunite` is not installed
 
 
-async def last_words(api: Api, namespace: str) -> Words | None:
-    """Return what `reunite` last said of each VM; None if the Events can't be read.
+async def read_messages(api: Api, namespace: str) -> Messages | None:
+    """Return the last message of `reunite` about each VM; None if the Events can't be read.
 
     `namespace` is empty for all namespaces.
     """
@@ -31,27 +31,27 @@ async def last_words(api: Api, namespace: str) -> Words | None:
     return latest(events)
 
 
-class ReuniteWords:
-    """What `reunite` last said of each VM, for a page: nothing is read while nobody asks."""
+class ReuniteMessages:
+    """The last message of `reunite` about each VM, for a page: nothing is read while nobody asks."""
 
-    def __init__(self, read: Callable[[], Awaitable[Words | None]]) -> None:
+    def __init__(self, read: Callable[[], Awaitable[Messages | None]]) -> None:
         """`read` returns None if the Events can't be read."""
         self._read = read
-        self._words: Words = {}
+        self._messages: Messages = {}
         self._next = 0.0
         self._reading: asyncio.Task[None] | None = None
 
-    def __call__(self) -> Words:
-        """Return what the last read found, and read again if that is long ago. Never waits."""
+    def __call__(self) -> Messages:
+        """Return what the last read found. Start a new read if the last one is 30 s old or older. Never waits."""
         now = asyncio.get_running_loop().time()
         if self._reading is None and now >= self._next:
             self._reading = asyncio.create_task(self._refresh())
-        return self._words
+        return self._messages
 
     async def _refresh(self) -> None:
         try:
-            words = await self._read()
+            messages = await self._read()
         finally:
             self._reading = None
-        self._words = words or {}
-        self._next = asyncio.get_running_loop().time() + (_REFUSED_SECONDS if words is None else _AGAIN_SECONDS)
+        self._messages = messages or {}
+        self._next = asyncio.get_running_loop().time() + (_REFUSED_SECONDS if messages is None else _AGAIN_SECONDS)

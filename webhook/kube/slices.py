@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 _SLICE_SECONDS: Final = 0.003
-COUNT_EVERY: Final = 256  # steps of less than 1 us between two looks at the clock
+COUNT_EVERY: Final = 256  # how many steps, of less than 1 us each, run between two looks at the clock
 
 
 class Slices:

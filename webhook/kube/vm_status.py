@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import NamespacedName, utc_text
+from webhook.core.api.pod import Pod
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
@@ -30,7 +30,6 @@ from webhook.kube.slices import COUNT_EVERY, Slices
 from webhook.kube.vm_seconds import PASS_SECONDS, VMSeconds
 from webhook.telemetry.record import LOGGER
 
-_LOOK_EVERY: Final = 16  # VMs between two looks at the clock; a row takes 30 us
 _CHANGES_KEPT: Final = 20_000
 _CHANGES_PER_PASS_MAX: Final = 1_000  # after a pass with more changes a reader gets all rows
 
@@ -118,18 +117,7 @@ class VMStatusTracker:
     async def refresh(self) -> VMStatuses:
         """Make one pass. Return the new snapshot. Only one pass may be under way at a time."""
         slices = Slices()
-        self._records.begin()
-        groups = await self._groups(slices)
-        for number, (vm, keys) in enumerate(groups.items()):
-            if number % _LOOK_EVERY == 0:
-                await slices.step()
-            self._update(vm, keys)
-        for number, vm in enumerate(self._records.vms()):
-            if number % COUNT_EVERY == 0:
-                await slices.step()
-            if vm not in groups:
-                self._records.forget(vm)
-                self._put(vm, None)
+        await self._records.pass_over(await self._groups(slices), slices, self._renew)
         self._publish(await node_problems(list(self._rows.values()), self._view, slices))
         now, found = asyncio.get_running_loop().time(), self.snapshot
         self.seconds.add(found.counts, late=bool(found.late), at=now)
@@ -165,11 +153,8 @@ class VMStatusTracker:
             groups[vm] = (*groups.get(vm, ()), key)
         return groups
 
-    def _update(self, vm: str, keys: Iterable[str]) -> None:
-        """Compute the row again if a record that it is made of has changed."""
-        pods = self._records.pods_if_changed(vm, keys)
-        if pods is not None:
-            self._put(vm, vm_status.vm_status_of(pods, self._view, self._policy))
+    def _renew(self, vm: str, pods: list[Pod] | None) -> None:
+        self._put(vm, vm_status.vm_status_of(pods, self._view, self._policy) if pods is not None else None)
 
     def _put(self, vm: str, row: VMStatus | None) -> None:
         before = self._rows.pop(vm, None) if row is None else self._rows.get(vm)
@@ -230,8 +215,3 @@ class VMStatusTracker:
         if version > was.version:
             changed, self._changed = self._changed, asyncio.Event()
             changed.set()
-
-
-def utc_text(seconds: float) -> str:
-    """Return a time, in seconds since 1970, as the API server writes times: RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

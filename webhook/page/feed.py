@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct
 
-from webhook.core.observe.last_words import Words
 from webhook.core.observe.past_decision import Decided
+from webhook.core.observe.reunite_messages import Messages
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
 from webhook.core.opt_in import Mode, OptedInBy
@@ -76,12 +76,12 @@ class About(NamedTuple):
     Attributes:
         replica: the name of this process.
         from_files: whether the rows come from files.
-        reunite_words: returns what `reunite` last said of VMs.
+        reunite_messages: returns what `reunite` last said of VMs.
     """
 
     replica: str
     from_files: bool = False
-    reunite_words: Callable[[], Words] = dict
+    reunite_messages: Callable[[], Messages] = dict
 
 
 class Feed:
@@ -152,7 +152,7 @@ class Feed:
             "asOf": snapshot.as_of if snapshot else None,
             "nodes": snapshot.nodes if snapshot else None,
             "late": snapshot.late if snapshot else (),
-            "reunite": [(*vm, said) for vm, said in islice(self._about.reunite_words().items(), _WORDS_MAX)],
+            "reunite": [(*vm, said) for vm, said in islice(self._about.reunite_messages().items(), _WORDS_MAX)],
             "counts": snapshot.counts if snapshot else {},
             "decided": {"total": total, "kept": KEPT, "new": list(map(_decision, self._decisions.after(decided)))},
             "whole": changes is None or changes.whole,
@@ -219,7 +219,7 @@ def _shape(row: VMStatus) -> _Row:
 
 
 def _volume(volume: VMVolumeStatus, row: VMStatus) -> _Volume:
-    """Return the volume as the page gets it. A sentence that is the row's is not repeated: most are."""
+    """Return the volume as the page gets it. The row's sentence is left out, because most volumes share it."""
     return _Volume(
         claim=volume.claim,
         volume=volume.volume,

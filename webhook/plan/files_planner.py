@@ -57,15 +57,15 @@ class FilesPlanner:
         return self._target_nodes[name]
 
     def _counted(self, name: str) -> TargetNode:
-        node, load = self._manifests.node(name), NodeRequests()
+        node, requested = self._manifests.node(name), NodeRequests()
         if isinstance(node, NoObject) or not (node.status and node.status.allocatable):
-            return TargetNode({}, load, f"the files have no status.allocatable of node {name}")
+            return TargetNode({}, requested, f"the files have no status.allocatable of node {name}")
         if problem := self._manifests.objects.unread(Pod):
-            return TargetNode({}, load, f"pods: {problem}")
+            return TargetNode({}, requested, f"pods: {problem}")
         for pod in self._manifests.objects.of(Pod).values():
             if pod.spec.node_name == name and not is_finished(pod):
-                load.add(usage(pod.spec, pod.status))
-        return TargetNode(node_info.allocatable(node.status.allocatable), load)
+                requested.add(usage(pod.spec, pod.status))
+        return TargetNode(node_info.allocatable(node.status.allocatable), requested)
 
     def _document(self, api_version: str, kind: str, namespace: str, name: str) -> Mapping[str, Any]:
         found = self._manifests.objects.documents(api_version, kind).get(NamespacedName(namespace, name))

@@ -45,7 +45,7 @@ class Planner:
     ) -> None:
         self._api = api
         self._known = known
-        self._store = cluster or ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._cluster_cache = cluster or ClusterCache(api, longhorn_namespace=longhorn_namespace)
         self._counts_pods = cluster is not None
         self._views: dict[tuple[str, ...], CallView] = {}  # by the names of the target nodes
         self._target_nodes: dict[str, TargetNode] = {}
@@ -67,10 +67,10 @@ class Planner:
     async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
         places = row.share_manager_nodes
         target = await self._target_node(places[0]) if len(places) == 1 and not self._counts_pods else None
-        view = self._views.get(places) or self._store.view()
+        view = self._views.get(places) or self._cluster_cache.view()
         while isinstance(found := step(row, vm, self._known, view, target), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
-            view = self._views[places] = await self._store.read(view, found.refs, deadline)
+            view = self._views[places] = await self._cluster_cache.read(view, found.refs, deadline)
         return found
 
     async def _read(self, row: VMStatus, old: str) -> VMDetails:
@@ -100,19 +100,19 @@ class Planner:
         return self._target_nodes[node]
 
     async def _read_target_node(self, node: str) -> TargetNode:
-        load = NodeRequests()
+        requested = NodeRequests()
         try:
             found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
             fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"
             pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=fields)
-            has = node_info.allocatable(
+            allocatable = node_info.allocatable(
                 msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None)
             )
         except (ApiError, msgspec.ValidationError) as error:
-            return TargetNode({}, load, str(error))
+            return TargetNode({}, requested, str(error))
         for pod in pods:
-            load.add(usage(pod.spec, pod.status))
-        return TargetNode(has, load)
+            requested.add(usage(pod.spec, pod.status))
+        return TargetNode(allocatable, requested)
 
     async def _get(self, path: str) -> tuple[Mapping[str, Any], str]:
         try:

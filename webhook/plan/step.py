@@ -57,22 +57,22 @@ class TargetNode:
     `problem` says why these are not known; it is empty if they are known.
     """
 
-    def __init__(self, has: Mapping[str, int], load: NodeRequests, problem: str = "") -> None:
+    def __init__(self, allocatable: Mapping[str, int], requested: NodeRequests, problem: str = "") -> None:
         self.problem = problem
-        self._has = has
-        self._load = load
+        self._allocatable = allocatable
+        self._requested = requested
 
     def refusal(self, node: str, pod: Pod) -> Why | None:
         """Return why the pod does not fit on the node; None if it fits, or if the resources are not known."""
         if self.problem:
             return None
-        info = NodeInfo(Node(metadata=ObjectMeta(name=node)), self._has, self._load)
+        info = NodeInfo(Node(metadata=ObjectMeta(name=node)), self._allocatable, self._requested)
         status = feasibility.filter_by_requests(_cycle(pod), info)
         return None if isinstance(status, Passed) else status.why
 
     def add(self, pod: Pod) -> None:
         """Count the pod as one of the node."""
-        self._load.add(usage(pod.spec))
+        self._requested.add(usage(pod.spec))
 
 
 class Step(Struct, frozen=True, kw_only=True):

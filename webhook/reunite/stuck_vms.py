@@ -17,21 +17,20 @@ from msgspec import Struct
 from webhook.core.api.pod import Pod
 from webhook.core.observe.restart import owner_of, run_strategy
 from webhook.core.observe.vm_status import State, VMStatus
+from webhook.core.reunite.assumed_start import AssumedStart, still_assumed
 from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.promise import Promise, standing
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import NeedObjects
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
+from webhook.reunite.writer import Result, delete
 
 _READS_AT_ONCE: Final = 16
 _REMEMBERED_SECONDS: Final = 60.0  # a VM that waits for resources costs three requests in this time, not in each round
 _KUBEVIRT: Final = "/apis/kubevirt.io/v1"
-_WRITE_SECONDS: Final = 10.0
-_DELETED: Final = (200, 202)
 
 
 class StuckPlan(Struct, frozen=True, kw_only=True):
@@ -49,7 +48,7 @@ class StuckVMs:
         self._api = api
         self._cluster = cluster
         self._limits = limits
-        self._promises: list[Promise] = []
+        self._assumed: list[AssumedStart] = []
         self._remembered: dict[tuple[str, str], tuple[StuckVM, float]] = {}
         self._slots = asyncio.Semaphore(_READS_AT_ONCE)
 
@@ -57,7 +56,7 @@ class StuckVMs:
         """Return which of these VMs to restart, those that wait longest first. `now`: seconds since 1970."""
         rows = list(rows)
         found = sorted((row for row in rows if row.state is State.STUCK), key=lambda row: (row.since or "", row.pod))
-        self._promises = standing(self._promises, rows, now)
+        self._assumed = still_assumed(self._assumed, rows, now)
         pods = {(row.namespace, row.pod) for row in found}
         self._remembered = {
             pod: each for pod, each in self._remembered.items() if pod in pods and now < each[1] + _REMEMBERED_SECONDS
@@ -71,27 +70,22 @@ class StuckVMs:
                 waiting[row.namespace, row.name] = decided
             else:
                 restarts.append(decided)
-                self._forget_promise(row)
-                self._promises.append(decided.promise(now))
+                self._forget_start(row)
+                self._assumed.append(decided.assumed_start(now))
         return StuckPlan(restarts=restarts, waiting=waiting)
 
     async def restart(self, action: RestartVM) -> str:
         """Delete the VM's pod. Return why the API server did not delete it, empty if it did."""
         vm = action.vm
-        preconditions = {"uid": vm.uid, "resourceVersion": vm.resource_version}
         path = f"/api/v1/{reader.within(vm.row.namespace)}/pods/{reader.name(vm.row.pod)}"
-        try:
-            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
-        except ApiError as problem:
-            return str(problem)  # the promise stays, because the pod may be deleted
-        if reply.status in _DELETED:
-            return ""
-        self._forget_promise(vm.row)
-        return reader.refusal_sentence(reply)
+        written = await delete(self._api, path, vm.uid, vm.resource_version)
+        if written.result is Result.REFUSED:  # after any other result the pod is deleted, or may be
+            self._forget_start(vm.row)
+        return written.because
 
-    def _forget_promise(self, row: VMStatus) -> None:
+    def _forget_start(self, row: VMStatus) -> None:
         vm = (row.namespace, row.name)
-        self._promises = [each for each in self._promises if (each.namespace, each.vmi) != vm]
+        self._assumed = [each for each in self._assumed if (each.namespace, each.vmi) != vm]
 
     async def _decide(self, row: VMStatus, vm: StuckVM | NotYet, now: float) -> RestartVM | NotYet:
         """Decide by what is remembered of the VM. Read the VM again before its pod is deleted, and decide again."""
@@ -103,7 +97,7 @@ class StuckVMs:
             return vm
         await asyncio.sleep(0)  # in a large cluster one VM takes some milliseconds: other tasks run in between
         view = self._cluster.view()
-        while isinstance(found := decide_restart(vm, now, self._limits, self._promises, view), NeedObjects):
+        while isinstance(found := decide_restart(vm, now, self._limits, self._assumed, view), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
             view = await self._cluster.read(view, found.refs, deadline)
         return found

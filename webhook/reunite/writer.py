@@ -1,10 +1,11 @@
-"""MigrationWriter: creates and deletes VirtualMachineInstanceMigrations, and says what came of it.
+"""The requests that `reunite` writes, and their results: migrations are created and deleted, the pods of VMs deleted.
 
-Invariant: a name that exists is never created again, and a migration that changed since it was read is never deleted.
+Invariant: a name that exists is never created again, and an object that changed since it was read is never deleted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import Enum
 from typing import Any, Final
 
@@ -58,13 +59,18 @@ class MigrationWriter:
     async def delete(self, action: DeleteMigration) -> Written:
         """DELETE this migration, if it is as it was read."""
         migration = action.migration
-        preconditions = {"uid": migration.uid, "resourceVersion": migration.resource_version}
         path = f"{_path(migration.namespace)}/{reader.name(migration.name)}"
-        try:
-            reply = await self._api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
-        except ApiError as problem:
-            return Written(result=Result.UNKNOWN, because=str(problem))
-        return Written(result=Result.DONE) if reply.status in (*_DELETED, _GONE) else _not_done(reply)
+        return await delete(self._api, path, migration.uid, migration.resource_version, done=(*_DELETED, _GONE))
+
+
+async def delete(api: Api, path: str, uid: str, resource_version: str, *, done: Container[int] = _DELETED) -> Written:
+    """DELETE this object, if it is as it was read. `done`: the HTTP statuses after which it is deleted."""
+    preconditions = {"uid": uid, "resourceVersion": resource_version}
+    try:
+        reply = await api.delete(path, {"preconditions": preconditions}, seconds=_WRITE_SECONDS)
+    except ApiError as problem:
+        return Written(result=Result.UNKNOWN, because=str(problem))
+    return Written(result=Result.DONE) if reply.status in done else _not_done(reply)
 
 
 def _path(namespace: str) -> str:

@@ -135,7 +135,7 @@ class Connection(web.RequestHandler):
     def _head_due(self) -> None:
         self._timer = None
         begun = self._begun == self._request_count
-        waits = self.idle or self.no_request_yet  # aiohttp waits for a head from the turn after the handshake on
+        waits = self.idle or self.no_request_yet  # aiohttp becomes idle one turn of the loop after the handshake
         if not self.handshake_done or (waits and (begun or (self.no_request_yet and not self.peer.has_sent))):
             self.abort()
 

@@ -60,7 +60,7 @@ class Screen:
 
 
 def _below(rows: Sequence[VMStatus]) -> str:
-    """How many rows the screen has no line for, and how many of them are in trouble."""
+    """Return how many rows do not fit on the screen, and how many of these are apart or stuck."""
     counts = vm_status.count_states(rows)
     troubled = [
         f"{counts[state]} of them {state.value}" for state in _WORST_FIRST if state in TROUBLED and counts[state]

@@ -19,7 +19,7 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.meta import NamespacedName
-from webhook.core.observe.last_words import with_words
+from webhook.core.observe.reunite_messages import with_messages
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
@@ -31,12 +31,13 @@ from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.backoff import Cause
 from webhook.kube.informer.list_watch import ListWatch
+from webhook.kube.informer.reflector import loop_time
 from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
 from webhook.kube.records import virt_launchers
-from webhook.kube.reunite_events import last_words
+from webhook.kube.reunite_events import read_messages
 from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
 from webhook.plan.planner import Planner
 from webhook.plan.step import Step
@@ -110,27 +111,27 @@ class LiveRows:
         Raises:
             NotReadable: the pods of the VMs can't be read.
         """
-        fleet = VMStatusTracker(self._store(streams=False).caches, self._policy, once=True)
+        tracker = VMStatusTracker(self._cluster_cache(streams=False).caches, self._policy, once=True)
         gc.disable()  # all objects that are made here stay: a collection would find none to free
         try:
-            self._run(self._read(fleet))
+            self._run(self._read(tracker))
         finally:
             gc.enable()
-        return self._run(self._with_last_words(fleet.snapshot)), self._known.unsynced()
+        return self._run(self._with_reunite_messages(tracker.snapshot)), self._known.unsynced()
 
-    async def _with_last_words(self, snapshot: VMStatuses) -> VMStatuses:
+    async def _with_reunite_messages(self, snapshot: VMStatuses) -> VMStatuses:
         """Return the rows with what `reunite` last said of those that are apart."""
         if not any(row.state is State.APART for row in snapshot.rows):
             return snapshot
-        said = await last_words(self._api, self.namespace) or {}
-        return replace(snapshot, rows=tuple(with_words(snapshot.rows, said)))
+        said = await read_messages(self._api, self.namespace) or {}
+        return replace(snapshot, rows=tuple(with_messages(snapshot.rows, said)))
 
-    async def _read(self, fleet: VMStatusTracker) -> None:
+    async def _read(self, tracker: VMStatusTracker) -> None:
         async with asyncio.TaskGroup() as group:
             for cache in self._caches.values():
                 group.create_task(_list(self._api, cache))
         self._check()
-        await fleet.refresh()
+        await tracker.refresh()
 
     def plan(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
         """Return a step for each of these rows, which `once` has read; and the version of KubeVirt."""
@@ -145,24 +146,24 @@ class LiveRows:
         self._run(self._watch(show))
 
     async def _watch(self, show: Show) -> None:
-        store = self._store(streams=True)
-        fleet = VMStatusTracker(store.caches, self._policy)
-        async with _meanwhile(store.run()):
-            await _listed(store)
+        cluster = self._cluster_cache(streams=True)
+        tracker = VMStatusTracker(cluster.caches, self._policy)
+        async with _meanwhile(cluster.run()):
+            await _listed(cluster)
             self._check()
-            async with _meanwhile(fleet.run(_REFRESH_SECONDS)):
+            async with _meanwhile(tracker.run(_REFRESH_SECONDS)):
                 version = 0
                 while True:
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(fleet.after(version), _AGE_SECONDS)
-                    show(fleet.snapshot, fleet.changes(version))
-                    version = fleet.snapshot.version
+                        await asyncio.wait_for(tracker.after(version), _AGE_SECONDS)
+                    show(tracker.snapshot, tracker.changes(version))
+                    version = tracker.snapshot.version
 
-    def _store(self, *, streams: bool) -> ClusterCache:
+    def _cluster_cache(self, *, streams: bool) -> ClusterCache:
         kinds = _kinds(self._longhorn_namespace, self.namespace, self._selector)
-        store = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
-        self._caches, self._known = store.caches, CachedView(store.caches)
-        return store
+        cluster = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
+        self._caches, self._known = cluster.caches, CachedView(cluster.caches)
+        return cluster
 
     def _check(self) -> None:
         pods = self._caches[Kind.VIRT_LAUNCHER_POD]
@@ -200,18 +201,18 @@ def _kinds(longhorn_namespace: str, namespace: str, selector: Selector | None) -
 async def _list(api: Api, cache: ListWatch) -> None:
     """List the objects of a cache once, page by page. If a page fails, the cache has a problem."""
     while not cache.synced and not _has_failed(cache):
-        step = cache.next(_now())
+        step = cache.next(loop_time())
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             continue
         try:
             reply = await _page(api, cache.resource, step.query)
         except ApiError as problem:
-            cache.ended(_now(), str(problem), silent=problem.silent)
+            cache.ended(loop_time(), str(problem), silent=problem.silent)
             continue
-        cache.opened(reply.status, None, _now())
-        cache.feed(reply.body, _now())
-        cache.ended(_now())
+        cache.opened(reply.status, None, loop_time())
+        cache.feed(reply.body, loop_time())
+        cache.ended(loop_time())
 
 
 async def _page(api: Api, resource: Resource, query: Sequence[tuple[str, str]]) -> Reply:
@@ -226,11 +227,11 @@ def _has_failed(cache: ListWatch) -> bool:
     return cache.causes.total() >= _TRIES or any(cache.causes[cause] for cause in _PERMANENT_CAUSES)
 
 
-async def _listed(store: ClusterCache) -> None:
+async def _listed(cluster: ClusterCache) -> None:
     """Wait until each cache has synced or failed, for 20 s at most."""
     with suppress(TimeoutError):
         async with asyncio.timeout(ANSWER_SECONDS):
-            while not all(cache.synced or _has_failed(cache) for cache in store.caches.values()):  # noqa: ASYNC110 - no event
+            while not all(cache.synced or _has_failed(cache) for cache in cluster.caches.values()):  # noqa: ASYNC110 - no event
                 await asyncio.sleep(_POLL_SECONDS)
 
 
@@ -243,7 +244,3 @@ async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.wait([task])
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

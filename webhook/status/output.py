@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 import msgspec
 
 from webhook.component_base.errors import did_you_mean
+from webhook.core.api.meta import utc_text
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.invocation import Invocation
@@ -47,7 +48,7 @@ class Output:
         self._stdout.flush()
 
     def put(self, text: str) -> None:
-        """Write as `write` does; go on if the program that reads has ended, because the exit code is of the VMs."""
+        """Write as `write` does; go on if the program that reads has ended: the exit code reports on the VMs."""
         with suppress(BrokenPipeError):
             self.write(text)
 
@@ -126,7 +127,7 @@ class Output:
 
 
 def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:
-    """Return that none of the VMs that were asked for is here, where that is, and how to see others."""
+    """Return the sentence for an empty result: where the program looked, and how to see other VMs."""
     if asked.names:
         return f"none of these VMs runs and asks for co-scheduling in {asked.where}"
     labels = f" with labels {asked.labels}" if asked.labels else ""
@@ -139,5 +140,5 @@ def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:
 
 
 def now() -> str:
-    """Return the current time as the API server writes times: RFC 3339, UTC, whole seconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return the current time as the API server writes times."""
+    return utc_text(time.time())

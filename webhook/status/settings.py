@@ -98,7 +98,7 @@ class StatusSettings:
     """What `status` runs with: `names` of VMs, none for all of them.
 
     Raises:
-        BadSettings: two of these that can't be had at once, or a name that is none.
+        BadSettings: two options that exclude each other, or a word that is not a name.
     """
 
     names: tuple[str, ...]
@@ -122,7 +122,7 @@ class StatusSettings:
         return self.output.removeprefix(_JSONPATH) if self.output.startswith(_JSONPATH) else None
 
     def __post_init__(self) -> None:
-        """Say every contradiction at once."""
+        """Report all contradictions at once."""
         both = (
             ("--all-namespaces and --namespace", self.all_namespaces and self.namespace),
             ("--selector and names of VMs", self.selector and self.names),

@@ -1,3 +1,3 @@
-"""Log and metrics of `serve`. Every room above imports it; it imports only the core. Nothing here decides, and no
-call waits for it.
+"""Log and metrics of `serve`. The rooms above import it, and it imports only core and component_base. Nothing here
+decides, and no call waits for it.
 """

@@ -47,7 +47,7 @@ async def test_the_wall_clock_is_looked_at_every_minute() -> None:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", range(WRITES_OF_A_ROTATION))
-async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
+async def test_a_controller_killed_at_any_write_of_a_rotation_is_continued(write: int, moment: str) -> None:
     """The next one continues: one pair was issued and served, in five writes, and nothing is left over."""
     first = certs_cluster.pair()
     objects = Objects(MemoryCluster(secret(first), configuration(first.authority)), NOW)
@@ -65,7 +65,7 @@ async def test_a_keeper_killed_at_any_write_of_a_rotation_is_continued(write: in
     assert objects.cluster.bundles == [objects.cluster.served.authority]
 
 
-async def test_two_keepers_started_at_once_make_one_pair() -> None:
+async def test_two_controllers_started_at_once_make_one_pair() -> None:
     """The slower one reads again, and logs that."""
     shared = MemoryCluster(secret(), configuration(b""))
     objects, said = Objects(shared, NOW), Said()

@@ -41,7 +41,7 @@ ENDS: Final = {
 
 
 @pytest.mark.parametrize(("because", "end"), ENDS.items(), ids=ENDS)
-async def test_a_keeper_that_ends_by_itself_ends_the_process(
+async def test_a_controller_that_ends_by_itself_ends_the_process(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,

@@ -107,7 +107,7 @@ def test_it_starts_the_program_without_a_shell() -> None:
     assert command in [known.name for known in cli.COMMANDS]
 
 
-def test_the_keeper_is_started_as_the_webhook_is() -> None:
+def test_the_controller_is_started_as_the_webhook_is() -> None:
     """Its Deployment names the other program of the image."""
     container = at("spec.template.spec.containers.0", the("Deployment", name=CERTS))
     assert container["command"] == [*json.loads(the_only("ENTRYPOINT"))[:-1], "certs"]

@@ -92,7 +92,7 @@ def test_the_installs_differ_in_who_keeps_the_certificate() -> None:
     assert configuration == {**without, "metadata": {**without["metadata"], **annotated}}
 
 
-def test_the_keeper_may_write_one_secret_and_one_configuration() -> None:
+def test_the_controller_may_write_one_secret_and_one_configuration() -> None:
     """By name, for its own account; nothing grants that account anything else."""
     assert the("Role", name=CERTS)["rules"] == [
         {
@@ -118,7 +118,7 @@ def test_the_keeper_may_write_one_secret_and_one_configuration() -> None:
     }
 
 
-def test_the_policy_confines_the_keeper_s_account() -> None:
+def test_the_policy_confines_the_controller_s_account() -> None:
     """The one of its Deployment, by its full name; and what the policy refuses is refused, not only noted."""
     policy, pod = the("ValidatingAdmissionPolicy", name=CERTS), the("Deployment", name=CERTS)
     namespace, account = pod["metadata"]["namespace"], at("spec.template.spec.serviceAccountName", pod)
@@ -130,7 +130,7 @@ def test_the_policy_confines_the_keeper_s_account() -> None:
     assert state.MARKS in str(policy["spec"]["validations"])
 
 
-def test_the_keeper_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:
+def test_the_controller_keeps_what_the_webhook_serves_and_api_servers_trust() -> None:
     """Its arguments, as the program reads them: the Secret that is mounted, the name that is checked, its port."""
     command, *words = at(f"{CONTAINER}.args", the("Deployment", name=CERTS))
     found = values(certs_cli.COMMANDS, command, *words)

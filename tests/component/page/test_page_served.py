@@ -33,7 +33,7 @@ def served(
 
 
 def asking(path: str) -> bytes:
-    """A request."""
+    """A GET of this path, as bytes on the wire."""
     return f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 
 

@@ -17,7 +17,7 @@ from webhook.serving.deadline import DEFAULT_TIMEOUT_SECONDS, MARGIN
 from webhook.serving.routes import DEFAULT_LIMITS, Limits, webhook_handler
 
 _SOON_SECONDS: Final = 0.05
-_ROUNDING: Final = 1e-9  # uvloop's time is in whole milliseconds: the three can be one
+_ROUNDING: Final = 1e-9  # uvloop's time is in whole milliseconds: the three times can be equal
 CALL: Final = request(b"{}")
 WAITING: Final = request(b"{}", expect="100-continue")
 IMPATIENT: Final = Limits(first_call_seconds=_SOON_SECONDS)

@@ -109,7 +109,7 @@ async def _dribble(wire: Wire) -> None:
         await wire.send(b"GET / HTTP/1.1\r\nX: ")
         while True:
             await wire.send(b"x")
-            await asyncio.sleep(_LATER_SECONDS / 20)  # it is what it does: a caller's pace
+            await asyncio.sleep(_LATER_SECONDS / 20)  # the caller sends slowly: that is the subject of the test
 
 
 async def test_an_api_servers_spare_connection_is_left_alone(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_nothing_is_written(status: Status, api: StaticApi) -> None:
     """A plan only reads: each VM's objects once, and each node once for all VMs."""
     put(api, *disk("more"), *served("more", "node-b"), running_pod("more", "more"), instance("more"))
     assert len(migrations(status("--plan"))) == 2
-    assert max(api.asked.count(path) for path in set(api.asked)) == 2  # the node: to be judged, and for its room
+    assert max(api.asked.count(path) for path in set(api.asked)) == 2  # the node: its rules, its room
     assert len([path for path in api.asked if "spec.nodeName%3Dnode-b" in path]) == 1
 
 

@@ -1,4 +1,4 @@
-"""An install on a real API server whose certificate is kept, by the keeper's own service account."""
+"""An install on a real API server whose certificate is kept, by the certificate controller's own service account."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FLAGS: Final = ("--propagation-seconds", "0.5", "--retire-seconds", "1")
 
 
 class CertsInstall:
-    """The install on an API server, with the keeper's own account; nothing is in the Secret and the bundle yet."""
+    """The install on an API server, with the certificate controller's account. Secret and bundle are still empty."""
 
     def __init__(self, plane: ControlPlane, directory: Path, port: int) -> None:
         self.plane, self.api, self.directory = plane, plane.api, directory

@@ -1,4 +1,4 @@
-"""The certificates' keeper as a process, and what API servers trust."""
+"""The certificate controller as a process, and what API servers trust."""
 
 from __future__ import annotations
 

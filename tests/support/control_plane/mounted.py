@@ -75,7 +75,7 @@ class Issued(NamedTuple):
 
     @property
     def payload(self) -> dict[str, bytes]:
-        """The Secret."""
+        """The data of the Secret: file name -> PEM."""
         return {"tls.crt": self.certificate, "tls.key": self.key}
 
     @property

@@ -97,7 +97,7 @@ class Paged:
         self.decisions = Decisions()
         self._fleet = fleet
         self.words: dict[tuple[str, str], str] = {}
-        about = About(replica=REPLICA, from_files=files, reunite_words=lambda: self.words)
+        about = About(replica=REPLICA, from_files=files, reunite_messages=lambda: self.words)
         self.feed = Feed(fleet, self.decisions, about)
         self.tracker = CandidateTracker(store.caches, Policy())
         self.candidates = CandidateFeed(self.tracker if fleet else None)
@@ -177,7 +177,7 @@ async def paged(
 
 
 def asking(path: str, method: str = "GET", **headers: str) -> bytes:
-    """A request."""
+    """A request without a body, as bytes on the wire."""
     named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{named}\r\n".encode()
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 
 class Asked(NamedTuple):
-    """A request."""
+    """One HTTP request that a fake server received."""
 
     path: str
     query: dict[str, str]

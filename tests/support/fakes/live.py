@@ -151,7 +151,7 @@ def now() -> float:
 
 
 def ref(kind: Kind, name: str, namespace: str = "") -> ObjectRef:
-    """A reference."""
+    """The reference of an object, cluster-wide without a namespace."""
     return ObjectRef(kind, NamespacedName(namespace, name))
 
 

@@ -31,7 +31,7 @@ class Situation:
 
     @property
     def node(self) -> Object:
-        """The candidate."""
+        """The Node object of the candidate."""
         return next(node for node in self.nodes if node["metadata"]["name"] == self.candidate)
 
 
@@ -50,7 +50,7 @@ def refusals(situation: Situation, *, pinned: bool) -> list[str]:
 
 
 def matches(selector: Object | None, labels: Labels) -> bool:
-    """metav1.LabelSelector."""
+    """Whether a metav1.LabelSelector selects these labels."""
     if selector is None:
         return False
     for key, value in (selector.get("matchLabels") or {}).items():

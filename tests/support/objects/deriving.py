@@ -13,7 +13,7 @@ from webhook.files.manifests import Manifests
 
 
 def a_claim(name: str, *, labels: dict[str, str] | None = None, deleted: bool = False, namespace: str = "vms") -> Any:
-    """A PersistentVolumeClaim."""
+    """A PersistentVolumeClaim without spec and status."""
     meta: dict[str, Any] = {"name": name, "namespace": namespace, "labels": labels or {}}
     if deleted:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"

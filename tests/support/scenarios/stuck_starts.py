@@ -52,7 +52,7 @@ class VM(NamedTuple):
 
     @property
     def machine(self) -> Object:
-        """The VirtualMachine."""
+        """The VirtualMachine object, as the API server has it."""
         spec = {"runStrategy": self.run_strategy}
         return {**_kubevirt("VirtualMachine", self.name), "spec": spec}
 

@@ -14,8 +14,8 @@ from support.objects.builders_pods import asking
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State, vm_status_of
 from webhook.core.opt_in import Mode, Policy
+from webhook.core.reunite.assumed_start import AssumedStart
 from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.reunite.promise import Promise
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.files.manifests import Manifests
@@ -55,10 +55,10 @@ def lost(*others: Object) -> Manifests:
 
 
 def judged(
-    vm: StuckVM, view: ClusterView, now: float = NOON + 60, promises: Sequence[Promise] = (), **limits: Any
+    vm: StuckVM, view: ClusterView, now: float = NOON + 60, assumed: Sequence[AssumedStart] = (), **limits: Any
 ) -> RestartVM | NotYet | NeedObjects:
     """The answer for one VM."""
-    return decide_restart(vm, now, replace(LIMITS, **limits), promises, view)
+    return decide_restart(vm, now, replace(LIMITS, **limits), assumed, view)
 
 
 def rule(found: object) -> Rule:

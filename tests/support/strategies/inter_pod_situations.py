@@ -105,7 +105,7 @@ class Maker:
         return self.random.choice((self.setting.zone, self.setting.rack, self.setting.host))
 
     def term(self) -> Object:
-        """A PodAffinityTerm."""
+        """A random PodAffinityTerm of this setting."""
         term: Object = {"topologyKey": self.key(), "labelSelector": self.selector()}
         if self.odds(20):
             named = list(self.setting.namespaces)

@@ -13,7 +13,7 @@ from webhook.bundle import virtual_machines
 from webhook.bundle.kept import NamedSetting, NamedStorageClass, PersistentVolume, WebhookConfiguration, as_json
 from webhook.core.api.meta import Namespace
 from webhook.core.api.pod import Pod
-from webhook.core.observe.last_words import ReuniteEvent
+from webhook.core.observe.reunite_messages import ReuniteEvent
 from webhook.explain.derive.notes import _NOT_DERIVED
 from webhook.explain.derive.virt_launcher import derive_virt_launcher
 from webhook.files.documents import Document

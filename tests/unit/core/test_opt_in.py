@@ -29,7 +29,7 @@ from webhook.core.observe.candidate import Candidate, candidate_of
 from webhook.core.observe.events import events_for
 from webhook.core.observe.past_decision import Decided, past_decision
 from webhook.core.observe.vm_status import vm_status_of
-from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, judge_opt_in, opt_in_of, opts_in
+from webhook.core.opt_in import Mode, OptedInBy, OptIn, OptInAll, Policy, asked_value, opt_in_of, opts_in, parse_opt_in
 from webhook.core.placement.migration_target import place_migration_target
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason
@@ -55,7 +55,7 @@ def test_the_first_that_says_anything_decides(
 ) -> None:
     """Every combination. The setting off says nothing, while off as the cluster's mode says no to the value true."""
     policy = Policy(mode, opt_in_all=setting)
-    found = judge_opt_in(annotation, label, "vms", policy)
+    found = parse_opt_in(annotation, label, "vms", policy)
     said = [(annotation, OptedInBy.VM), (label, OptedInBy.NAMESPACE), (setting, OptedInBy.CLUSTER)]
     value, by = next(((value, by) for value, by in said if value not in (None, "off")), (None, OptedInBy.CLUSTER))
     assert asked_value(annotation, label, policy) == (value, by)

@@ -95,6 +95,8 @@ async def test_a_refusal_is_returned(answer: int | None, words: str, *, again: b
     [
         pytest.param(200, False, id="deleted"),
         pytest.param(None, False, id="no answer: it may be deleted"),
+        pytest.param(504, False, id="a server error: it may be deleted"),
+        pytest.param(404, True, id="somebody else deleted it"),
         pytest.param(409, True, id="not deleted"),
     ],
 )

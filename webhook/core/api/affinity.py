@@ -35,7 +35,7 @@ class InterPodTerms(Struct, rename="camel", frozen=True, kw_only=True, omit_defa
 
 
 class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.TopologySpreadConstraint."""
+    """v1.TopologySpreadConstraint: how many more of the selected pods one domain may have than another."""
 
     max_skew: int | None = None
     topology_key: str | None = None
@@ -48,14 +48,14 @@ class TopologySpreadConstraint(Struct, rename="camel", frozen=True, kw_only=True
 
 
 class NodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """v1.NodeAffinity."""
+    """v1.NodeAffinity: the nodes that a pod must have, and those that it prefers."""
 
     required: NodeSelector | None = field(name=REQUIRED, default=None)
     preferred: list[PreferredSchedulingTerm] | None = field(name=PREFERRED, default=None)
 
 
 class Affinity(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """v1.Affinity."""
+    """v1.Affinity: a pod's rules about nodes and about other pods."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: InterPodTerms | None = None

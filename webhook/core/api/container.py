@@ -16,7 +16,7 @@ Quantities = dict[str, Any]
 
 
 class ResourceRequirements(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.ResourceRequirements."""
+    """v1.ResourceRequirements: what one container requests, and its limits."""
 
     requests: Quantities | None = None
     limits: Quantities | None = None

@@ -1,14 +1,15 @@
-"""What all objects share: the metadata, label selectors, conditions and references of metav1."""
+"""What all objects share: the metadata, label selectors, conditions, references and times of metav1."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import Struct
 
 
 class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """metav1.LabelSelectorRequirement."""
+    """metav1.LabelSelectorRequirement: a label's key, an operator, and the values to compare with."""
 
     key: str | None = None
     operator: str | None = None
@@ -23,7 +24,7 @@ class LabelSelector(Struct, rename="camel", frozen=True, kw_only=True, omit_defa
 
 
 class OwnerReference(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """metav1.OwnerReference."""
+    """metav1.OwnerReference: the fields that name the owner."""
 
     kind: str | None = None
     name: str | None = None
@@ -76,3 +77,8 @@ class NamespacedName(NamedTuple):
 
     namespace: str
     name: str
+
+
+def utc_text(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as the API server writes times: RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,7 +13,7 @@ LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
 class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.Taint."""
+    """v1.Taint: it keeps pods without a matching toleration away from a node."""
 
     key: str | None = None
     value: str | None = None
@@ -21,7 +21,7 @@ class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.NodeSpec."""
+    """v1.NodeSpec: whether the node is cordoned, and its taints."""
 
     unschedulable: bool | None = None
     taints: list[Taint] | None = None
@@ -43,7 +43,7 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.Node."""
+    """v1.Node: what kube-scheduler's rules read of it."""
 
     metadata: ObjectMeta
     spec: NodeSpec | None = None
@@ -61,20 +61,20 @@ class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class VolumeCount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 VolumeNodeResources."""
+    """storage/v1 VolumeNodeResources: how many volumes of a driver the node takes."""
 
     count: int | None = None
 
 
 class CSINodeDriver(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 CSINodeDriver."""
+    """storage/v1 CSINodeDriver: a CSI driver on a node, and its limit."""
 
     name: str | None = None
     allocatable: VolumeCount | None = None
 
 
 class CSINodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """storage/v1 CSINodeSpec."""
+    """storage/v1 CSINodeSpec: the CSI drivers of one node."""
 
     drivers: list[CSINodeDriver] | None = None
 

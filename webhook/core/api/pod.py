@@ -33,7 +33,7 @@ class Toleration(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class PersistentVolumeClaimVolumeSource(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeClaimVolumeSource."""
+    """v1.PersistentVolumeClaimVolumeSource: the claim in the pod's namespace."""
 
     claim_name: str | None = None
 
@@ -53,7 +53,7 @@ class PodSchedulingGate(Struct, rename="camel", frozen=True, kw_only=True, gc=Fa
 
 
 class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodSpec."""
+    """v1.PodSpec: what decides on which nodes the pod can run, and its volumes."""
 
     node_name: str | None = None
     scheduler_name: str | None = None
@@ -84,7 +84,7 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class PodStatus(WorkloadStatus, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PodStatus."""
+    """v1.PodStatus: phase, conditions and containers."""
 
     @property
     def scheduled(self) -> PodCondition | None:

@@ -10,7 +10,7 @@ from webhook.core.api.node_selector import NodeSelector
 
 
 class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeClaimSpec."""
+    """v1.PersistentVolumeClaimSpec; `volume_name` is the bound PersistentVolume."""
 
     access_modes: list[str] | None = None
     volume_name: str | None = None
@@ -18,13 +18,13 @@ class PersistentVolumeClaimSpec(Struct, rename="camel", frozen=True, kw_only=Tru
 
 
 class PersistentVolumeClaimStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeClaimStatus."""
+    """v1.PersistentVolumeClaimStatus; the phase is Pending, Bound or Lost."""
 
     phase: str | None = None
 
 
 class PersistentVolumeClaim(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeClaim."""
+    """v1.PersistentVolumeClaim: the claim of a pod on storage."""
 
     metadata: ObjectMeta
     spec: PersistentVolumeClaimSpec | None = None
@@ -40,13 +40,13 @@ class CSIPersistentVolumeSource(Struct, rename="camel", frozen=True, kw_only=Tru
 
 
 class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.VolumeNodeAffinity."""
+    """v1.VolumeNodeAffinity: the nodes from which a volume can be reached."""
 
     required: NodeSelector | None = None
 
 
 class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeSpec."""
+    """v1.PersistentVolumeSpec: the volume of a CSI driver, and the claim that the volume is bound to."""
 
     csi: CSIPersistentVolumeSource | None = None
     claim_ref: ObjectReference | None = None
@@ -55,7 +55,7 @@ class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc
 
 
 class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolume."""
+    """v1.PersistentVolume: the volume behind a claim."""
 
     metadata: ObjectMeta
     spec: PersistentVolumeSpec | None = None

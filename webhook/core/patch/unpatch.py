@@ -97,7 +97,7 @@ def _revert_near_pods(own: InterPodTerms, applied: AppliedPatch) -> Iterator[Ope
 
 
 def _removed(path: str, indexes: Sequence[int], length: int) -> Iterator[Operation]:
-    """Remove the elements at `indexes` of the list at `path`; the list itself if that are all of them."""
+    """Remove the elements at `indexes` of the list at `path`. Remove the list if all elements go."""
     if indexes and len(indexes) == length:
         yield remove(path)
     else:

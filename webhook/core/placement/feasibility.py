@@ -115,7 +115,7 @@ def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
         return NodeFit(name, refused.why)
     refused = _filter(_FILTER_BETWEEN_PODS, cycle, node)
     if refused:
-        # A VM that waits for this node alone must not find this pod there first, and be repelled by it.
+        # A VM waits for this node alone. If this pod were there first, its anti-affinity would reject that VM.
         preferable = not (node.waited_for and refused.cause is Reason.NEIGHBOUR_EXPECTED)
         return NodeFit(name, refused.why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)

@@ -81,8 +81,8 @@ def pick(
 def _needed(cycle: CycleState) -> int:
     """Return for how many pods of this pod's shape the list needs capacity; 0 if pods are not known.
 
-    All pods that are limited to a short list and are not bound, and this one. Since the last pods that a watch has
-    shown, each other replica may have written as many lists as this one.
+    The number counts unbound pods that are limited to a short list, and this pod. Each other replica may have written
+    as many lists as this replica since the last pods that a watch has shown.
     """
     snapshot, usage = cycle.snapshot, cycle.incoming.usage
     if isinstance(snapshot, NoSnapshot):

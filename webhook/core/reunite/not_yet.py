@@ -33,8 +33,14 @@ class Rule(Enum):
         return NotYet(self, self.template.format_map(names))
 
     # The VM: does it take part, and can it be moved at all?
-    KUBEVIRT_UNKNOWN = "KubeVirtUnknown", "KubeVirt's version could not be read, and versions before 1.5 can't do it"
-    KUBEVIRT_TOO_OLD = "KubeVirtTooOld", "KubeVirt {version} has no addedNodeSelector, and 1.5 is the first that has it"
+    KUBEVIRT_UNKNOWN = (
+        "KubeVirtUnknown",
+        "KubeVirt's version could not be read, and versions before 1.5 have no addedNodeSelector",
+    )
+    KUBEVIRT_TOO_OLD = (
+        "KubeVirtTooOld",
+        "KubeVirt {version} has no addedNodeSelector, and 1.5 is the first version that has it",
+    )
     NOT_ASKED = "NotAsked", "the VM's annotation kubevirt-scheduler/reunite is {value}"
     SEVERAL_NODES = (
         "SeveralNodes",
@@ -42,16 +48,22 @@ class Rule(Enum):
     )
     NOT_RUNNING = "NotRunning", "the VM is not running: its phase is {phase}"
     NOT_MIGRATABLE = "NotMigratable", "KubeVirt can't migrate the VM: {because}"
-    # A will that is not ours.
+    # Others decide about the VM.
     MIGRATING = "Migrating", "a migration of the VM runs now"
     EVACUATING = "Evacuating", "KubeVirt moves the VM away from {node} now"
     TARGET_NAMED = (
         "TargetNamed",
-        "migration {migration} named its target node; the VM stays until its next start, while KubeVirt keeps that",
+        (
+            "migration {migration} named its target node; the VM stays until its next start, as long as KubeVirt "
+            "stores this migration"
+        ),
     )
     MOVED_AWAY = (
         "MovedAway",
-        "others moved it away {times} times from home; it stays until its next start, while KubeVirt keeps those",
+        (
+            "others moved it away {times} times from home; it stays until its next start, as long as KubeVirt "
+            "stores these migrations"
+        ),
     )
     NODE_EVACUATED = "NodeEvacuated", "VMs have to leave node {node} now"
     NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"

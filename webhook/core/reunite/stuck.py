@@ -22,9 +22,9 @@ from webhook.core.observe.restart import restart_command, restart_without_owner
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.placement import feasibility
+from webhook.core.reunite.assumed_start import ASSUMED_SECONDS, AssumedStart, SnapshotWithStarts
 from webhook.core.reunite.history import unix_seconds
 from webhook.core.reunite.not_yet import NotYet, Rule, why_not_asked
-from webhook.core.reunite.promise import PROMISE_SECONDS, Promise, PromisedSnapshot
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.scheduler.state.pod_requests import usage
@@ -92,21 +92,21 @@ class RestartVM(Struct, frozen=True, kw_only=True):
             "the pod. reunite deletes the pod, and KubeVirt starts the VM again"
         )
 
-    def promise(self, now: float) -> Promise:
+    def assumed_start(self, now: float) -> AssumedStart:
         """Return what the VM will take of the node, after its pod was deleted at `now`."""
         row = self.vm.row
-        return Promise(
+        return AssumedStart(
             namespace=row.namespace,
             vmi=row.name,
             pod=row.pod,
             node=self.node,
             usage=usage(self.vm.pod.spec),
-            until=now + PROMISE_SECONDS,
+            until=now + ASSUMED_SECONDS,
         )
 
 
 def decide_restart(
-    vm: StuckVM, now: float, limits: StuckLimits, promises: Sequence[Promise], view: ClusterView
+    vm: StuckVM, now: float, limits: StuckLimits, assumed: Sequence[AssumedStart], view: ClusterView
 ) -> RestartVM | NotYet | NeedObjects:
     """Return that the VM is restarted, or the first rule that says no; or what the view must read first.
 
@@ -114,12 +114,12 @@ def decide_restart(
         vm: the VM.
         now: seconds since 1970.
         limits: what the user allows.
-        promises: to the VMs that were restarted and have no new pod yet.
+        assumed: the starts of VMs that were restarted and have no new pod yet.
         view: the cluster, with all its pods.
     """
     free, _ = without_applied_patch(vm.pod)
     why = _why_not_the_vm(vm, limits) or _why_not_the_pod(vm.pod, free) or _why_not_now(vm, now, limits)
-    return why or _decide_by_nodes(vm, free, promises, view)
+    return why or _decide_by_nodes(vm, free, assumed, view)
 
 
 def _why_not_the_vm(vm: StuckVM, limits: StuckLimits) -> NotYet | None:
@@ -177,7 +177,7 @@ def _waits_since(pod: Pod) -> str | None:
 
 
 def _decide_by_nodes(
-    vm: StuckVM, free: Pod, promises: Sequence[Promise], view: ClusterView
+    vm: StuckVM, free: Pod, assumed: Sequence[AssumedStart], view: ClusterView
 ) -> RestartVM | NotYet | NeedObjects:
     """Ask the nodes of the cluster about the pod as its user wrote it."""
     findings = share_managers.find_share_managers(free, vm.row.namespace, view)
@@ -187,8 +187,8 @@ def _decide_by_nodes(
     if isinstance(snapshot, NoSnapshot):
         return Rule.NOT_EVALUATED.says_no(because=_problem(snapshot))
     incoming = IncomingPod.of(free, vm.row.namespace, share_managers.bound_volumes(findings))
-    of_others = [each for each in promises if (each.namespace, each.vmi) != (vm.row.namespace, vm.row.name)]
-    cycle = CycleState(incoming, PromisedSnapshot(snapshot, of_others, without=vm.pod))
+    of_others = [each for each in assumed if (each.namespace, each.vmi) != (vm.row.namespace, vm.row.name)]
+    cycle = CycleState(incoming, SnapshotWithStarts(snapshot, of_others, without=vm.pod))
     unknown = feasibility.why_not_evaluated(cycle)
     unknown = unknown or next((finding.why for finding in findings if finding.volume_nodes_unknown), None)
     if unknown or view.staleness():

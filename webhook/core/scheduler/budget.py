@@ -1,7 +1,7 @@
 """Budget: how many steps one admission may take, for all plugins that look at other pods and nodes together.
 
-While the webhook decides, it answers nothing else: no other call, and no probe of the kubelet. A decision may take 5
-ms at most. The number of pods and nodes, and the rules of pods, are not in the webhook's hands: so it counts its steps.
+While the webhook decides, it answers nothing else: no other call, and no probe of the kubelet. A decision
+may take 5 ms at most. Users decide how many pods, nodes and rules there are, so the webhook counts its own steps.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 STEPS_MAX: Final = 30_500
-"""The steps that are there before the first node is evaluated. A step takes about 60 ns, or 110 ns if nothing is in the
+"""The steps available before the first node is evaluated. A step takes about 60 ns, or 110 ns if nothing is in the
 processor's cache. Together they take 2 to 3.5 ms, and are enough for three rules about 9,000 VMs on 5,000 nodes."""
 
 CANDIDATE_STEPS: Final = 250  # one node that is evaluated for a short list: 18 us

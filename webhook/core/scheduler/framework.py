@@ -21,7 +21,11 @@ PreFilter: TypeAlias = Callable[[CycleState], Status]
 """`pre_filter` returns Unknown if `filter_node` can't be asked about this pod, or if there is no `filter_node`."""
 
 Filter: TypeAlias = Callable[[CycleState, NodeInfo], Status]
-"""`filter_node` returns whether kube-scheduler would accept the node for the pod, beside the pods that are there."""
+"""`filter_node` returns whether kube-scheduler would accept the node for the pod, beside the pods that are there.
+
+NodeAffinity has a second filter of this type, `filter_by_labels`, for `spec.nodeSelector` alone. The registry asks it
+earlier than `filter_node`, so that the reasons keep their order.
+"""
 
 VolumeFilter: TypeAlias = Callable[[ClaimVolume, NodeInfo], Status]
 """`filter_volume` returns whether kube-scheduler would accept the node for a pod that uses this volume.

@@ -58,26 +58,26 @@ class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class PersistentVolume(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.PersistentVolume."""
+    """v1.PersistentVolume: the way to its StorageClass."""
 
     spec: PersistentVolumeSpec | None = None
 
 
 class TopologySelectorLabelRequirement(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.TopologySelectorLabelRequirement."""
+    """v1.TopologySelectorLabelRequirement: a node label, and the values that it may have."""
 
     key: str | None = None
     values: list[str] | None = None
 
 
 class TopologySelectorTerm(Struct, rename="camel", frozen=True, kw_only=True):
-    """v1.TopologySelectorTerm."""
+    """v1.TopologySelectorTerm: requirements of node labels, ANDed."""
 
     match_label_expressions: list[TopologySelectorLabelRequirement] | None = None
 
 
 class StorageClass(Struct, rename="camel", frozen=True, kw_only=True):
-    """storage.k8s.io/v1 StorageClass."""
+    """storage.k8s.io/v1 StorageClass: its parameters for Longhorn, and where its volumes may be."""
 
     parameters: dict[str, str] | None = None
     allowed_topologies: list[TopologySelectorTerm] | None = None

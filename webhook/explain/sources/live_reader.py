@@ -78,7 +78,7 @@ class LiveReader:
         self._api = api
         self._longhorn_namespace = longhorn_namespace
         self._headroom = headroom
-        self._store = ClusterCache(api, longhorn_namespace=longhorn_namespace)
+        self._cluster_cache = ClusterCache(api, longhorn_namespace=longhorn_namespace)
         self._reads: Mapping[Ref, LiveRead] = {}
         self._listings = Listings()
         self._nodes: Listed[str] | None = None
@@ -89,7 +89,7 @@ class LiveReader:
         return self._view()
 
     def _view(self) -> LiveView:
-        return LiveView(self._store.caches, self._reads, self._listings)
+        return LiveView(self._cluster_cache.caches, self._reads, self._listings)
 
     def read(self, refs: Sequence[Ref]) -> None:
         """GET each of these objects."""
@@ -97,7 +97,7 @@ class LiveReader:
 
     async def _read(self, refs: Sequence[Ref]) -> CallView:
         deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
-        return await self._store.read(self._view(), refs, deadline)
+        return await self._cluster_cache.read(self._view(), refs, deadline)
 
     def node_names(self) -> Listed[str]:
         """Return the names of all nodes, sorted. The user must be allowed to list both kinds of nodes."""
@@ -121,11 +121,12 @@ class LiveReader:
 
     async def _all_nodes(self) -> dict[Ref, LiveRead]:
         """All nodes with all their fields. The transform of the cache would drop some."""
-        items = await reader.get_all(self._api, self._store.caches[Kind.NODE].resource.collection, Decoders(Node))
+        collection = self._cluster_cache.caches[Kind.NODE].resource.collection
+        items = await reader.get_all(self._api, collection, Decoders(Node))
         return {ObjectRef(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
 
     async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
-        resource, found = self._store.caches[kind].resource, dict[Ref, LiveRead]()
+        resource, found = self._cluster_cache.caches[kind].resource, dict[Ref, LiveRead]()
         items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
         for item in items:
             key = resource.key_of(item.metadata)
@@ -177,7 +178,7 @@ class LiveReader:
         return []
 
     async def _list_virt_launchers(self, namespace: str) -> list[str]:
-        resource = replace(self._store.caches[Kind.VIRT_LAUNCHER_POD].resource, namespace=namespace)
+        resource = replace(self._cluster_cache.caches[Kind.VIRT_LAUNCHER_POD].resource, namespace=namespace)
         selector = f"{LABEL_APP}={VIRT_LAUNCHER}"  # the resource can select all pods
         try:
             items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire), selector=selector)

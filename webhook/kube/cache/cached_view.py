@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.pod import Pod
 from webhook.core.opt_in import Policy, asked_value, label_of, opts_in
 from webhook.core.view import Kind, NoObject, Ref
 from webhook.kube.cache.caches import Caches
@@ -43,13 +41,6 @@ class CachedView(CallView):
         """Return why the cache of this object is not up to date; empty if it is."""
         cache = self._caches.get(ref.kind)
         return cache.problem if cache else "it is never listed"
-
-    def share_manager_pod(self, volume: str) -> Pod | NoObject:
-        """Return the pod share-manager-<volume> in Longhorn's namespace."""
-        found: Pod | NoObject = self._find(
-            Kind.SHARE_MANAGER_POD, NamespacedName("", SHARE_MANAGER_POD_PREFIX + volume)
-        )
-        return found
 
     def has_longhorn_nodes(self) -> bool:
         """Return whether the cache has any nodes.longhorn.io."""

@@ -47,10 +47,10 @@ class Caches(dict[StrEnum, ListWatch]):
         problem = self._snapshot.problem(now)
         return SnapshotUnavailable(problem) if problem else self._snapshot
 
-    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
         if self._snapshot is not None:
-            self._snapshot.assume(pod, namespace, drawn)
+            self._snapshot.assume(pod, namespace, pin)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""

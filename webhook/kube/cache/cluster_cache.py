@@ -28,7 +28,7 @@ from webhook.kube.cache.live_reads import LiveReads
 from webhook.kube.cache.readiness import CacheState, cache_state
 from webhook.kube.cache.view import CallView
 from webhook.kube.client.api import Api
-from webhook.kube.informer.reflector import Reflector
+from webhook.kube.informer.reflector import Reflector, loop_time
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import resources
 
@@ -67,7 +67,7 @@ class ClusterCache:
 
     def view(self) -> CallView:
         """Return the cluster as the caches show it now."""
-        return CallView(self.caches, _now(), {})
+        return CallView(self.caches, loop_time(), {})
 
     async def read(self, view: CallView, refs: Sequence[Ref], deadline: float) -> CallView:
         """Return a view that also holds these objects; none of them is NOT_CACHED.
@@ -75,21 +75,17 @@ class ClusterCache:
         It returns by `deadline` (event-loop time) at the latest.
         """
         reads = await self.live_reads.read(refs, deadline)
-        return CallView(self.caches, _now(), {**view.reads, **reads})
+        return CallView(self.caches, loop_time(), {**view.reads, **reads})
 
     def states(self) -> Sequence[CacheState]:
         """Return the state of each cache, for /readyz?verbose."""
-        now = _now()
+        now = loop_time()
         return [cache_state(cache, now) for cache in self.caches.values()]
 
-    def assume(self, pod: Pod, namespace: str, drawn: Pin) -> None:
+    def assume(self, pod: Pod, namespace: str, pin: Pin) -> None:
         """Count a pod that is being created in `namespace` on the nodes of its pin, until a watch shows the pod."""
-        self.caches.assume(pod, namespace, drawn)
+        self.caches.assume(pod, namespace, pin)
 
     def forget(self, pod: Pod, namespace: str) -> None:
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
         self.caches.forget(pod, namespace)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

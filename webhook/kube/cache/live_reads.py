@@ -20,6 +20,7 @@ from webhook.kube.cache.view import LiveRead
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON
+from webhook.kube.informer.reflector import loop_time
 from webhook.kube.informer.resource import Resource
 from webhook.kube.kinds import SELECTS_VIRT_LAUNCHERS
 
@@ -45,7 +46,7 @@ class LiveReads:
     async def read(self, refs: Sequence[Ref], deadline: float) -> dict[Ref, LiveRead]:
         """Read these objects. Return a result for each of them, by `deadline` (event-loop time) at the latest."""
         tasks = {ref: self._shared(ref) for ref in refs[:_READS_PER_CALL_MAX]}
-        seconds = max(0.0, deadline - _now())
+        seconds = max(0.0, deadline - loop_time())
         await asyncio.wait(tasks.values(), timeout=seconds)
         late = ApiError(f"no answer in {seconds:.2f} s")
         for ref, task in tasks.items():
@@ -124,7 +125,7 @@ class LiveReads:
 
     async def _look_for_longhorn_nodes(self, resource: Resource) -> None:
         """Find out whether only this nodes.longhorn.io is absent, or all are, if no fresh cache knows that."""
-        if self._caches[resource.kind].fresh(_now()):
+        if self._caches[resource.kind].fresh(loop_time()):
             return
         reply = await self._api.get(resource.collection, [("limit", "1")], seconds=_GET_SECONDS)
         decoders = self._decoders[resource.kind]
@@ -133,7 +134,7 @@ class LiveReads:
             absent = not isinstance(page, NotJSON) and not page.items
         else:
             absent = decoders.failure(reply.body, reply.status).absent
-        self._caches.longhorn_nodes_listed(_now(), absent=absent)
+        self._caches.longhorn_nodes_listed(loop_time(), absent=absent)
 
     def _unread(self, ref: Ref, problem: ApiError) -> LiveRead:
         """Return what the cache last knew, with a staleness; UNAVAILABLE if the cache has no such object."""
@@ -141,9 +142,5 @@ class LiveReads:
         stored = cache.get(ref.key) if cache and isinstance(ref, ObjectRef) else None
         if cache is None or stored is None:
             return LiveRead(NoObject.UNAVAILABLE, problem=str(problem))
-        staleness = f"{ref.kind} {ref.name} was last confirmed {cache.age(_now()):.0f} s ago ({problem})"
+        staleness = f"{ref.kind} {ref.name} was last confirmed {cache.age(loop_time()):.0f} s ago ({problem})"
         return LiveRead(stored, staleness=staleness)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -69,7 +69,7 @@ class _Details(Struct, rename="camel"):
 
 
 class _Status(Struct):
-    """metav1.Status."""
+    """metav1.Status: why the API server refuses a request."""
 
     code: int = 0
     reason: str = ""

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -23,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.admit import Answer, Entry
+from webhook.core.api.meta import utc_text
 from webhook.core.observe import events
 from webhook.core.observe.events import Event, Outcome
 from webhook.kube.client.api import Reply
@@ -121,7 +121,7 @@ class EventRecorder:
             try:
                 await self._write_all(queued)
             except Exception as error:  # noqa: BLE001 - the task supervisor: an answer without Events must not end the task
-                LOGGER.error("event not told", extra={"fields": {"uid": queued.uid, **failure(error)}})
+                LOGGER.error("event could not be written", extra={"fields": {"uid": queued.uid, **failure(error)}})
             finally:
                 self._queue.task_done()
                 self._waiting -= 1
@@ -196,7 +196,7 @@ def v1_event(event: Event, at: float) -> dict[str, Any]:
     Its name is unique, so that an Event that is sent twice exists once. Names are in the order of time: kubectl sorts
     Events by the second, and shows the Events of one second in the order of the list.
     """
-    when = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = utc_text(at)
     name = f"{event.name[:_NAME_CHARS].rstrip('-.')}.{int(at * 1e9):016x}{secrets.token_hex(2)}"
     return {
         "apiVersion": "v1",

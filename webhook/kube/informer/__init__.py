@@ -13,7 +13,8 @@ What a cache promises its readers:
   returns how old `objects` may be, and `fresh` is True for 10 s (freshness.STALE_AFTER_SECONDS).
 - A connection that died is noticed after 90 s without an event (freshness.SILENCE_SECONDS). From then on the cache is
   not fresh, even if the task that drives it has ended.
-- A watch that is up again counts after 1 s (freshness.SETTLE_SECONDS), when the events of the time without it are in.
+- A watch that is up again counts as up after 1 s (freshness.SETTLE_SECONDS). By then the API server has sent the events
+  that happened while there was no watch.
 - An object that was deleted while the watch was down disappears with its event, or with the next list.
 - An object that can't be decoded is left out and counted (`unreadable`). It spoils no other object.
 - An index always equals one that was made from `objects`.

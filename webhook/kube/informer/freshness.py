@@ -6,7 +6,7 @@ from math import inf
 from typing import Final
 
 STALE_AFTER_SECONDS: Final = 10.0  # most restarts of an API server are shorter
-SETTLE_SECONDS: Final = 1.0  # by then a watch that is up again has sent the events of the time without it
+SETTLE_SECONDS: Final = 1.0  # by then a new watch has sent the events that happened while there was none
 SILENCE_SECONDS: Final = 90.0
 """The longest time without an event on a watch. A healthy watch has one every 62.25 s, even if no object changes.
 
@@ -43,7 +43,7 @@ class Freshness:
         self.heard_at = max(at, self.heard_at)
 
     def watch_up(self, now: float, *, from_list: bool = False) -> None:
-        """Take in that the watch is up. It counts after SETTLE_SECONDS, and at once if it began with a list."""
+        """Take in that the watch is up. It counts as up after SETTLE_SECONDS, or at once if it began with a list."""
         self.heard_at = now
         self._watched_from = now if from_list else now + SETTLE_SECONDS
 

@@ -3,7 +3,7 @@
 The driver (webhook.kube.informer.reflector) asks `next` for the next step, sends the request, and reports the answer:
 `opened`, `feed` for each piece of the body, `ended`. webhook.kube.informer says what the cache promises its readers.
 
-Invariant: fed byte by byte or whole, an answer leads to the same objects. Nothing here raises on what a server sends.
+Invariant: fed byte by byte or whole, an answer leads to the same objects. No answer makes this module raise.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class ListWatch(Store):
         self._version = ""  # the resourceVersion of `objects`; empty: list first
         self._page_objects = resource.page_objects
         self._continue_token = ""
-        self._listed_from = 0.0  # when the list in progress was asked for
-        self._mode = RequestMode.NOTHING  # this and what follows: of the request that is under way
+        self._listed_from = 0.0  # when the list in progress was requested
+        self._mode = RequestMode.NOTHING  # this field and the next ones belong to the request that is under way
         self._opened_at = 0.0
         self._refused = 0  # the HTTP status of an error
         self._retry_after = 0.0
@@ -81,7 +81,7 @@ class ListWatch(Store):
         if seconds > 0:
             return Wait(seconds)
         self._refused, self._fault, self._retry_after = 0, None, 0.0
-        self._opened_at = inf  # until the server answers: a server that can't be reached is not healthy
+        self._opened_at = inf  # until the server answers: the time without an answer is not `was_up`
         self._framing.clear()
         if self._version:
             self._mode = RequestMode.WATCH
@@ -124,7 +124,7 @@ class ListWatch(Store):
         """Take in the end of the answer: in order, or with `error`; `silent` if no byte came for too long."""
         mode, self._mode = self._mode, RequestMode.NOTHING
         # A connection that broke may have been dead since the last event. A watch that ended with an ERROR event may
-        # have missed some since. A watch that ended in order was alive until now.
+        # have missed events since then. A watch that ended in order was alive until now.
         self._freshness.watch_down(self._freshness.heard_at if error or self._fault else now)
         was_up = now - self._opened_at >= HEALTHY_SECONDS
         if was_up and mode is not RequestMode.PAGE and self.listing is None and not self._refused:
@@ -184,7 +184,7 @@ class ListWatch(Store):
             self._version = meta.resource_version
         elif meta.annotations and meta.annotations.initial_events_end == "true":
             self._end_list(meta.resource_version, now)
-            self._freshness.watch_up(now, from_list=True)  # the same stream is the watch
+            self._freshness.watch_up(now, from_list=True)  # the stream of the list goes on as the watch
         else:  # an API server that ignores sendInitialEvents sends all objects, and never the end of the list
             self._streams = False
             return _NO_STREAMING

@@ -31,18 +31,18 @@ class Reflector:
             while True:
                 await self._guarded_step()
         finally:
-            self._machine.ended(_now(), "no task updates it any more")
+            self._machine.ended(loop_time(), "no task updates it any more")
 
     async def _guarded_step(self) -> None:
         try:
             await self._step()
         except Exception:  # noqa: BLE001 - the task supervisor: a cache that no task updates would be wrong
             LOGGER.exception("a cache failed", extra={"fields": {"cache": self._machine.resource.title}})
-            self._machine.ended(_now(), "a fault of the webhook; please report this")
+            self._machine.ended(loop_time(), "a fault of the webhook; please report this")
             await asyncio.sleep(_AFTER_A_BUG_SECONDS)
 
     async def _step(self) -> None:
-        step = self._machine.next(_now())
+        step = self._machine.next(loop_time())
         if isinstance(step, Wait):
             await asyncio.sleep(step.seconds)
             return
@@ -51,19 +51,19 @@ class Reflector:
             await self._exchange(step)
         except ApiError as problem:
             error, silent = str(problem), problem.silent
-        self._machine.ended(_now(), error, silent=silent)
+        self._machine.ended(loop_time(), error, silent=silent)
         self._log_change()
 
     async def _exchange(self, request: Request) -> None:
         machine = self._machine
         async with self._api.stream(self._path, request.query, silence_seconds=request.silence_seconds) as stream:
-            machine.opened(stream.status, stream.retry_after, _now())
+            machine.opened(stream.status, stream.retry_after, loop_time())
             if stream.status == _UNAUTHORIZED:
                 await self._api.renew()
             settle = asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._settle)
             try:
                 async for piece in stream.pieces():
-                    wanted = machine.feed(piece, _now())
+                    wanted = machine.feed(piece, loop_time())
                     self._log_change()
                     if not wanted:
                         return
@@ -71,7 +71,7 @@ class Reflector:
                 settle.cancel()
 
     def _settle(self) -> None:
-        self._machine.settle(_now())
+        self._machine.settle(loop_time())
         self._log_change()
 
     def _log_change(self) -> None:
@@ -86,5 +86,6 @@ class Reflector:
             LOGGER.info("cache synced", extra={"fields": {**fields, "objects": len(machine.objects)}})
 
 
-def _now() -> float:
+def loop_time() -> float:
+    """Return the time of the event loop in seconds: that of all caches and deadlines."""
     return asyncio.get_running_loop().time()

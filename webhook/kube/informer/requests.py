@@ -41,7 +41,7 @@ class RequestMode(Enum):
 
 
 def streaming_list(resource: Resource, random: Callable[[], float]) -> Request:
-    """Return the request for all objects, most recent state, as events of the watch that follows them (KEP-3157).
+    """Return the request of a streaming list (KEP-3157): the newest state of all objects as events, then the watch.
 
     The request names no resourceVersion, so the API server reads the latest one from etcd. After a restart the webhook
     therefore never shows an older state than before.

@@ -1,4 +1,4 @@
-"""Templates: what the next start of a VM is decided by, of the pod in which the VM runs now. Two texts of JSON.
+"""Templates: the part of a VM's current pod that decides about the next start of the VM, as two texts of JSON.
 
 Only pods that ask for no co-scheduling have one: the page shows what they would gain. The first text has what each VM
 has for itself: labels and volumes. The second one has what VMs of one kind have in common, and is stored once. Texts
@@ -48,8 +48,8 @@ class _Common(Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False
 def template_of(wire: Any) -> tuple[str, str] | None:
     """Return the template of a virt-launcher pod (a webhook.kube.records.pods.WirePod).
 
-    None for a pod that asks for co-scheduling, and for a pod without a claim: `status` shows the one, and the other has
-    no share-manager.
+    None for a pod that asks for co-scheduling, because `status` shows its VM. None also for a pod without a claim,
+    because its VM has no share-manager.
     """
     meta, spec = wire.metadata, wire.spec
     volumes = [each for each in spec.volumes or () if each.persistent_volume_claim or each.ephemeral]
@@ -71,7 +71,7 @@ def template_of(wire: Any) -> tuple[str, str] | None:
 
 
 def next_pod(key: str, record: VirtLauncher) -> Pod | None:
-    """Return the pod of this cache key (NAMESPACE/NAME) and record, with all that its VM's next start is decided by.
+    """Return the pod of this cache key (NAMESPACE/NAME) and record, with all that decides about its VM's next start.
 
     None if the record has no template, or if its template can not be read.
     """

@@ -74,7 +74,7 @@ class _WireSpec(Struct, rename="camel", gc=False):
 
 
 class WireVirtLauncher(Struct, gc=False):
-    """A virt-launcher pod, as far as a process decodes it that lists no other pods."""
+    """A virt-launcher pod, as far as it is decoded by a process that lists no other pods."""
 
     metadata: WirePodMeta
     spec: _WireSpec = field(default_factory=_WireSpec)
@@ -107,8 +107,8 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     """88 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
 
     `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`. `decision`:
-    the annotation with the webhook's decision, without its evidence; many pods have the same one. `template`: what the
-    VM's next start is decided by (webhook.kube.records.templates); None for a pod that asks for co-scheduling.
+    the annotation with the webhook's decision, without its evidence; many pods have the same one. `template`: what
+    decides about the VM's next start (webhook.kube.records.templates); None for a pod that asks for co-scheduling.
     """
 
     claims: tuple[str, ...]

@@ -1,3 +1,3 @@
-"""The pods and nodes of a live cluster as kube-scheduler counts them, pods that were just admitted among them. No
-rule refuses a node here.
+"""The pods and nodes of a live cluster as kube-scheduler counts them, including pods that were just admitted. No
+rule rejects a node here.
 """

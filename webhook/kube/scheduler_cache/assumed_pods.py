@@ -1,7 +1,7 @@
 """Pods: the index of all pods of the cluster. It counts them in a SchedulerCache, together with the assumed pods.
 
-An index (webhook.kube.informer.index) that also makes the records that the cache of pods stores: a record has what it
-takes to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the assumed pods.
+This index (webhook.kube.informer.index) also makes the records that the cache of pods stores. A record has what is
+needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the records and of the assumed pods.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from webhook.kube.records.virt_launchers import VirtLauncher, by_claim
 
 
 class Pods:
-    """An Index of all pods, as little of each as is needed: its requests, its required anti-affinity, its VM.
+    """An Index of all pods. Of each it stores only the requests, the required anti-affinity and the VM.
 
-    webhook.core.scheduler.state.cache draws the states of a pod. This class takes a pod from one to the next:
+    The docstring of webhook.core.scheduler.state.cache has the states of a pod. This class changes the state:
     `assume`, `put` (confirm) and `forget` (forget, expire).
 
     Attributes:
         scheduler_cache: counts the pods.
-        launchers: the virt-launcher pods by cache key.
+        virt_launchers: the virt-launcher pods by cache key.
         by_claim: the keys of the virt-launcher pods by the claims that they use.
         replicas: the cache keys of the webhook's own pods.
     """

@@ -153,7 +153,11 @@ async def test_an_answer_that_makes_no_event_does_not_end_the_task(api: Api, wri
         events.record(answer("db02"), Entry.VIRT_LAUNCHER)
         await until(lambda: writing.taken)
     [line] = logged.lines()
-    assert (line["message"], line["uid"], line["error"]) == ("event not told", broken.request.uid, "ValueError")
+    assert (line["message"], line["uid"], line["error"]) == (
+        "event could not be written",
+        broken.request.uid,
+        "ValueError",
+    )
 
 
 def replace_decision(found: Answer) -> Answer:

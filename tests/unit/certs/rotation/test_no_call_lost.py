@@ -1,4 +1,4 @@
-"""No call is lost to a certificate: a model of API servers and servers that lag, keepers that are killed, and edits.
+"""No call is lost to a certificate: a model of API servers and servers that lag, killed controllers, and edits.
 
 An API server may see any bundle that was there in the last `propagation`. A server may serve any pair that was the
 newest servable one of the Secret within the last `retire`. Every such pair must be verified by every such bundle.

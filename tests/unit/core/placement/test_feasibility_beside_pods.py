@@ -20,7 +20,6 @@ from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, Snap
 from webhook.core.view import Kind, NeedObjects, NoObject, ObjectRef
 
 VOLUME = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk"), PersistentVolume))
-OF_NFS = ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", driver=None), PersistentVolume))
 BOUND = PodNode(node="n1", presence=Presence.BOUND)
 FULL = taking(501)
 WAITS = taking(501, Presence.EXPECTED)
@@ -129,19 +128,10 @@ def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected
     assert (found.why.reason, found.preferable) == expected
 
 
-@pytest.mark.parametrize(
-    ("bound", "limits", "reason"),
-    [
-        pytest.param(VOLUME, {}, Reason.NODE_FEASIBLE, id="no limits"),
-        pytest.param(VOLUME, {"other.example.com": 1}, Reason.NODE_FEASIBLE, id="of another driver"),
-        pytest.param(VOLUME, {builders.LONGHORN_DRIVER: 16}, Reason.VOLUMES_LIMITED, id="of its driver"),
-        pytest.param(OF_NFS, {"": 1}, Reason.NODE_FEASIBLE, id="of none"),
-    ],
-)
-def test_a_limit_of_volumes_is_not_decided(bound: ClaimVolume, limits: dict[str, int], reason: Reason) -> None:
+def test_a_limit_of_volumes_is_not_decided() -> None:
     """How many are attached is not known: with a limit there is no hard pin, and a preference may stay."""
-    found = verdict(there(volume_limits=limits), volumes=[bound])
-    assert (found.why.reason, found.preferable) == (reason, True)
+    found = verdict(there(volume_limits={builders.LONGHORN_DRIVER: 16}), volumes=[VOLUME])
+    assert (found.why.reason, found.preferable) == (Reason.VOLUMES_LIMITED, True)
 
 
 def test_pods_that_are_not_known() -> None:

@@ -126,15 +126,15 @@ def test_a_rule_that_no_plugin_here_evaluates_is_no_reason_to_delete() -> None:
 
 
 def test_two_vms_are_not_restarted_for_the_room_of_one() -> None:
-    """The first gets a promise, which makes the node look full to the second."""
+    """The first start is assumed, which makes the node look full to the second."""
     view = lost(builders.node("n2", allocatable={"cpu": "3"}))
     first = judged(stuck(), view)
     assert isinstance(first, RestartVM)
-    own = first.promise(NOON + 60)
-    promise = replace(own, vmi="db02")
-    assert rule(judged(stuck(), view, promises=[promise])) is Rule.NO_OTHER_NODE
-    assert isinstance(judged(stuck(), view, promises=[own]), RestartVM)
-    assert isinstance(judged(stuck(), view, promises=[replace(promise, node="n3")]), RestartVM)
+    own = first.assumed_start(NOON + 60)
+    start = replace(own, vmi="db02")
+    assert rule(judged(stuck(), view, assumed=[start])) is Rule.NO_OTHER_NODE
+    assert isinstance(judged(stuck(), view, assumed=[own]), RestartVM)
+    assert isinstance(judged(stuck(), view, assumed=[replace(start, node="n3")]), RestartVM)
 
 
 def test_pods_of_others_count() -> None:

@@ -31,7 +31,7 @@ HOST = "kubernetes.io/hostname"
 
 
 def term(selector: Object = WEB, **fields: Any) -> Object:
-    """A PodAffinityTerm."""
+    """A PodAffinityTerm about pods on one node."""
     return {"topologyKey": HOST, "labelSelector": selector, **fields}
 
 

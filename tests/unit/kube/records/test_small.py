@@ -15,7 +15,7 @@ from webhook.kube.client.metadata import WireMeta
 from webhook.kube.client.wire import Decoders
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.requests import Request
-from webhook.kube.records.share_manager_pods import WireShareManagerPod, to_object, transform
+from webhook.kube.records.longhorn.share_manager_pods import WireShareManagerPod, to_object, transform
 
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 

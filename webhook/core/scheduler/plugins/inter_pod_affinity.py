@@ -1,9 +1,8 @@
 """kube-scheduler's InterPodAffinity plugin (pkg/scheduler/framework/plugins/interpodaffinity/filtering.go).
 
-Required pod affinity and anti-affinity, of the incoming pod and of the pods that are on nodes. As upstream in two
-parts:
-once for the pod the plugin looks for the pods that the terms are about, then it compares the topology labels of each
-node. Only pods on nodes count, also those that are being deleted.
+Required pod affinity and anti-affinity, of the incoming pod and of the pods that are on nodes. The plugin has two
+parts, as upstream. The first part runs once for the incoming pod and finds the pods that the terms select. The second
+part compares the topology labels of each node. Only pods on nodes count, also those that are being deleted.
 Invariant: the plugin does not reject a node that passes here, for these pods and nodes. Labels of namespaces other than
 their names are not known.
 """

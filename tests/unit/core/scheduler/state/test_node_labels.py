@@ -69,7 +69,7 @@ def test_only_the_last_columns_are_kept() -> None:
 
 @given(random=st.randoms(use_true_random=False))
 def test_a_column_follows_its_nodes(random: Random) -> None:
-    """Nodes come, change and go, while it is read and afterwards: it says what they say in the end."""
+    """Nodes come, change and go, while the column is read and afterwards. In the end it has the nodes' labels."""
     labels, nodes = NodeLabels(followed=["zone"]), dict[str, Node]()
     keys = ("host", "zone")
     for step in range(random.randrange(60)):

@@ -1,4 +1,4 @@
-"""A promise counts on its node until the VM has a new pod, and no longer than KubeVirt's longest wait."""
+"""An assumed start counts on its node until the VM has a new pod, and no longer than KubeVirt's longest wait."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from support.objects.builders_pods import asking
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Mode, Policy
-from webhook.core.reunite.promise import Promise, PromisedSnapshot, standing
+from webhook.core.reunite.assumed_start import AssumedStart, SnapshotWithStarts, still_assumed
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import NoSnapshot
 
-PROMISE: Final = Promise(
+START: Final = AssumedStart(
     namespace="vms", vmi="db01", pod="virt-launcher-db01", node="n2", usage=Usage((("cpu", 2000),)), until=300.0
 )
 POD: Final = builders.vm_pod("db01", pinned_to=["n1"])
@@ -41,27 +41,27 @@ def row(name: str, vm: str = "db01") -> VMStatus:
         pytest.param([], 300.0, False, id="its end"),
     ],
 )
-def test_a_promise_stands_until_there_is_a_new_pod(rows: list[VMStatus], now: float, *, stands: bool) -> None:
+def test_a_start_is_assumed_until_there_is_a_new_pod(rows: list[VMStatus], now: float, *, stands: bool) -> None:
     """The new pod counts by itself."""
-    assert standing([PROMISE], rows, now) == ([PROMISE] if stands else [])
+    assert still_assumed([START], rows, now) == ([START] if stands else [])
 
 
-def test_a_snapshot_counts_promises_and_leaves_out_the_pod_that_waits() -> None:
+def test_a_snapshot_counts_assumed_starts_and_leaves_out_the_pod_that_waits() -> None:
     """All other answers are those of the snapshot below."""
     other = builders.vm_pod("other", node="n3")
     whole = cluster(POD, other, *(builders.node(name) for name in ("n1", "n2", "n3"))).snapshot()
     assert not isinstance(whole, NoSnapshot)
-    promised = PromisedSnapshot(whole, [PROMISE, PROMISE], without=convert(POD, Pod))
+    counted = SnapshotWithStarts(whole, [START, START], without=convert(POD, Pod))
     assert [whole.node_info(name).requested.pods for name in ("n1", "n2", "n3")] == [1, 0, 1]
-    assert [promised.node_info(name).requested.pods for name in ("n1", "n2", "n3")] == [0, 2, 1]
-    assert promised.node_info("n2").requested.amounts["cpu"] == 4000
+    assert [counted.node_info(name).requested.pods for name in ("n1", "n2", "n3")] == [0, 2, 1]
+    assert counted.node_info("n2").requested.amounts["cpu"] == 4000
     assert whole.node_info("n2").requested.pods == 0
-    assert promised.nodes is whole.nodes
-    assert promised.node_labels is whole.node_labels
-    assert promised.pod_index is whole.pod_index
-    assert promised.headroom is whole.headroom
-    assert promised.replicas == whole.replicas
-    assert promised.shortlisted(assumed=False) == whole.shortlisted(assumed=False)
+    assert counted.nodes is whole.nodes
+    assert counted.node_labels is whole.node_labels
+    assert counted.pod_index is whole.pod_index
+    assert counted.headroom is whole.headroom
+    assert counted.replicas == whole.replicas
+    assert counted.shortlisted(assumed=False) == whole.shortlisted(assumed=False)
 
 
 @pytest.mark.parametrize(
@@ -77,5 +77,5 @@ def test_a_pod_that_no_node_counts_is_not_taken_away(requests: dict[str, str]) -
     counted = [waits] if requests else []
     whole = cluster(*counted, builders.vm_pod("other", node="n1"), builders.node("n1")).snapshot()
     assert not isinstance(whole, NoSnapshot)
-    promised = PromisedSnapshot(whole, [], without=convert(waits, Pod))
-    assert promised.node_info("n1").requested.pods == whole.node_info("n1").requested.pods == 1
+    counted = SnapshotWithStarts(whole, [], without=convert(waits, Pod))
+    assert counted.node_info("n1").requested.pods == whole.node_info("n1").requested.pods == 1

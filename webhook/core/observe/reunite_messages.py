@@ -1,4 +1,4 @@
-"""What `reunite` last said of each VM: the Events that it writes on VirtualMachineInstances (webhook.reunite.reporter).
+"""The last message of `reunite` about each VM, from the Events that it writes (webhook.reunite.reporter).
 
 An Event lives for an hour, and `reunite` repeats what still holds. So a VM without such an Event is one that `reunite`
 does not look after, or `reunite` does not run.
@@ -16,8 +16,8 @@ from webhook.core.api.meta import ObjectMeta
 from webhook.core.observe.events import REUNITE_PREFIX
 from webhook.core.observe.vm_status import State, VMStatus
 
-Words = Mapping[tuple[str, str], str]
-"""Namespace and name of a VM -> what `reunite` last said of the VM."""
+Messages = Mapping[tuple[str, str], str]
+"""Namespace and name of a VM -> the last message of `reunite` about the VM."""
 
 
 class InvolvedObject(Struct, frozen=True):
@@ -38,7 +38,7 @@ class ReuniteEvent(Struct, frozen=True, rename="camel"):
     last_timestamp: str | None = None
 
 
-def latest(events: Iterable[ReuniteEvent]) -> Words:
+def latest(events: Iterable[ReuniteEvent]) -> Messages:
     """Return the last of these Events for each VM. Event names end with their time and order those of one second."""
     said = (each for each in events if is_of_reunite(each))
     ordered = sorted(said, key=lambda each: (each.last_timestamp or "", each.metadata.name or ""))
@@ -50,9 +50,9 @@ def is_of_reunite(event: ReuniteEvent) -> bool:
     return event.involved_object.kind == VMI_KIND and event.reason.startswith(REUNITE_PREFIX)
 
 
-def with_words(rows: Sequence[VMStatus], words: Words) -> list[VMStatus]:
-    """Return the rows; those that are apart with what `reunite` last said of them."""
+def with_messages(rows: Sequence[VMStatus], messages: Messages) -> list[VMStatus]:
+    """Return the rows. Those that are apart have the last message of `reunite` about them."""
     return [
-        replace(row, said_by_reunite=words.get((row.namespace, row.name), "")) if row.state is State.APART else row
+        replace(row, said_by_reunite=messages.get((row.namespace, row.name), "")) if row.state is State.APART else row
         for row in rows
     ]

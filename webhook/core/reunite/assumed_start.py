@@ -1,8 +1,9 @@
-"""Promise: what a VM that was just restarted will take of the node that takes it, until its new pod exists.
+"""AssumedStart: a VM that was just restarted counts on the node that has room for it, until its new pod exists.
 
-KubeVirt waits before it starts the VM again, so that no pod shows meanwhile what the VM will take. Without promises two
-stuck VMs would both be restarted for the last free resources of one node.
-Invariant: a promise only makes a node look fuller. If promises are lost, a VM can be restarted in vain, once.
+KubeVirt waits before it starts the VM again, so that no pod shows meanwhile what the VM will take. If nothing counted
+these starts, two stuck VMs would both be restarted for the last free resources of one node.
+Invariant: an assumed start only makes a node look fuller. If assumed starts are lost, a VM can be restarted in vain,
+once.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
 from webhook.core.scheduler.state.snapshot import Snapshot, pod_infos
 
-PROMISE_SECONDS: Final = 300.0  # kubevirt watch/vm/vm.go, defaultMaxCrashLoopBackoffDelaySeconds: the longest wait
+ASSUMED_SECONDS: Final = 300.0  # kubevirt watch/vm/vm.go, defaultMaxCrashLoopBackoffDelaySeconds: the longest wait
 
 
-class Promise(Struct, frozen=True, kw_only=True):
+class AssumedStart(Struct, frozen=True, kw_only=True):
     """What one VM will take.
 
     Attributes:
         pod: the name of the pod that was deleted.
         node: the node that takes the VM.
         usage: what the VM requests there.
-        until: when the promise ends (seconds since 1970), if no new pod ends it before.
+        until: when the VM counts no longer (seconds since 1970), if no new pod ends that before.
     """
 
     namespace: str
@@ -43,22 +44,20 @@ class Promise(Struct, frozen=True, kw_only=True):
     until: float
 
 
-def standing(promises: Iterable[Promise], rows: Iterable[VMStatus], now: float) -> list[Promise]:
-    """Return the promises to VMs that have no new pod yet."""
+def still_assumed(assumed: Iterable[AssumedStart], rows: Iterable[VMStatus], now: float) -> list[AssumedStart]:
+    """Return the starts of VMs that have no new pod yet."""
     pods = {(row.namespace, row.name): row.pod for row in rows}
-    return [
-        each for each in promises if now < each.until and pods.get((each.namespace, each.vmi), each.pod) == each.pod
-    ]
+    return [each for each in assumed if now < each.until and pods.get((each.namespace, each.vmi), each.pod) == each.pod]
 
 
-class PromisedSnapshot:
-    """A Snapshot that also counts the promises, and does not count one pod that waits."""
+class SnapshotWithStarts:
+    """A Snapshot that also counts assumed starts, and does not count one pod that waits."""
 
-    def __init__(self, snapshot: Snapshot, promises: Iterable[Promise], without: Pod) -> None:
+    def __init__(self, snapshot: Snapshot, assumed: Iterable[AssumedStart], without: Pod) -> None:
         self._snapshot = snapshot
-        self._promised: dict[str, list[Usage]] = {}
-        for each in promises:
-            self._promised.setdefault(each.node, []).append(each.usage)
+        self._assumed: dict[str, list[Usage]] = {}
+        for each in assumed:
+            self._assumed.setdefault(each.node, []).append(each.usage)
         self._left_out = {each.on.node: each.usage for each in pod_infos(without)}
 
     @property
@@ -73,7 +72,7 @@ class PromisedSnapshot:
 
     @property
     def pod_index(self) -> PodIndex:
-        """Every pod, as the rules between pods see it. The pod that waits is among them, promises are not."""
+        """Every pod, as the rules between pods see it. The pod that waits is among them, assumed starts are not."""
         return self._snapshot.pod_index
 
     @property
@@ -87,12 +86,12 @@ class PromisedSnapshot:
         return self._snapshot.replicas
 
     def node_info(self, name: str) -> NodeInfo:
-        """Return the node of that name with its pods and promises."""
+        """Return the node of that name with its pods and assumed starts."""
         info = self._snapshot.node_info(name)
-        if name not in self._promised and name not in self._left_out:
+        if name not in self._assumed and name not in self._left_out:
             return info
         requested = info.requested.copy()
-        for usage in self._promised.get(name, ()):
+        for usage in self._assumed.get(name, ()):
             requested.add(usage)
         own = self._left_out.get(name)
         if own and _includes(requested, own):

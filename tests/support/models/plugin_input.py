@@ -1,0 +1,34 @@
+"""What a plugin is asked about: one incoming pod, one node and one volume, without any other pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import convert
+from support.objects import builders
+
+from webhook.core.api.node import Node
+from webhook.core.api.pod import Pod
+from webhook.core.api.storage import PersistentVolume
+from webhook.core.scheduler.cycle_state import CycleState
+from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.node_info import NodeInfo
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED
+
+Object = dict[str, Any]
+
+
+def cycle_of(**spec: Any) -> CycleState:
+    """The state of a virt-launcher pod with these fields of its spec."""
+    pod = convert(builders.virt_launcher_pod(**spec), Pod)
+    return CycleState(IncomingPod.of(pod, "vms"), NOT_COUNTED)
+
+
+def node_of(object_: Object, **counted: Any) -> NodeInfo:
+    """The node of this Node object; `counted` are other fields of NodeInfo."""
+    return NodeInfo(convert(object_, Node), **counted)
+
+
+def volume_of(**parts: Any) -> ClaimVolume:
+    """The claim `disk`, bound to the PersistentVolume `pv` with these parts."""
+    return ClaimVolume("disk", convert(builders.persistent_volume("pv", claim="disk", **parts), PersistentVolume))

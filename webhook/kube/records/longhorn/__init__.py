@@ -1,0 +1,1 @@
+"""The records of Longhorn's objects and of its share-manager pods."""
