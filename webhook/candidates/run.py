@@ -43,7 +43,7 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
         stdout.write(_render(found, chosen))
     where = f"namespace {namespace}" if namespace else "any namespace"
     stderr.write(f"{report.count_gains(items) if items else f'no running VM in {where} has a share-manager'}\n")
-    if items and chosen.output == "table" and report.commands(items):
+    if chosen.output == "table" and any(each.change for each in items):
         stderr.write("the lines that opt VMs in: --output commands\n")
     stderr.writelines(f"not everything could be read: {problem}\n" for problem in found.problems)
     return EXIT_INCOMPLETE if found.problems else EXIT_COMPLETE

@@ -35,7 +35,7 @@ CANDIDATES: Final = (
         default="table",
         type=OneOf("table", "commands", "json", "yaml"),
         help="Output format: table, json, yaml or commands. commands has, for each VM that has not opted in, the line "
-        "that opts the VM in.",
+        "that opts the VM in; for one that somebody has opted out, a comment.",
     ),
     KUBECONFIG,
     CONTEXT,
