@@ -43,7 +43,8 @@ def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[
         UserError: the files are a bundle whose pods could not be listed.
     """
     if manifests.objects.unread(Pod):
-        raise UserError(f"pods: {manifests.objects.unread(Pod)}; expected a bundle by a user who may list all pods")
+        expected = "expected the right to list the pods of all namespaces, or a bundle by somebody who has it"
+        raise UserError(f"pods: {manifests.objects.unread(Pod)}; {expected}")
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.all_virt_launchers():
         if selector and not selector.matches(pod.metadata.labels or {}):
