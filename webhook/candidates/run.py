@@ -11,11 +11,12 @@ import msgspec
 from webhook.candidates import report, text
 from webhook.candidates.report import CandidateItem, CandidateReport
 from webhook.candidates.settings import CandidatesSettings
+from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
 from webhook.files.candidates import candidate_in, owner_in
 from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import pods_of_vms, unread
+from webhook.files.vm_rows import opt_in_all_in, pods_of_vms, unread
 from webhook.status.output import now
 from webhook.terminal import to_json, to_yaml
 
@@ -35,9 +36,9 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     cluster, origin = _cluster(chosen)
     made = cluster.objects.bundle
     namespace = "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default")
-    items = list(
-        _items(cluster, Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=chosen.opt_in_all), namespace)
-    )
+    setting, unknown = (chosen.opt_in_all, "") if chosen.opt_in_all else opt_in_all_in(cluster)
+    policy = Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=setting)
+    items = list(_items(cluster, policy, namespace))
     found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=unread(cluster), items=items)
     with suppress(BrokenPipeError):
         stdout.write(_render(found, chosen))
@@ -46,6 +47,8 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     if chosen.output == "table" and any(each.change for each in items):
         stderr.write("the lines that opt VMs in: --output commands\n")
     stderr.writelines(f"not everything could be read: {problem}\n" for problem in found.problems)
+    if unknown:
+        stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     return EXIT_INCOMPLETE if found.problems else EXIT_COMPLETE
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from webhook.cluster_options import (
+    CLUSTER_OPT_IN_ALL,
     CONTEXT,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
     manifests_option,
     option,
     two_clusters,
@@ -41,7 +41,7 @@ CANDIDATES: Final = (
     CONTEXT,
     manifests_option("-f"),
     LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
+    CLUSTER_OPT_IN_ALL,
 )
 
 
@@ -60,7 +60,7 @@ class CandidatesSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
-    opt_in_all: OptInAll
+    opt_in_all: OptInAll | None
 
     def __post_init__(self) -> None:
         """Say every contradiction at once."""

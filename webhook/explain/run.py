@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
 import msgspec
 
+from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
 from webhook.explain.api import kubevirt, names
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import (
@@ -34,6 +36,7 @@ from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
+from webhook.files.vm_rows import opt_in_all_in
 from webhook.terminal import to_json, to_yaml
 
 EXIT_PLACED: Final = 0
@@ -56,19 +59,26 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
     names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
-    with _cluster(settings, stderr) as cluster:
+    with _cluster(settings, stderr) as (cluster, found):
+        if settings.opt_in_all is None:
+            setting, unknown = found()
+            settings = replace(settings, opt_in_all=setting)
+            if unknown:
+                stderr.write(f"{opt_in_all_unknown(unknown)}\n")
         return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
 
 
 @contextmanager
-def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReader]:
-    """The cluster that files describe, or a live one."""
+def _cluster(
+    settings: ExplainSettings, stderr: TextIO
+) -> Iterator[tuple[ClusterReader, Callable[[], tuple[OptInAll, str]]]]:
+    """The cluster that files describe, or a live one; and what returns its --opt-in-all, or why that is not known."""
     if settings.manifests is None:
         from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
 
         kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
         with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
-            yield cluster
+            yield cluster, partial(_opt_in_all, cluster)
         return
     manifests = Manifests.load(
         settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard
@@ -76,7 +86,12 @@ def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReade
     if manifests.objects.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.objects.ignored.items()))
         stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
-    yield ManifestsReader(manifests, str(settings.manifests))
+    yield ManifestsReader(manifests, str(settings.manifests)), partial(opt_in_all_in, manifests)
+
+
+def _opt_in_all(cluster: ClusterReader) -> tuple[OptInAll, str]:
+    listed = cluster.lookup(names.WEBHOOK_CONFIGURATION, "kubevirt-coschedule")
+    return opt_in_all_of(listed.items[0].value if listed.items else {}), listed.problem
 
 
 def explain_in(  # noqa: PLR0913 - the streams of a command, by name
@@ -91,9 +106,8 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
         UserError: an object can't be read, or there is nothing to explain. Nothing was printed to `stdout`.
     """
     requests, left_out = _requests(cluster, settings, stdin)
-    policy = Policy(
-        Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all, shortlist=settings.shortlist == "auto"
-    )
+    setting, listed = settings.opt_in_all or "off", settings.shortlist == "auto"
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, setting, shortlist=listed)
     explanations = _explain_all(requests, cluster, policy)
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
@@ -13,10 +15,11 @@ from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
 from webhook.core.observe.last_words import ReuniteEvent, latest, with_words
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.manifests import Manifests
 
+_CONFIGURATION: Final = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
 
 
@@ -53,6 +56,14 @@ def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[
         placed = replace(pod, metadata=replace(pod.metadata, namespace=namespace))
         groups.setdefault(NamespacedName(namespace, kubevirt.vm_name(pod)), []).append(placed)
     return groups
+
+
+def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:
+    """Return the setting --opt-in-all of the cluster that files describe, and why a bundle does not know it."""
+    objects = manifests.objects
+    found = objects.documents(*_CONFIGURATION).get(NamespacedName("", "kubevirt-coschedule"))
+    problem = objects.bundle.problem(*_CONFIGURATION) if objects.bundle else ""
+    return opt_in_all_of(found.value if found else {}), problem
 
 
 def unread(manifests: Manifests) -> list[str]:

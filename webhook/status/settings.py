@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from webhook.cluster_options import (
+    CLUSTER_OPT_IN_ALL,
     CONTEXT,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
     manifests_option,
     option,
     two_clusters,
@@ -97,7 +97,7 @@ STATUS: Final = (
     CONTEXT,
     manifests_option("-f"),
     LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
+    CLUSTER_OPT_IN_ALL,
 )
 
 
@@ -122,7 +122,7 @@ class StatusSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
-    opt_in_all: OptInAll
+    opt_in_all: OptInAll | None
 
     @property
     def template(self) -> str | None:

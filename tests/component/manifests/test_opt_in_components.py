@@ -99,6 +99,8 @@ def test_opt_in_all_is_a_flag_and_an_entry(install: str, tmp_path: Path) -> None
     assert sorted(changed) == ["Deployment", "MutatingWebhookConfiguration"]
     arguments = at("spec.template.spec.containers.0.args", after[changed["Deployment"]])
     assert values(cli.COMMANDS, *arguments)["opt_in_all"] == "true"
+    annotations = after[changed["MutatingWebhookConfiguration"]]["metadata"]["annotations"]
+    assert annotations["kubevirt-scheduler/opt-in-all"] == "true"
     *others, added = after[changed["MutatingWebhookConfiguration"]]["webhooks"]
     assert others == before[changed["MutatingWebhookConfiguration"]]["webhooks"]
     labeled = others[2]

@@ -145,7 +145,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Six kinds, by pages, of one namespace if given, and that Namespace; no nodes, and of pods only those of VMs."""
+    """Six kinds, by pages, and the webhook configuration; no nodes, and of pods only those of VMs."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
@@ -156,6 +156,7 @@ def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
             "/api/v1/namespaces/vms/pods",
             "/api/v1/namespaces/longhorn-system/pods",
             "/api/v1/persistentvolumes",
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule",
             f"{LONGHORN}/sharemanagers",
         ]
     )
