@@ -19,6 +19,7 @@ from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
+from webhook.core.reasons import Reason
 from webhook.explain.api import kubevirt, names
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import (
@@ -46,6 +47,7 @@ _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
+_NOT_OPTED_IN: Final = (Reason.NOT_OPTED_IN.code, Reason.CONSUMER_NOT_OPTED_IN.code)
 _DISKS: Final = ("PersistentVolumeClaim", "DataVolume")  # stand in the files of VMs, and nobody wants them explained
 _EXPECTED: Final = (
     f"Pod (v1), VirtualMachine or VirtualMachineInstance ({' or '.join(kubevirt.API_VERSIONS)}) "
@@ -60,12 +62,9 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
     """
     names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
     with _cluster(settings, stderr) as (cluster, found):
-        if settings.opt_in_all is None:
-            setting, unknown = found()
-            settings = replace(settings, opt_in_all=setting)
-            if unknown:
-                stderr.write(f"{opt_in_all_unknown(unknown)}\n")
-        return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
+        setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else found()
+        said = replace(settings, opt_in_all=setting)
+        return explain_in(cluster, said, stdin=stdin, stdout=stdout, stderr=stderr, color=color, unknown=unknown)
 
 
 @contextmanager
@@ -95,9 +94,18 @@ def _opt_in_all(cluster: ClusterReader) -> tuple[OptInAll, str]:
 
 
 def explain_in(  # noqa: PLR0913 - the streams of a command, by name
-    cluster: ClusterReader, settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool
+    cluster: ClusterReader,
+    settings: ExplainSettings,
+    *,
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+    color: bool,
+    unknown: str = "",
 ) -> int:
     """Explain the objects that the settings name, or those of their file. Standard error names the objects left out.
+
+    `unknown`: why it is not known whether the cluster opts in all VMs.
 
     Returns:
         0 if each object gets an affinity to a node (required or preferred), 1 if one is left unchanged.
@@ -111,6 +119,8 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
     explanations = _explain_all(requests, cluster, policy)
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
+    if unknown and any(explained.reason in _NOT_OPTED_IN for explained in explanations):
+        stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     with suppress(BrokenPipeError):  # the exit code is of the decisions, whether the program that reads has ended
         stdout.write(_render(explanations, settings.output, color=color))
     return EXIT_PLACED if all(explained.placed for explained in explanations) else EXIT_UNCHANGED
