@@ -81,6 +81,13 @@ OPT_IN_ALL: Final = option(
     "either: off, true (with --mode), required or preferred. The API server sends the pods of these VMs only with "
     "manifests/components/opt-in-all, which sets this option.",
 )
+CLUSTER_OPT_IN_ALL: Final = option(
+    "--opt-in-all",
+    type=OneOf("off", "true", "required", "preferred"),
+    help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, count as "
+    "opted in: off, true (with --mode), required or preferred. Without this option the program reads it from the "
+    "annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration kubevirt-coschedule.",
+)
 WATCH_PODS: Final = option(
     "--watch-pods",
     default="all",
@@ -124,6 +131,11 @@ _TYPED: Final = re.compile(r"(vmi?s?|virtualmachine(instance)?s?)(\.(v1\.)?kubev
 def vm_names(words: Iterable[str]) -> tuple[str, ...]:
     """Return the names of VMs, each once. `vm/NAME` and what `-o name` prints are taken, because kubectl takes them."""
     return tuple(dict.fromkeys(_TYPED.sub("", word, 1) if _TYPED.match(word) else word for word in words))
+
+
+def opt_in_all_unknown(problem: str) -> str:
+    """Return the sentence for a user who may not read whether the cluster opts in all VMs."""
+    return f"whether the cluster opts in all VMs is not known, say it with --opt-in-all: {problem}"
 
 
 def two_clusters(manifests: Path | None, kubeconfig: Path | None, context: str | None) -> list[str]:

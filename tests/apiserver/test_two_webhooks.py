@@ -1,12 +1,14 @@
 """Two webhooks place one pod: ours, and one that writes what virthorn-scheduler or longhorn-replica-affinity writes.
 
 virthorn-scheduler replaces the node affinity by one term for a node, by default a preference (pkg/webhook/handler.go,
-buildAffinity). longhorn-replica-affinity appends preferences of weight 30 (internal/webhook/affinity.go, Merge). Both
-name the node by its label kubernetes.io/hostname. The share-manager is on node-a.
+buildAffinity); it does so for share-manager pods, too. longhorn-replica-affinity appends preferences of weight 30
+(internal/webhook/affinity.go, Merge). Both name the node by its label kubernetes.io/hostname. The share-manager is on
+node-a. The VM's pod has our annotation and that of virthorn-scheduler.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Final, NamedTuple
@@ -40,6 +42,16 @@ def _preferred(node: str, _order: str) -> Operation:
     return add("/spec/affinity", {"nodeAffinity": {_PREFERRED: terms}})
 
 
+def _beside(written: Callable[[str, str], Operation]) -> Callable[[str, str], Operation]:
+    """As `written`, for a share-manager pod: a pod affinity that the pod has by then stays."""
+
+    def operation(node: str, order: str) -> Operation:
+        whole = written(node, order)
+        return add("/spec/affinity/nodeAffinity", whole["value"]["nodeAffinity"]) if order == LATER else whole
+
+    return operation
+
+
 def _appended(node: str, order: str) -> Operation:
     term = {"weight": 30, "preference": _on(node)}
     if order == LATER:
@@ -70,6 +82,15 @@ CASES: Final = {
 }
 
 
+STEERED: Final = {
+    "virthorn prefers the VM's node": Case(_beside(_preferred), HOME, pinned=True, node=HOME),
+    "virthorn prefers another node": Case(_beside(_preferred), AWAY, pinned=True, node=""),
+    "virthorn requires the VM's node": Case(_beside(_required), HOME, pinned=True, node=HOME),
+    "virthorn requires another node": Case(_beside(_required), AWAY, pinned=False, node=AWAY),
+}
+"""For share-manager pods. `pinned`: whether we then steer the pod. `node` is empty where both score the same."""
+
+
 class Here(NamedTuple):
     """The API server, the other webhook, and its place in the order."""
 
@@ -92,6 +113,11 @@ def here(request: pytest.FixtureRequest, installed: Installed) -> Iterator[Here]
                 builders.persistent_volume("pvc-disk", claim="disk"),
                 builders.share_manager("pvc-disk", state="running", ownerID=HOME),
                 builders.share_manager_pod("pvc-disk", nodeName=HOME),
+                *map(builders.instance_manager_pod, (HOME, AWAY)),
+                builders.persistent_volume_claim("cold", volume_name="pvc-cold"),
+                builders.persistent_volume("pvc-cold", claim="cold"),
+                builders.share_manager("pvc-cold", state="stopped", ownerID=AWAY),
+                builders.vm_pod("db02", claims=["cold"], node=HOME),
             ]
         )
         server = stack.enter_context(installed.serving())
@@ -116,5 +142,25 @@ def test_two_webhooks_do_no_harm(case: Case, here: Here) -> None:
         here.api.delete(found.pod)
 
 
+@pytest.mark.parametrize("case", STEERED.values(), ids=STEERED)
+def test_two_webhooks_do_no_harm_to_a_share_manager(case: Case, here: Here) -> None:
+    """It gets a node, in both orders. Our preference stays beside the other one."""
+    until(lambda: _share_manager(here.api, dryRun="All").preferred == [HOME], "a preference: the VM's pod is known")
+    with here.other.doing(case.written(case.to, here.order)):
+        found = _share_manager(here.api)
+    try:
+        assert found.preferred == ([HOME] if case.pinned else [])
+        assert case.to in json.dumps(found.pod["spec"]["affinity"]["nodeAffinity"])
+        assert Starting(here.api).placed(found.pod) in ([case.node] if case.node else [HOME, AWAY])
+    finally:
+        here.api.delete(found.pod)
+
+
 def _created(api: Api, **parameters: str) -> Admission:
-    return Admission(api.create(builders.vm_pod("db01", claims=["disk"]), **parameters), 0, 0)
+    pod = builders.vm_pod("db01", claims=["disk"])
+    pod["metadata"]["annotations"]["scheduler.virthorn-scheduler.io/co-schedule"] = "true"
+    return Admission(api.create(pod, **parameters), 0, 0)
+
+
+def _share_manager(api: Api, **parameters: str) -> Admission:
+    return Admission(api.create(builders.share_manager_pod("pvc-cold", phase=None), **parameters), 0, 0)

@@ -47,44 +47,48 @@ _LOCAL: Final = {"evictLocalStoragePods": True}
 _FIT: Final = {"nodeFit": True}
 _NO_CLAIMS: Final = {"ignorePvcPods": True}
 _MANDATORY: Final = {"noEvictionPolicy": "Mandatory"}
+_RELIEVE: Final = "KubeVirtRelieveAndMigrate's settings, by requests"
+_RELIEVE_ARGS: Final = {**_LOCAL, "ignorePvcPods": False, **_MANDATORY}
+_DEVIATION: Final = {"thresholds": {"memory": 0}, "targetThresholds": {"memory": 10}, "useDeviationThresholds": True}
 _FORMS: Final = (PIN, SEVERAL, PREFERENCE, TARGET, NOTHING)
 _PREFERENCE_AWAY: Final = PREFERENCE.away("node-g")
 _LIST_AWAY: Final = SHORTLIST.away("node-g")
 _VMS_AWAY: Final = frozenset({_PREFERENCE_AWAY.title, _LIST_AWAY.title})
-_BY_NODE: Final = share_managers.BY_NODE.title  # never a steered pod: no eviction is because of us
+# With a preferred node affinity: of somebody else, and of the webhook's own beside a soft taint.
+_BY_NODE: Final = frozenset({share_managers.BY_NODE.title, share_managers.SOFT.title})
 _VMS: Final = frozenset(form.title for form in (*_FORMS, SHORTLIST))
 _SMS: Final = frozenset({share_managers.HOME.title, share_managers.PLAIN_HOME.title})
 
 POLICIES: Final = (
-    Policy(f"{_AFFINITY} required", _AFFINITY, _REQUIRED, _LOCAL),
+    Policy(f"{_AFFINITY} required, evictLocalStoragePods", _AFFINITY, _REQUIRED, _LOCAL),
     Policy(f"{_AFFINITY} preferred", _AFFINITY, _PREFERRED, {}),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods",
         _AFFINITY,
         _PREFERRED,
         _LOCAL,
-        _VMS_AWAY | {_BY_NODE},
+        _VMS_AWAY | _BY_NODE,
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, nodeFit",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_FIT},
-        _VMS_AWAY | {_BY_NODE},
+        _VMS_AWAY | _BY_NODE,
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, ignorePvcPods",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_NO_CLAIMS},
-        frozenset({_BY_NODE}),
+        _BY_NODE,
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, noEvictionPolicy Mandatory",
         _AFFINITY,
         _PREFERRED,
         {**_LOCAL, **_MANDATORY},
-        _VMS_AWAY | {_BY_NODE},
+        _VMS_AWAY | {share_managers.BY_NODE.title},
     ),
     Policy(
         f"{_AFFINITY} preferred, evictLocalStoragePods, without the namespace longhorn-system",
@@ -102,12 +106,13 @@ POLICIES: Final = (
         {**_LOCAL, **_FIT},
         (_VMS - {PIN.title, TARGET.title}) | _SMS,
     ),
+    Policy(_RELIEVE, _LOW, _DEVIATION, _RELIEVE_ARGS, _VMS | {share_managers.PLAIN_HOME.title}),
     Policy(
-        "KubeVirtRelieveAndMigrate's settings, by requests",
+        f"{_RELIEVE}, nodeFit",
         _LOW,
-        {"thresholds": {"memory": 0}, "targetThresholds": {"memory": 10}, "useDeviationThresholds": True},
-        {**_LOCAL, "ignorePvcPods": False, **_MANDATORY},
-        _VMS | {share_managers.PLAIN_HOME.title},
+        _DEVIATION,
+        {**_RELIEVE_ARGS, **_FIT},
+        (_VMS - {PIN.title, TARGET.title}) | {share_managers.PLAIN_HOME.title},
     ),
 )
 

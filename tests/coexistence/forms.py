@@ -119,10 +119,10 @@ TARGET: Final = Form("target of a planned migration", ["node-e"], "true", "", ta
 NOTHING: Final = Form("nothing of ours", ["node-f"], None, "")
 
 
-def node(name: str, *, labels: Mapping[str, str] | None = None) -> list[Object]:
+def node(name: str, *, labels: Mapping[str, str] | None = None, taints: Sequence[str] = ()) -> list[Object]:
     """A node, and Longhorn's object and instance-manager pod of it. Its label kubernetes.io/hostname is its name."""
     allocatable = {"memory": f"{MEMORY_GIB}Gi"}
-    made = builders.node(name, labels={HOSTNAME: name, **(labels or {})}, allocatable=allocatable)
+    made = builders.node(name, labels={HOSTNAME: name, **(labels or {})}, allocatable=allocatable, taints=taints)
     return [made, builders.longhorn_node(name), builders.instance_manager_pod(name)]
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from coexistence import share_managers
 from coexistence.cluster import FEW, MANY, VERSION, Cluster, nodes
 from coexistence.forms import NOTHING, PIN, PREFERENCE, SEVERAL, SHORTLIST, TARGET, Form, filler, shortlist
 from coexistence.rows import ANY_NODE, NO_NODE, Row
-from controlplane import build
-from support.control_plane.control_plane import User
-from support.control_plane.control_plane_flags import SCHEDULER_FLAGS
 from support.control_plane.kube_api import Object
-from support.control_plane.programs import Program
+from support.control_plane.second_scheduler import second_scheduler
 
 LOADED: Final = "node-h"  # the fullest node: MostAllocated scores it highest
 _LOAD_GIB: Final = 400
 _PROGRAM: Final = f"kube-scheduler {VERSION}, a second one"
-_USER: Final = User("system:kube-scheduler", "token-of-system:kube-scheduler")
 
 
 class Profile(NamedTuple):
@@ -85,7 +78,7 @@ def rows(cluster: Cluster) -> Iterator[Row]:
     forms = (PIN, SEVERAL, PREFERENCE, TARGET, NOTHING)
     load = filler("load", LOADED, _LOAD_GIB)
     described = [*(each for form in forms for each in form.objects()), *share_managers.objects()]
-    with _second(cluster):
+    with second_scheduler(cluster.plane, [_profile(each) for each in PROFILES]):
         cluster.become([*nodes(FEW), load, *described])
         with cluster.webhook():
             found = {profile.name: [*_vms(cluster, forms, profile), *_pods(cluster, profile)] for profile in PROFILES}
@@ -121,34 +114,6 @@ def _node(cluster: Cluster, pod: Object) -> str:
     found = cluster.placed(pod) or NO_NODE
     cluster.api.delete(pod)
     return found
-
-
-@contextmanager
-def _second(cluster: Cluster) -> Iterator[None]:
-    directory: Path = cluster.plane.directory
-    kubeconfig = cluster.plane.kubeconfig(directory / "second-scheduler.kubeconfig", _USER)
-    config = directory / "second-scheduler.yaml"
-    config.write_text(json.dumps(_config(kubeconfig)))
-    path = build.programs()["kube-scheduler"]
-    program = Program(path, [f"--config={config}", *SCHEDULER_FLAGS], directory / "second-scheduler.log")
-    program.start()
-    try:
-        yield
-    except BaseException:
-        print(program.tail())  # noqa: T201 - the program failed; this says why
-        raise
-    finally:
-        program.stop()
-
-
-def _config(kubeconfig: Path) -> Mapping[str, Any]:
-    return {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 1000, "burst": 1000},
-        "leaderElection": {"leaderElect": False},
-        "profiles": [_profile(profile) for profile in PROFILES],
-    }
 
 
 def _profile(profile: Profile) -> Mapping[str, Any]:

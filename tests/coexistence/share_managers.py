@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from coexistence.cluster import Cluster
+from coexistence.forms import node
 from support.control_plane.cluster_state import UNSCHEDULED
 from support.control_plane.kube_api import Object
 from support.control_plane.vm_starts import Start, decision
@@ -16,6 +17,7 @@ from support.objects import builders
 from webhook.core.reasons import ANNOTATION_NO_EVICTION as NO_EVICTION
 
 VM_NODE: Final = "node-g"
+SOFT_NODE: Final = "node-f"
 OTHER_NODE: Final = "node-h"
 
 
@@ -23,13 +25,14 @@ class ShareManager(NamedTuple):
     """A share-manager pod.
 
     `steered`: its VM asks for co-scheduling, so the webhook writes a preference, and asks for no eviction. `on` is its
-    node. `by_node`: somebody else wrote a preferred node affinity for the VM's node.
+    node, `vm_node` that of its VM. `by_node`: somebody else wrote a preferred node affinity for the VM's node.
     """
 
     title: str
     steered: bool
     on: str
     by_node: bool = False
+    vm_node: str = VM_NODE
 
     @property
     def form(self) -> str:
@@ -44,8 +47,8 @@ class ShareManager(NamedTuple):
     def objects(self) -> list[Object]:
         """The VM on its node, and the volume that it asked for there."""
         asked = "true" if self.steered else None
-        attachment = builders.volume_attachment(self.start.volume, [("csi-attacher", VM_NODE)])
-        return [*self.start.shelf, self.start.launcher(node=VM_NODE, opt_in=asked), attachment]
+        attachment = builders.volume_attachment(self.start.volume, [("csi-attacher", self.vm_node)])
+        return [*self.start.shelf, self.start.launcher(node=self.vm_node, opt_in=asked), attachment]
 
     def bound(self, cluster: Cluster) -> Object:
         """The pod on its node."""
@@ -57,9 +60,11 @@ class ShareManager(NamedTuple):
         """The pod, as Longhorn creates it, for this scheduler."""
         pod = builders.share_manager_pod(self.start.volume, phase=None, schedulerName=scheduler)
         if self.by_node:
-            pod["spec"]["affinity"] = builders.node_affinity(preferred={VM_NODE: 100})
+            pod["spec"]["affinity"] = builders.node_affinity(preferred={self.vm_node: 100})
         created = cluster.api.create(pod)
-        assert decision(created).startswith(f"preferred on {VM_NODE}: ") is self.steered, decision(created)
+        assert decision(created).startswith(f"preferred on {self.vm_node}: ") is self.steered, decision(created)
+        has_node_affinity = "nodeAffinity" in (created["spec"].get("affinity") or {})
+        assert has_node_affinity is (self.by_node or self.vm_node == SOFT_NODE)
         assert (NO_EVICTION in created["metadata"]["annotations"]) is self.steered
         return created
 
@@ -73,9 +78,13 @@ PLAIN: Final = ShareManager(f"{_PLAIN} (on another node)", steered=False, on=OTH
 BY_NODE: Final = ShareManager(
     "share-manager pod with a preferred node affinity (on another node)", steered=False, on=OTHER_NODE, by_node=True
 )
-ALL: Final = (HOME, AWAY, PLAIN_HOME, PLAIN, BY_NODE)
+SOFT: Final = ShareManager(
+    f"{_STEERED} of a VM beside a soft taint (on another node)", steered=True, on=OTHER_NODE, vm_node=SOFT_NODE
+)
+ALL: Final = (HOME, AWAY, PLAIN_HOME, PLAIN, BY_NODE, SOFT)
 
 
 def objects() -> list[Object]:
-    """What there is of their VMs."""
-    return [each for share_manager in ALL for each in share_manager.objects()]
+    """What there is of their VMs, and the node with the soft taint."""
+    described = [each for share_manager in ALL for each in share_manager.objects()]
+    return [*node(SOFT_NODE, taints=["old=:PreferNoSchedule"]), *described]

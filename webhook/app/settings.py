@@ -125,7 +125,8 @@ SERVE: Final = (
         default="off",
         type=OnOrOff(),
         help="Whether the webhook only audits: on or off. With on it decides as always, and tells each decision in the "
-        "pod's annotation kubevirt-scheduler/decision, the log, the metrics and the events. It changes nothing else.",
+        "pod's annotation kubevirt-scheduler/decision (for --take-over-scheduler in kubevirt-scheduler/take-over), the "
+        "log, the metrics and the events. It changes nothing else.",
     ),
     option(
         "--take-over-scheduler",

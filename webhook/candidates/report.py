@@ -6,15 +6,17 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from webhook.core.observe.candidate import Candidate, NextStart, opt_in_command
+from webhook.core.observe.candidate import Candidate, NextStart, opt_in_change
 from webhook.core.observe.vm_status import State
 from webhook.status.report import VolumeItem, volume_item
+from webhook.terminal import printable
 
 
 class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
-    """One VM. `change` is the command that opts the VM in; empty for a VM that has opted in, or has no VirtualMachine.
+    """One VM. `change` is the command that opts the VM in, `no_change` why a VM that has not opted in has no command.
 
-    `annotation` is the value of its annotation kubevirt-scheduler/co-schedule, None without one.
+    `annotation` is the value of its annotation kubevirt-scheduler/co-schedule, None without one. `namespace_label` is
+    the value of its Namespace's label, None without one or if the VM has the annotation.
     """
 
     namespace: str
@@ -23,8 +25,10 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
     state: State
     opted_in: bool
     annotation: str | None
+    namespace_label: str | None
     next_start: NextStart
     change: str
+    no_change: str
     volumes: list[VolumeItem]
 
     @property
@@ -44,7 +48,7 @@ class CandidateReport(Struct, rename="camel", frozen=True, kw_only=True):
 
 def candidate_item(candidate: Candidate, owner: str | None) -> CandidateItem:
     """Return a VM in the form that is printed. `owner` is its VirtualMachine, None if it has none."""
-    now = candidate.now
+    now, (change, no_change) = candidate.now, opt_in_change(candidate, owner)
     return CandidateItem(
         namespace=now.namespace,
         name=now.name,
@@ -52,8 +56,10 @@ def candidate_item(candidate: Candidate, owner: str | None) -> CandidateItem:
         state=now.state,
         opted_in=candidate.opted_in,
         annotation=candidate.annotation,
+        namespace_label=candidate.label,
         next_start=candidate.next_start,
-        change="" if candidate.opted_in or owner is None else opt_in_command(owner, now.namespace),
+        change=change,
+        no_change=no_change,
         volumes=[volume_item(volume) for volume in now.volumes],
     )
 
@@ -74,5 +80,9 @@ def _vms(count: int) -> str:
 
 
 def commands(items: Iterable[CandidateItem]) -> list[str]:
-    """Return the commands that opt in the VMs which have not opted in."""
-    return [each.change for each in items if each.change]
+    """Return the commands that opt in the VMs which have not opted in; a comment for each of them without a command."""
+    return [
+        each.change or f"# {printable(f'{each.namespace}/{each.name}: {each.no_change}')}"
+        for each in items
+        if not each.opted_in
+    ]

@@ -11,14 +11,14 @@ import msgspec
 from webhook.candidates import report, text
 from webhook.candidates.report import CandidateItem, CandidateReport
 from webhook.candidates.settings import CandidatesSettings
-from webhook.cluster_options import vm_names
+from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import did_you_mean
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.candidates import candidate_in, owner_in
 from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import pods_of_vms, require_pods, unread
+from webhook.files.vm_rows import opt_in_all_in, pods_of_vms, require_pods, unread
 from webhook.status.output import now
 from webhook.status.report import resource_name
 from webhook.terminal import to_json, to_yaml
@@ -41,7 +41,8 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     cluster, origin = _cluster(chosen)
     made = cluster.objects.bundle
     namespace = "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default")
-    policy = Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=chosen.opt_in_all)
+    setting, unknown = (chosen.opt_in_all, "") if chosen.opt_in_all else opt_in_all_in(cluster)
+    policy = Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=setting)
     candidates = list(_items(cluster, policy, namespace, chosen.selector))
     names = vm_names(chosen.names)
     items = [each for each in candidates if not names or each.name in names]
@@ -50,9 +51,11 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
         stdout.write(_render(found, chosen))
     where = f"namespace {namespace}" if namespace else "any namespace"
     stderr.write(f"{report.count_gains(items) if items else f'{_nobody(chosen)} in {where} has a share-manager'}\n")
-    if items and chosen.output == "table" and report.commands(items):
+    if chosen.output == "table" and any(each.change for each in items):
         stderr.write("the lines that opt VMs in: --output commands\n")
     stderr.writelines(f"not everything could be read: {problem}\n" for problem in found.problems)
+    if unknown:
+        stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     shown = {each.name for each in candidates}
     missing = [name for name in names if name not in shown]
     absent = "no running VM of this name has a share-manager"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from webhook.cluster_options import (
+    CLUSTER_OPT_IN_ALL,
     CONTEXT,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
     NO_HEADERS,
-    OPT_IN_ALL,
     SELECTOR,
     manifests_option,
     option,
@@ -39,14 +39,15 @@ CANDIDATES: Final = (
         default="table",
         type=OneOf("table", "commands", "json", "yaml", "name"),
         help="Output format: table, json, yaml, name (virtualmachineinstance.kubevirt.io/NAME) or commands. commands "
-        "has, for each VM that has not opted in, the line that opts the VM in.",
+        "has, for each VM that has not opted in, the line that opts the VM in; for one that somebody has opted out, a "
+        "comment.",
     ),
     NO_HEADERS,
     KUBECONFIG,
     CONTEXT,
     manifests_option("-f"),
     LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
+    CLUSTER_OPT_IN_ALL,
 )
 
 
@@ -68,7 +69,7 @@ class CandidatesSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
-    opt_in_all: OptInAll
+    opt_in_all: OptInAll | None
 
     def __post_init__(self) -> None:
         """Say every contradiction at once."""

@@ -34,7 +34,12 @@ def _cells(each: CandidateItem) -> tuple[str, ...]:
 
 
 def _opted_in(each: CandidateItem) -> str:
-    return "yes" if each.opted_in else "no" if each.annotation is None else f"no ({each.annotation})"
+    """Return whether the VM has opted in, and what an annotation or label says that does not opt it in."""
+    if each.opted_in:
+        return "yes"
+    if each.annotation is not None:
+        return f"no (annotation: {each.annotation})"
+    return "no" if each.namespace_label is None else f"no (Namespace: {each.namespace_label})"
 
 
 def _next_start(each: CandidateItem) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from webhook.core.api.kubevirt import (
 )
 from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, LABEL_CO_SCHEDULE, Reason, Why
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_OPT_IN_ALL, LABEL_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
 _VALUE_SHOWN_CHARS: Final = 48  # of a wrong annotation value; API clients expect warnings under 256 characters
@@ -161,6 +162,16 @@ def asked_value(annotation: str | None, label: str | None, policy: Policy) -> tu
     if label is not None:
         return label, OptedInBy.NAMESPACE
     return (None if policy.opt_in_all == "off" else policy.opt_in_all), OptedInBy.CLUSTER
+
+
+def opt_in_all_of(configuration: Mapping[str, Any]) -> OptInAll:
+    """Return the setting --opt-in-all of the cluster with this MutatingWebhookConfiguration.
+
+    manifests/components/opt-in-all writes the setting there, beside the option of the webhook.
+    """
+    annotations = (configuration.get("metadata") or {}).get("annotations") or {}
+    value: OptInAll = annotations.get(ANNOTATION_OPT_IN_ALL, "off")
+    return value if value in get_args(OptInAll) else "off"
 
 
 def opts_in(value: str | None) -> bool:

@@ -15,6 +15,7 @@ from msgspec import Struct
 ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 LABEL_CO_SCHEDULE: Final = ANNOTATION_CO_SCHEDULE  # of a Namespace
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
+ANNOTATION_OPT_IN_ALL: Final = "kubevirt-scheduler/opt-in-all"  # of the webhook configuration
 ANNOTATION_TAKE_OVER: Final = "kubevirt-scheduler/take-over"
 ANNOTATION_APPLIED_PATCH: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.applied_patch
 ANNOTATION_NO_EVICTION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"  # pkg/descheduler/evictions/utils

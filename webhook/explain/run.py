@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
 import msgspec
 
+from webhook.cluster_options import opt_in_all_unknown
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.opt_in import Mode, Policy
+from webhook.core.opt_in import Mode, OptInAll, Policy, opt_in_all_of
+from webhook.core.reasons import Reason
 from webhook.explain.api import kubevirt, names
 from webhook.explain.evaluate import explain
 from webhook.explain.explain_request import (
@@ -34,6 +37,7 @@ from webhook.explain.sources.manifests_reader import ManifestsReader
 from webhook.files import documents
 from webhook.files.documents import BadDocument, Document
 from webhook.files.manifests import Manifests
+from webhook.files.vm_rows import opt_in_all_in
 from webhook.invocation import Invocation
 from webhook.terminal import to_json, to_yaml
 
@@ -44,6 +48,7 @@ _EXPLAINED: Final = frozenset(
     {V1_POD, REVIEW_KIND}
     | {(version, kind) for version in kubevirt.API_VERSIONS for kind in ("VirtualMachine", "VirtualMachineInstance")}
 )
+_NOT_OPTED_IN: Final = (Reason.NOT_OPTED_IN.code, Reason.CONSUMER_NOT_OPTED_IN.code)
 _DISKS: Final = (
     "PersistentVolumeClaim",
     "DataVolume",
@@ -60,19 +65,23 @@ def run(settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: Tex
     Returns the exit code. Raises UserError as `explain_in` does, and if no cluster can be reached or read.
     """
     names.parse(settings.names)  # A word that is not a name is an error before a cluster is asked.
-    with _cluster(settings, stderr) as cluster:
-        return explain_in(cluster, settings, stdin=stdin, stdout=stdout, stderr=stderr, color=color)
+    with _cluster(settings, stderr) as (cluster, found):
+        setting, unknown = (settings.opt_in_all, "") if settings.opt_in_all else found()
+        said = replace(settings, opt_in_all=setting)
+        return explain_in(cluster, said, stdin=stdin, stdout=stdout, stderr=stderr, color=color, unknown=unknown)
 
 
 @contextmanager
-def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReader]:
-    """The cluster that files describe, or a live one."""
+def _cluster(
+    settings: ExplainSettings, stderr: TextIO
+) -> Iterator[tuple[ClusterReader, Callable[[], tuple[OptInAll, str]]]]:
+    """The cluster that files describe, or a live one; and what returns its --opt-in-all, or why that is not known."""
     if settings.manifests is None:
         from webhook.explain.sources.live_reader import connect  # noqa: PLC0415 - the API client takes 1 s to import
 
         kubeconfig = Kubeconfig(file=settings.kubeconfig, context=settings.context)
         with connect(kubeconfig, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard) as cluster:
-            yield cluster
+            yield cluster, partial(_opt_in_all, cluster)
         return
     manifests = Manifests.load(
         settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=settings.guard
@@ -80,13 +89,27 @@ def _cluster(settings: ExplainSettings, stderr: TextIO) -> Iterator[ClusterReade
     if manifests.objects.ignored:
         counted = ", ".join(f"{count} {kind}" for kind, count in sorted(manifests.objects.ignored.items()))
         stderr.write(f"{settings.manifests}: ignored objects that no rule reads: {counted}\n")
-    yield ManifestsReader(manifests, str(settings.manifests))
+    yield ManifestsReader(manifests, str(settings.manifests)), partial(opt_in_all_in, manifests)
+
+
+def _opt_in_all(cluster: ClusterReader) -> tuple[OptInAll, str]:
+    listed = cluster.lookup(names.WEBHOOK_CONFIGURATION, "kubevirt-coschedule")
+    return opt_in_all_of(listed.items[0].value if listed.items else {}), listed.problem
 
 
 def explain_in(  # noqa: PLR0913 - the streams of a command, by name
-    cluster: ClusterReader, settings: ExplainSettings, *, stdin: TextIO, stdout: TextIO, stderr: TextIO, color: bool
+    cluster: ClusterReader,
+    settings: ExplainSettings,
+    *,
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+    color: bool,
+    unknown: str = "",
 ) -> int:
     """Explain the objects that the settings name, or those of their file. Standard error names the objects left out.
+
+    `unknown`: why it is not known whether the cluster opts in all VMs.
 
     Returns:
         0 if each object gets an affinity to a node (required or preferred), 1 if one is left unchanged.
@@ -95,12 +118,13 @@ def explain_in(  # noqa: PLR0913 - the streams of a command, by name
         UserError: an object can't be read, or there is nothing to explain. The others were printed to `stdout`.
     """
     requests, left_out = _requests(cluster, settings, stdin)
-    policy = Policy(
-        Mode(settings.mode), settings.longhorn_namespace, settings.opt_in_all, shortlist=settings.shortlist == "auto"
-    )
+    setting, listed = settings.opt_in_all or "off", settings.shortlist == "auto"
+    policy = Policy(Mode(settings.mode), settings.longhorn_namespace, setting, shortlist=listed)
     explanations, problems = _explain_all(requests, cluster, policy, Invocation.of(settings))
     if left_out:
         stderr.write(f"left out {left_out}: expected a {_EXPECTED}\n")
+    if unknown and any(explained.reason in _NOT_OPTED_IN for explained in explanations):
+        stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     with suppress(BrokenPipeError):  # the decisions alone set the exit code, even if no program reads the output
         stdout.write(_render(explanations, settings.output, color=color, several=len(requests) > 1))
         stdout.flush()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from webhook.cluster_options import (
+    CLUSTER_OPT_IN_ALL,
     CONTEXT,
     HEADROOM,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
     MANIFESTS,
     MODE,
-    OPT_IN_ALL,
     SHORTLIST,
     WATCH_PODS,
     option,
@@ -55,7 +55,7 @@ EXPLAIN: Final = (
         help="Output format.",
     ),
     MODE,
-    OPT_IN_ALL,
+    CLUSTER_OPT_IN_ALL,
     WATCH_PODS,
     HEADROOM,
     SHORTLIST,
@@ -79,7 +79,7 @@ class ExplainSettings:
     namespace: str | None
     output: Literal["text", "yaml", "json"]
     mode: Literal["required", "preferred", "off"]
-    opt_in_all: OptInAll
+    opt_in_all: OptInAll | None
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
     shortlist: Literal["auto", "off"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
@@ -13,11 +15,12 @@ from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
 from webhook.core.observe import vm_status
 from webhook.core.observe.reunite_messages import ReuniteEvent, latest, with_messages
 from webhook.core.observe.vm_status import VMStatus
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.documents import BadDocument
 from webhook.files.manifests import Manifests
 
+_CONFIGURATION: Final = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
 
 
@@ -44,7 +47,8 @@ def pods_of_vms(manifests: Manifests, selector: Selector | None = None) -> dict[
         UserError: the files are a bundle whose pods could not be listed.
     """
     if manifests.objects.unread(Pod):
-        raise UserError(f"pods: {manifests.objects.unread(Pod)}; expected a bundle by a user who may list all pods")
+        expected = "expected the right to list the pods of all namespaces, or a bundle by somebody who has it"
+        raise UserError(f"pods: {manifests.objects.unread(Pod)}; {expected}")
     groups: dict[NamespacedName, list[Pod]] = {}
     for pod in manifests.all_virt_launchers():
         if selector and not selector.matches(pod.metadata.labels or {}):
@@ -62,6 +66,14 @@ def require_pods(manifests: Manifests, files: str) -> None:
             f"{files}: no Pod is described; expected the pods of the cluster, as `bundle` or kubectl get -o yaml "
             "writes them"
         )
+
+
+def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:
+    """Return the setting --opt-in-all of the cluster that files describe, and why a bundle does not know it."""
+    objects = manifests.objects
+    found = objects.documents(*_CONFIGURATION).get(NamespacedName("", "kubevirt-coschedule"))
+    problem = objects.bundle.problem(*_CONFIGURATION) if objects.bundle else ""
+    return opt_in_all_of(found.value if found else {}), problem
 
 
 def unread(manifests: Manifests) -> list[str]:

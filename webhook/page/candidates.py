@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 import msgspec
 from msgspec import Struct
 
-from webhook.core.observe.candidate import Candidate, opt_in_command
+from webhook.core.observe.candidate import Candidate, opt_in_change
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.kube.candidates import Candidates
 from webhook.kube.slices import Slices
@@ -159,7 +159,11 @@ def _order(row: VMStatus) -> tuple[int, str, str]:
 
 
 def _shape(row: VMStatus, candidate: Candidate | str, owner: str | None) -> dict[str, Any]:
-    """Return a row as the page gets it. `next` is None if it is not known; `unknown` then says why."""
+    """Return a row as the page gets it. `next` is None if it is not known; `unknown` then says why.
+
+    `change` is the command that opts the VM in; without one `no_change` says why.
+    """
+    change, no_change = opt_in_change(candidate, owner) if isinstance(candidate, Candidate) else ("", candidate)
     return {
         "namespace": row.namespace,
         "name": row.name,
@@ -179,7 +183,8 @@ def _shape(row: VMStatus, candidate: Candidate | str, owner: str | None) -> dict
         "annotation": candidate.annotation if isinstance(candidate, Candidate) else None,
         "next": candidate.next_start if isinstance(candidate, Candidate) else None,
         "unknown": "" if isinstance(candidate, Candidate) else candidate,
-        "change": "" if owner is None else opt_in_command(owner, row.namespace),
+        "change": change,
+        "noChange": no_change,
     }
 
 

@@ -61,7 +61,7 @@ class NotReadable(UserError):
 def connect(
     kubeconfig: Kubeconfig,
     *,
-    policy: Policy,
+    policy: Callable[[Api], Coroutine[Any, Any, Policy]],
     namespace: str | None,
     everywhere: bool,
     selector: Selector | None = None,
@@ -82,7 +82,8 @@ def connect(
     logging.getLogger("webhook").addHandler(logging.NullHandler())
     with connect_for_terminal(kubeconfig) as (runner, api, origin):
         within = "" if everywhere else namespace or api.namespace or "default"
-        yield LiveRows(runner, api, origin, policy=policy, namespace=within, selector=selector)
+        found = runner.run(policy(api))
+        yield LiveRows(runner, api, origin, policy=found, namespace=within, selector=selector)
 
 
 class LiveRows:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from webhook.cluster_options import vm_names
+from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.opt_in import Policy
+from webhook.core.opt_in import OptInAll, Policy
 from webhook.files.manifests import Manifests
-from webhook.files.vm_rows import require_pods, rows_from_manifests, unread
+from webhook.files.vm_rows import opt_in_all_in, require_pods, rows_from_manifests, unread
 from webhook.status import report
 from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, nobody, now
@@ -18,6 +18,7 @@ from webhook.status.settings import StatusSettings
 
 if TYPE_CHECKING:
     from webhook.core.observe.vm_status import VMStatus
+    from webhook.kube.client.api import Api
     from webhook.plan.step import Step
     from webhook.status.live_rows import LiveRows
 
@@ -40,12 +41,16 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
     out = Output(chosen, stdout, stderr, color=color)
     if chosen.manifests:
         return _described(chosen, out)
+    from webhook.kube.cluster_setting import read_opt_in_all  # noqa: PLC0415 - as connect
     from webhook.status.live_rows import connect  # noqa: PLC0415 - the API client takes 1 s to import
+
+    async def policy(api: Api) -> Policy:
+        return _policy(chosen, out, ("off", "") if chosen.opt_in_all else await read_opt_in_all(api))
 
     kubeconfig = Kubeconfig(file=chosen.kubeconfig, context=chosen.context)
     with connect(
         kubeconfig,
-        policy=_policy(chosen),
+        policy=policy,
         namespace=chosen.namespace,
         everywhere=chosen.all_namespaces,
         selector=chosen.selector,
@@ -63,7 +68,8 @@ def _described(chosen: StatusSettings, out: Output) -> int:
     assert chosen.manifests  # noqa: S101 - for the type checker: the caller has checked it
     manifests = Manifests.load(chosen.manifests, longhorn_namespace=chosen.longhorn_namespace)
     require_pods(manifests, str(chosen.manifests))
-    rows = rows_from_manifests(manifests, _policy(chosen), selector=chosen.selector)
+    policy = _policy(chosen, out, opt_in_all_in(manifests))
+    rows = rows_from_manifests(manifests, policy, selector=chosen.selector)
     made, problems = manifests.objects.bundle, unread(manifests)
     asked = _asked(chosen, "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default"))
     origin, at = manifests.objects.origin(str(chosen.manifests)), made.at if made else now()
@@ -74,9 +80,15 @@ def _described(chosen: StatusSettings, out: Output) -> int:
     return out.show(asked, rows, origin=origin, at=at, problems=problems)
 
 
-def _policy(chosen: StatusSettings) -> Policy:
-    """The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default."""
-    return Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=chosen.opt_in_all)
+def _policy(chosen: StatusSettings, out: Output, found: tuple[OptInAll, str]) -> Policy:
+    """Return the policy. `found`: the cluster's --opt-in-all, and why it is not known; the option comes before it.
+
+    The mode of the webhook is not known here: a VM with the value `true` counts as asking for the default.
+    """
+    setting, unknown = (chosen.opt_in_all, "") if chosen.opt_in_all else found
+    if unknown:
+        out.tell(opt_in_all_unknown(unknown))
+    return Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=setting)
 
 
 def _asked(chosen: StatusSettings, namespace: str) -> Asked:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from webhook.cluster_options import (
+    CLUSTER_OPT_IN_ALL,
     CONTEXT,
     KUBECONFIG,
     LONGHORN_NAMESPACE,
     NO_HEADERS,
-    OPT_IN_ALL,
     SELECTOR,
     manifests_option,
     option,
@@ -89,7 +89,7 @@ STATUS: Final = (
     CONTEXT,
     manifests_option("-f"),
     LONGHORN_NAMESPACE,
-    OPT_IN_ALL,
+    CLUSTER_OPT_IN_ALL,
 )
 
 
@@ -114,7 +114,7 @@ class StatusSettings:
     context: str | None
     manifests: Path | None
     longhorn_namespace: str
-    opt_in_all: OptInAll
+    opt_in_all: OptInAll | None
 
     @property
     def template(self) -> str | None:

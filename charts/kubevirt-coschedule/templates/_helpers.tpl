@@ -88,6 +88,7 @@ matchExpressions:
 - name: asks-for-co-schedule
   expression: >-
     has(object.metadata.annotations) && 'kubevirt-scheduler/co-schedule' in object.metadata.annotations
+    && object.metadata.annotations['kubevirt-scheduler/co-schedule'] != 'false'
 {{- end }}
 {{- define "kubevirt-coschedule.notAnnotated" -}}
 - name: has-no-annotation

@@ -75,7 +75,7 @@ def test_without_its_pods_a_bundle_has_no_rows(run: Callable[..., Ran], api: Sta
     assert told.err.splitlines()[-1].startswith("not everything could be read: pods: 403 Forbidden: you may not")
     told = run("status", "-A", "--manifests", str(file))
     assert (told.code, told.out) == (2, "")
-    assert told.err.startswith("error: pods: 403 Forbidden: you may not list pods; expected a bundle by a user who")
+    assert told.err.startswith("error: pods: 403 Forbidden: you may not list pods; expected the right to list")
 
 
 def test_no_kubeconfig_is_one_sentence(run: Callable[..., Ran], tmp_path: Path) -> None:

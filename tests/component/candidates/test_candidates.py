@@ -13,6 +13,7 @@ import yaml
 from support.drivers.environment import CLUSTER, remove_settings
 from support.drivers.status_runs import Object, instance, objects
 from support.fakes.static_api import StaticApi
+from support.objects import builders
 
 from webhook import cli
 from webhook.candidates.settings import CANDIDATES
@@ -80,11 +81,43 @@ def test_all_vms_with_a_share_manager_are_shown_whether_they_opted_in_or_not(run
 def test_the_lines_opt_in_each_vm_that_has_a_virtual_machine(run: Run) -> None:
     """Each is a command of kubectl with a merge patch of the VM's template."""
     code, out, _ = run("-o", "commands")
-    commands = [shlex.split(line) for line in out.splitlines()]
+    commands = [words for line in out.splitlines() if (words := shlex.split(line, comments=True))]
     assert (code, [words[3] for words in commands]) == (0, ["cold", "new", "web"])
+    assert "# vms/mail: no VirtualMachine owns this instance: its creator can set the annotation\n" in out
     assert commands[0][:3] == ["kubectl", "patch", "virtualmachine"]
     patch = json.loads(commands[0][-1])
     assert patch["spec"]["template"]["metadata"]["annotations"] == {ANNOTATION_CO_SCHEDULE: "true"}
+
+
+def _opted_out(tmp_path: Path, label: str | None) -> str:
+    """A file with the VM `web`, whose annotation is "false" if its Namespace has no label."""
+    made = [*map(_without_annotation, objects()), builders.labeled_namespace("vms", label)]
+    for each in made:
+        if label is None and each["kind"] == "Pod" and each["metadata"]["name"].startswith("virt-launcher-web"):
+            each["metadata"]["annotations"][ANNOTATION_CO_SCHEDULE] = "false"
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    return str(file)
+
+
+_NO_ANNOTATION: Final = "the pod has no annotation kubevirt-scheduler/co-schedule"
+
+
+@pytest.mark.parametrize(
+    ("label", "shown", "why"),
+    [
+        (None, "no (annotation: false)", "the annotation kubevirt-scheduler/co-schedule is false"),
+        ("false", "no (Namespace: false)", f"{_NO_ANNOTATION}, and this label of Namespace vms is false"),
+    ],
+)
+def test_no_line_overrides_an_opt_out(run: Run, tmp_path: Path, label: str | None, shown: str, why: str) -> None:
+    """A comment says who has opted the VM out, and the table says what they wrote."""
+    words = ("-n", "vms", "--manifests", _opted_out(tmp_path, label))
+    lines = run(*words, "-o", "commands")[1].splitlines()
+    assert [line for line in lines if "web" in line] == [f"# vms/web: {why}"]
+    assert [shown in line for line in run(*words)[1].splitlines() if line.startswith("web")] == [True]
+    web = next(item for item in json.loads(run(*words, "-o", "json")[1])["items"] if item["name"] == "web")
+    assert (web["change"], web["noChange"], web["namespaceLabel"]) == ("", why, label)
 
 
 def test_json_and_yaml_have_the_same(run: Run) -> None:

@@ -62,7 +62,8 @@ def test_the_programs_take_every_option(tmp_path: Path) -> None:
     assert "in ['one', 'two']" in entry["matchConditions"][0]["expression"]
     reunite = values(cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, f"{NAME}-reunite")))
     assert (reunite["dry_run"], reunite["at_once"]) == (False, 1)
-    assert chosen["opt_in_all"] == reunite["opt_in_all"] == "preferred"
+    annotations = the("MutatingWebhookConfiguration", objects)["metadata"]["annotations"]
+    assert chosen["opt_in_all"] == reunite["opt_in_all"] == annotations["kubevirt-scheduler/opt-in-all"] == "preferred"
     kept = values(certs_cli.COMMANDS, *at(ARGUMENTS, the("Deployment", objects, CERTS)))
     assert (kept["retire_seconds"], kept["lifetime"]) == (timedelta(minutes=1), timedelta(hours=12))
 

@@ -209,12 +209,12 @@ def test_only_start_pods_are_sent() -> None:
 
 
 def test_the_selectors_use_the_names_that_the_rules_use() -> None:
-    """The label of a virt-launcher pod, and the presence of the annotation."""
+    """The label of a virt-launcher pod, and the annotation, unless it is "false"."""
     webhook = at(LAUNCHERS, the("MutatingWebhookConfiguration"))
     assert webhook["objectSelector"]["matchLabels"] == {LABEL_APP: VIRT_LAUNCHER}
-    assert [condition["expression"] for condition in webhook["matchConditions"]] == [
-        f"has(object.metadata.annotations) && '{ANNOTATION_CO_SCHEDULE}' in object.metadata.annotations"
-    ]
+    has = f"has(object.metadata.annotations) && '{ANNOTATION_CO_SCHEDULE}' in object.metadata.annotations"
+    expression = f"{has} && object.metadata.annotations['{ANNOTATION_CO_SCHEDULE}'] != 'false'"
+    assert [condition["expression"] for condition in webhook["matchConditions"]] == [expression]
     assert builders.OPT_IN == ANNOTATION_CO_SCHEDULE
 
 

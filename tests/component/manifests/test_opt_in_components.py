@@ -28,9 +28,10 @@ from webhook import cli
 from webhook.core.admit import Entry
 
 LABEL: Final = "kubevirt-scheduler/co-schedule"
-ASKS: Final = f"has(object.metadata.annotations) && '{LABEL}' in object.metadata.annotations"
-ANNOTATED: Final = {ASKS: True, f"!({ASKS})": False}
-"""Expression -> whether the pods that it lets through have the annotation."""
+HAS: Final = f"has(object.metadata.annotations) && '{LABEL}' in object.metadata.annotations"
+ANNOTATIONS: Final = (None, "false", "true")
+LETS: Final = {f"{HAS} && object.metadata.annotations['{LABEL}'] != 'false'": ["true"], f"!({HAS})": [None]}
+"""Expression -> which values of the annotation the pods have that it lets through."""
 PODS: Final = {
     Entry.VIRT_LAUNCHER: {"kubevirt.io": "virt-launcher"},
     Entry.MIGRATION_TARGET: {"kubevirt.io": "virt-launcher", "kubevirt.io/migrationJobUID": "u"},
@@ -38,7 +39,9 @@ PODS: Final = {
 Webhooks = Sequence[Mapping[str, Any]]
 
 
-def sent(webhooks: Webhooks, entry: Entry, label: str | None, *, annotated: bool, namespace: str = "vms") -> list[str]:
+def sent(
+    webhooks: Webhooks, entry: Entry, label: str | None, *, annotation: str | None, namespace: str = "vms"
+) -> list[str]:
     """Return the paths to which the API server sends such a pod of a Namespace with this label."""
     labels = {"kubernetes.io/metadata.name": namespace} | ({} if label is None else {LABEL: label})
     return [
@@ -46,7 +49,7 @@ def sent(webhooks: Webhooks, entry: Entry, label: str | None, *, annotated: bool
         for each in webhooks
         if selects(each["objectSelector"], PODS[entry])
         and selects(each["namespaceSelector"], labels)
-        and all(ANNOTATED[condition["expression"]] is annotated for condition in each.get("matchConditions", ()))
+        and all(annotation in LETS[condition["expression"]] for condition in each.get("matchConditions", ()))
     ]
 
 
@@ -69,19 +72,21 @@ def with_all(directory: Path) -> Webhooks:
 LABELS: Final = (None, "true", "preferred", "required", "yes", "", "false")
 
 
-@pytest.mark.parametrize(("label", "annotated"), list(product(LABELS, (True, False))))
-def test_a_pod_is_sent_once_or_not_at_all(label: str | None, annotated: bool, tmp_path: Path) -> None:  # noqa: FBT001 - a row
-    """With the annotation always; else by the label, unless it is false; else only where all VMs are opted in."""
+@pytest.mark.parametrize(("label", "annotation"), list(product(LABELS, ANNOTATIONS)))
+def test_a_pod_is_sent_once_or_not_at_all(label: str | None, annotation: str | None, tmp_path: Path) -> None:
+    """By the annotation, else by the label, else only where all VMs are opted in. "false" is no call."""
     labeled = label not in (None, "false")
+    by_default, by_all = (
+        {"true": True, "false": False, None: asked}[annotation] for asked in (labeled, label != "false")
+    )
     base, everybody = webhooks_of(installed()), with_all(tmp_path)
     start, target = Entry.VIRT_LAUNCHER, Entry.MIGRATION_TARGET
-    assert sent(base, start, label, annotated=annotated) == [start.path] * (annotated or labeled)
-    assert sent(base, target, label, annotated=annotated) == []
-    asked = annotated or label != "false"
+    assert sent(base, start, label, annotation=annotation) == [start.path] * by_default
+    assert sent(base, target, label, annotation=annotation) == []
     for entry in (start, target):
-        assert sent(everybody, entry, label, annotated=annotated) == [entry.path] * asked
+        assert sent(everybody, entry, label, annotation=annotation) == [entry.path] * by_all
         for own in ("kubevirt-coschedule", "kube-system"):
-            assert sent(everybody, entry, label, annotated=annotated, namespace=own) == []
+            assert sent(everybody, entry, label, annotation=annotation, namespace=own) == []
 
 
 @pytest.mark.parametrize("install", INSTALLS)
@@ -94,6 +99,8 @@ def test_opt_in_all_is_a_flag_and_an_entry(install: str, tmp_path: Path) -> None
     assert sorted(changed) == ["Deployment", "MutatingWebhookConfiguration"]
     arguments = at("spec.template.spec.containers.0.args", after[changed["Deployment"]])
     assert values(cli.COMMANDS, *arguments)["opt_in_all"] == "true"
+    annotations = after[changed["MutatingWebhookConfiguration"]]["metadata"]["annotations"]
+    assert annotations["kubevirt-scheduler/opt-in-all"] == "true"
     *others, added = after[changed["MutatingWebhookConfiguration"]]["webhooks"]
     assert others == before[changed["MutatingWebhookConfiguration"]]["webhooks"]
     labeled = others[2]

@@ -79,6 +79,8 @@ async def test_each_vm_has_its_state_its_next_start_and_the_line_that_opts_it_in
         {"claim": "mail-root", "volume": "mail-root", "node": "node-b", "together": False, "reason": "ShareManagerPod"}
     ]
     assert mail["change"].startswith("kubectl patch virtualmachine mail -n vms --type merge -p ")
+    assert (mail["noChange"], cache["change"]) == ("", "")
+    assert cache["noChange"] == "the annotation kubevirt-scheduler/co-schedule is false"
     assert cold["state"] == "pending"
     assert (told["follows"], told["known"], told["late"]) == (True, True, [])
     assert (told["total"], told["matching"], told["counts"]["apart"], told["namespaces"]) == (3, 3, 1, ["vms"])

@@ -84,11 +84,8 @@ def test_rows_are_chosen(words: str, code: int, names: list[str], status: Status
 def test_the_summary_is_of_all_that_were_chosen(status: Status) -> None:
     """It includes rows that --apart does not show. Without rows it says so, and prints no empty table."""
     assert status("db web --apart").err == "2 VMs: 1 together, 1 apart\n"
-    told = (
-        "no running VM asks for co-scheduling in namespace nobody; to see VMs of other namespaces: --all-namespaces\n"
-    )
-    ran = status("-n nobody")
-    assert (ran.out, ran.err) == ("", told)
+    told = "no running VM asks for co-scheduling in namespace nobody; to see VMs of other namespaces: --all-namespaces"
+    assert (status("-n nobody").out, status("-n nobody").err) == ("", f"{told}\n")
 
 
 def test_a_name_that_is_not_there_is_an_error(status: Status) -> None:
@@ -146,7 +143,7 @@ def test_json_and_yaml_say_the_same(status: Status, api: StaticApi) -> None:
 
 
 def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
-    """Six kinds, by pages, of one namespace if given, and that Namespace; no nodes, and of pods only those of VMs."""
+    """Six kinds, by pages, and the webhook configuration; no nodes, and of pods only those of VMs."""
     status()
     lists = [path.partition("?")[0] for path in api.asked if path != "/version"]
     assert sorted(lists) == sorted(
@@ -157,6 +154,7 @@ def test_only_lists_are_asked_for(status: Status, api: StaticApi) -> None:
             "/api/v1/namespaces/vms/pods",
             "/api/v1/namespaces/longhorn-system/pods",
             "/api/v1/persistentvolumes",
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule",
             f"{LONGHORN}/sharemanagers",
         ]
     )

@@ -19,14 +19,16 @@ from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
 from webhook.core.api.pod import Pod
 from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
-from webhook.core.opt_in import OptIn, Policy, opt_in_of
+from webhook.core.opt_in import OptIn, Policy, label_of, opt_in_of
 from webhook.core.patch import unpatch
 from webhook.core.placement.virt_launcher import place_virt_launcher
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView, NeedObjects
 
 _ASKS: Final = "true"  # the value of the annotation that a VM gets which opts in
 _CHANGE: Final = {"spec": {"template": {"metadata": {"annotations": {ANNOTATION_CO_SCHEDULE: _ASKS}}}}}
+
+_OUT: Final = (Reason.OPTED_OUT, Reason.NAMESPACE_OPTED_OUT, Reason.NAMESPACE_LOOKUP_FAILED)
 
 
 class NextStart(Struct, frozen=True, kw_only=True):
@@ -54,14 +56,21 @@ class Candidate(Struct, frozen=True, kw_only=True):
     Attributes:
         now: the VM as `status` would show it if it had opted in.
         annotation: the value of its annotation, None without one.
-        opted_in: whether the VM asks for co-scheduling.
+        label: the value of its Namespace's label, None without one. A VM with an annotation never needs it.
+        not_opted_in: why the VM does not ask for co-scheduling; None if it does.
         decision: what the webhook would decide if the VM started now and asked for co-scheduling.
     """
 
     now: VMStatus
     annotation: str | None
-    opted_in: bool
+    label: str | None
+    not_opted_in: Why | None
     decision: Decision
+
+    @property
+    def opted_in(self) -> bool:
+        """Whether the VM asks for co-scheduling."""
+        return self.not_opted_in is None
 
     @property
     def next_start(self) -> NextStart:
@@ -92,13 +101,14 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
     if isinstance(opt_in, NeedObjects):
         return opt_in
-    opted_in = isinstance(opt_in, OptIn)
-    following = _next_pod(pod if opted_in else _asking(pod))
+    not_opted_in = None if isinstance(opt_in, OptIn) else opt_in
+    following = _next_pod(_asking(pod) if not_opted_in else pod)
     decision = place_virt_launcher(following, pod.metadata.namespace or "", view, policy)
     if isinstance(decision, NeedObjects):
         return decision
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
-    return Candidate(now=now, annotation=annotation, opted_in=opted_in, decision=decision)
+    label = label_of(view.namespace(pod.metadata.namespace or "")) if annotation is None else None
+    return Candidate(now=now, annotation=annotation, label=label, not_opted_in=not_opted_in, decision=decision)
 
 
 def status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
@@ -116,6 +126,21 @@ def has_opted_in(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> bool
     """Whether the VM of these pods, of which one at least is not finished, asks for co-scheduling."""
     pod = _running(pods)
     return isinstance(opt_in_of(pod, pod.metadata.namespace or "", view, policy), OptIn)
+
+
+def opt_in_change(candidate: Candidate, owner: str | None) -> tuple[str, str]:
+    """Return the command that opts the VM in, or why there is none; two empty strings if the VM has opted in.
+
+    `owner` is the VM's VirtualMachine. A command would override somebody who has opted the VM out, so there is none.
+    """
+    why = candidate.not_opted_in
+    if why is None:
+        return "", ""
+    if why.reason in _OUT:
+        return "", why.sentence
+    if owner is None:
+        return "", "no VirtualMachine owns this instance: its creator can set the annotation"
+    return opt_in_command(owner, candidate.now.namespace), ""
 
 
 def opt_in_command(vm: str, namespace: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from webhook.core.api.meta import NamespacedName
+from webhook.core.api.node import Node
 from webhook.core.decision import NodeFit
 from webhook.core.placement import longhorn_node, node_health, replica_share
 from webhook.core.reasons import Reason, Why
@@ -62,6 +63,12 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
         refused = _filter(_FILTER_BY_AFFINITY, cycle, info)
         why = refused.why if refused else None
     return NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
+
+
+def could_run(node: Node, cycle: CycleState) -> bool:
+    """Whether kube-scheduler could choose this node for the pod, whatever other pods there are."""
+    info = NodeInfo(node)
+    return _why_not_alone(cycle, info) is None and _filter(_FILTER_BY_AFFINITY, cycle, info) is None
 
 
 def _unread(name: str, kind: Kind, view: ClusterView) -> Why:

@@ -7,7 +7,7 @@ recreates a Pending share-manager pod; a pod stays unchanged if no VM that opts 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.core.api.longhorn import (
@@ -56,18 +56,12 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
         return Leave(why=node_fits[0].why, opted_in=True, findings=findings, node_fits=node_fits)
     fitting = [node_fit.node for node_fit in node_fits if node_fit.fits]
 
-    def pick(least_taints: int) -> tuple[str, ...]:
-        if not policy.shortlist:
-            return ()
-        return shortlist.pick(cycle, fitting, view, seed=volume, least_taints=least_taints)
-
     preferred = weigh(preferable)[:_NODES_MAX]
     near = tuple(each for each in preferred if len(each.node) <= LABEL_VALUE_MAX_CHARS)
-    names, is_outweighed = (
-        _shortlist(pick, shortlist.count_taints(fitting[0], pod, view))
-        if len(fitting) == len(preferable)
-        else ((), False)
-    )
+    names: tuple[str, ...] = ()
+    is_outweighed = False
+    if len(fitting) == len(preferable):
+        names, is_outweighed = _shortlist(cycle, fitting, view, volume=volume, listed=policy.shortlist)
     return Steer(
         why=evidence_for(next(iter(preferable)), findings).why,
         preferred=preferred,
@@ -80,17 +74,23 @@ def steer_share_manager(pod: Pod, namespace: str, view: ClusterView, policy: Pol
     )
 
 
-def _shortlist(pick: Callable[[int], tuple[str, ...]], taints: int) -> tuple[tuple[str, ...], bool]:
+def _shortlist(
+    cycle: CycleState, fitting: Sequence[str], view: ClusterView, *, volume: str, listed: bool
+) -> tuple[tuple[str, ...], bool]:
     """Return the short list, and whether taints of the preferred node outweigh a preferred pod affinity.
 
-    PreferNoSchedule taints do (TaintToleration has weight 3, InterPodAffinity and NodeAffinity 2). They decide nothing
-    in a short list of nodes with as many such taints. If there are too few such nodes, pod affinity and node affinity
-    together outweigh the taints.
+    PreferNoSchedule taints do beside a node that has fewer of them (TaintToleration has weight 3, InterPodAffinity and
+    NodeAffinity 2). Pod affinity and node affinity together outweigh the taints. In a short list of nodes with as many
+    such taints they decide nothing.
 
-    `pick` returns a list of nodes with at least this number of such taints; `taints` is that of the preferred node.
+    `fitting` are the preferred nodes, best first. `listed`: whether there may be a short list.
     """
-    names = pick(taints)
-    return (names, False) if names or not taints else (pick(0), True)
+    taints = shortlist.count_taints(fitting[0], cycle.incoming.pod, view)
+    names = shortlist.pick(cycle, fitting, view, seed=volume, least_taints=taints) if listed else ()
+    if names or not taints:
+        return names, False
+    names = shortlist.pick(cycle, fitting, view, seed=volume) if listed else ()
+    return names, shortlist.are_taints_fewer(cycle, fitting, view, seed=volume, listed=names)
 
 
 def volume_of(pod: Pod) -> str:

@@ -22,7 +22,7 @@ from webhook.core.api.node_selector import MAX_TERMS, most_nodes, names_some_nod
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
 from webhook.core.placement.capacity import count_displaced, count_fitting
-from webhook.core.placement.feasibility import evaluate, why_undecidable
+from webhook.core.placement.feasibility import could_run, evaluate, why_undecidable
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.matching.node_selector import prefers_against
 from webhook.core.scheduler.plugins.taint_toleration import count_prefer_no_schedule
@@ -121,6 +121,30 @@ def count_taints(name: str, pod: Pod, view: ClusterView) -> int:
     """Return how many taints PreferNoSchedule of the node the pod does not tolerate; 0 if the view lacks the node."""
     node = view.node(name)
     return 0 if isinstance(node, NoObject) else count_prefer_no_schedule(node, pod.spec.tolerations or ())
+
+
+def are_taints_fewer(
+    cycle: CycleState, preferred: Sequence[str], view: ClusterView, *, seed: str, listed: Sequence[str]
+) -> bool:
+    """Whether another node on which the pod could run has fewer taints (`count_taints`) than the best preferred node.
+
+    Only the nodes of the short list count, if there is one. Of a cluster with more than _CANDIDATES_MAX nodes that many
+    are looked at. The answer is yes if the nodes are not known, or if their number is beyond the budget.
+    """
+    names, than = view.node_names(), count_taints(preferred[0], cycle.incoming.pod, view)
+    if not names:
+        return True
+    for name in listed or _spread(names, seed):
+        node = view.node(name)
+        if name in preferred or isinstance(node, NoObject):
+            continue
+        if count_prefer_no_schedule(node, cycle.incoming.tolerations) >= than:
+            continue
+        if not cycle.budget.take_candidate():
+            return True
+        if could_run(node, cycle) and not pod_prefers_against(name, cycle.incoming.pod, view):
+            return True
+    return False
 
 
 def pod_prefers_against(name: str, pod: Pod, view: ClusterView) -> bool:

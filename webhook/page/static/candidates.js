@@ -135,7 +135,7 @@ function line(row) {
     el("td", { class: "volumes", role: "cell" }, volumes(row)),
     el("td", { class: "next", role: "cell" }, ...next(row)),
     el("td", { class: "why", role: "cell" }, ...why(row)),
-    el("td", { class: "change", role: "cell" }, row.change ? command(["", row.change], `change-${keyOf(row)}`) : el("p", { class: "soft" }, "No VirtualMachine owns this instance: its creator can set the annotation.")),
+    el("td", { class: "change", role: "cell" }, row.change ? command(["", row.change], `change-${keyOf(row)}`) : el("p", { class: "soft" }, `No line: ${row.noChange}.`)),
   );
 }
 

@@ -15,7 +15,7 @@ from webhook.core.api.kubevirt import HOSTNAME, LABEL_CREATED_BY, LABEL_MIGRATIO
 from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.observe.candidate import Candidate, NextStart, candidate_of, opt_in_command
+from webhook.core.observe.candidate import Candidate, NextStart, candidate_of, opt_in_change, opt_in_command
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
@@ -125,6 +125,38 @@ def test_a_vm_gains_if_it_or_its_share_manager_is_placed() -> None:
     assert not shown.gains
     assert replace(shown, followed=True).gains
     assert replace(shown, decision="preferred").gains
+
+
+@pytest.mark.parametrize(
+    ("annotation", "label", "owner", "why_none"),
+    [
+        ("true", None, "web", ""),
+        ("false", None, "web", "the annotation kubevirt-scheduler/co-schedule is false"),
+        (None, "false", "web", "and this label of Namespace vms is false"),
+        (None, None, None, "no VirtualMachine owns this instance"),
+    ],
+)
+def test_there_is_no_line_for_a_vm_that_is_opted_in_or_out(
+    annotation: str | None, label: str | None, owner: str | None, why_none: str
+) -> None:
+    """A line for a VM that is opted out would override that. Each other VM has a line or a reason."""
+    objects = [*disk("root"), *served("root", "node-b"), builders.labeled_namespace("vms", label)]
+    candidate = found(annotated(launcher("root", nodeName="node-a"), annotation), objects=objects)
+    assert candidate is not None
+    assert candidate.label == label
+    command, why = opt_in_change(candidate, owner)
+    assert command == ""
+    assert why_none in why
+    assert bool(why) == (annotation != "true")
+
+
+@pytest.mark.parametrize("label", [None, "maybe"])
+def test_there_is_a_line_for_every_other_vm(label: str | None) -> None:
+    """A wrong value opts nobody out."""
+    objects = [*disk("root"), *served("root", "node-b"), builders.labeled_namespace("vms", label)]
+    candidate = found(annotated(launcher("root", nodeName="node-a"), None), objects=objects)
+    assert candidate is not None
+    assert opt_in_change(candidate, "web") == (opt_in_command("web", "vms"), "")
 
 
 def test_the_line_that_opts_in_quotes_what_a_shell_would_read() -> None:

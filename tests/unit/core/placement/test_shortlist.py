@@ -17,7 +17,7 @@ from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
-from webhook.core.placement.shortlist import _spread, pick
+from webhook.core.placement.shortlist import _spread, are_taints_fewer, pick
 from webhook.core.scheduler.budget import STEPS_MAX
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
@@ -268,3 +268,55 @@ def test_where_other_pods_took_long_fewer_nodes_are_looked_at() -> None:
     view = Counting(cluster(*unfit))
     assert picked(view, taken=STEPS_MAX) == ()
     assert len(view.asked) <= 34
+
+
+def fewer(
+    view: ClusterView, *, preferred: Sequence[str] = ("m0001",), listed: Sequence[str] = (), taken: int = 0
+) -> bool:
+    """Whether another node has fewer soft taints."""
+    cycle = CycleState(IncomingPod.of(POD, "longhorn-system"), view.snapshot())
+    cycle.budget.take(taken)
+    return are_taints_fewer(cycle, preferred, view, seed="h", listed=listed)
+
+
+def soft_but(*names: str, of: int = len(NAMES), **parts: Any) -> Manifests:
+    """A cluster of this many nodes that have a soft taint each, but these, which are as `parts` says."""
+    return cluster(*(node(name, **(parts if name in names else {"taints": SOFT})) for name in NAMES[:of]))
+
+
+@pytest.mark.parametrize("of", [2, 3, 100])
+def test_the_first_node_with_fewer_taints_is_enough(of: int) -> None:
+    """Wherever it is. The preferred nodes do not count, nor do those on which the pod can't run."""
+    last = NAMES[of - 1 if of > 2 else 0]
+    assert fewer(soft_but(last, of=of))
+    assert not fewer(soft_but(of=of))
+    assert not fewer(soft_but(last, of=of), preferred=("m0001", last))
+    assert not fewer(soft_but(last, of=of, cordoned=True))
+    assert not fewer(soft_but(last, of=of, taints=HARD))
+
+
+def test_the_nodes_of_a_list_alone_count_if_there_is_one() -> None:
+    """kube-scheduler compares no others."""
+    view = soft_but("m0002", of=20)
+    assert fewer(view, listed=NAMES[:16])
+    assert not fewer(view, listed=[name for name in NAMES[:17] if name != "m0002"])
+
+
+def test_for_taints_few_nodes_are_looked_at_too() -> None:
+    """In a large cluster the search ends after some, and if all have fewer taints, after one."""
+    view = Counting(soft_but())
+    assert not fewer(view)
+    assert len(view.asked) == LOOKED_AT
+    view = Counting(soft_but(*(name for name in NAMES if name != "m0001")))
+    assert fewer(view)
+    assert len(view.asked) <= 3
+
+
+def test_nodes_that_are_not_known_count_as_nodes_with_fewer_taints() -> None:
+    """A preference too many does less harm than one too few. One node that is missing says nothing."""
+    assert fewer(cluster(), preferred=("gone",))
+    gone = {ObjectRef(Kind.NODE, NamespacedName("", "m0002")): NoObject.UNAVAILABLE}
+    assert not fewer(Patchy(soft_but("m0002", of=9), gone))
+    cordoned = soft_but(*NAMES[2:], cordoned=True)
+    assert not fewer(soft_but(*NAMES[2:40], of=100, cordoned=True))
+    assert fewer(cordoned, taken=STEPS_MAX)

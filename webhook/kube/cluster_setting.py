@@ -1,0 +1,22 @@
+"""The setting --opt-in-all of the installed webhook, as the configuration of the webhook tells it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from webhook.core.opt_in import OptInAll, opt_in_all_of
+from webhook.kube import reader
+from webhook.kube.client.api import Api
+from webhook.kube.client.errors import ApiError
+
+_PATH: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/kubevirt-coschedule"
+
+
+async def read_opt_in_all(api: Api) -> tuple[OptInAll, str]:
+    """Return the setting, and why it is not known; `off` if it is not known, or if the webhook is not installed."""
+    try:
+        return opt_in_all_of(await reader.get(api, _PATH)), ""
+    except reader.Missing:
+        return "off", ""
+    except ApiError as problem:
+        return "off", str(problem)
