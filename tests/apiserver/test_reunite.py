@@ -141,7 +141,10 @@ def test_a_vm_that_is_apart_is_migrated_once(control_plane: ControlPlane, tmp_pa
     (created,) = migrations(control_plane)
     assert created["metadata"]["name"] == "moved-reunite-1"
     assert created["metadata"]["labels"] == {"kubevirt-scheduler/reunite": "true"}
-    assert created["metadata"]["annotations"] == {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
+    assert created["metadata"]["annotations"] == {
+        "kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60",
+        "kubevirt-scheduler/moved-away": "0",
+    }
     assert created["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
 
 

@@ -24,11 +24,12 @@ from support.objects import builders
 
 IMAGES: Final = Path(__file__).resolve().parents[2] / "docs" / "images"
 PLANS: Final[Mapping[int, Plan]] = {
-    5: Plan(vms=5, nodes=4, apart=1, stuck=1),
-    500: Plan(vms=500, nodes=20, apart=14, stuck=2),
-    5000: Plan(vms=5000, nodes=200, apart=60, stuck=5),
+    5: Plan(vms=5, nodes=4, apart=1, stuck=1, candidates=2),
+    500: Plan(vms=500, nodes=20, apart=14, stuck=2, candidates=12),
+    5000: Plan(vms=5000, nodes=200, apart=60, stuck=5, candidates=60),
 }
 _OPEN: Final = "document.querySelector('#rows .apart .opener').click()"
+_SHOW_OPEN: Final = "document.querySelector('.open').scrollIntoView()"
 _NODES: Final = "document.getElementById('fleet').scrollIntoView()"
 _DECISIONS: Final = 6
 _START_SECONDS: Final = 900  # 26 MB of JSON take 84 s to read on an idle machine
@@ -44,13 +45,15 @@ class Picture(NamedTuple):
     first: str = ""  # what a reader does before
 
 
+_SCREENS: Final = (("", Size(1400, 900), _OPEN), ("-phone", Size(390, 844), f"{_OPEN}; {_SHOW_OPEN}"))
 PICTURES: Final = (
-    Picture("page-5-light", 5, "light", Size(1400, 900), _OPEN),
-    Picture("page-500-dark", 500, "dark", Size(1400, 900)),
-    Picture("page-5000", 5000, "light", Size(1400, 900)),
+    *(
+        Picture(f"page-{count}-{scheme}{screen}", count, scheme, size, first if count == min(PLANS) else "")
+        for count in PLANS
+        for scheme in ("light", "dark")
+        for screen, size, first in _SCREENS
+    ),
     Picture("page-5000-nodes", 5000, "light", Size(1400, 1400), _NODES),
-    Picture("page-phone", 500, "light", Size(390, 844)),
-    Picture("page-phone-dark", 5, "dark", Size(390, 844), f"{_OPEN}; document.querySelector('.open').scrollIntoView()"),
 )
 
 
@@ -71,7 +74,7 @@ async def take(browser: Browser, url: str, picture: Picture, file: Path) -> None
 
 def decide(server: serving.Serving, pair: serving.Pair, plan: Plan) -> None:
     """Ask the webhook about the pods of some VMs, as an API server does, so that the page has decisions."""
-    for vm in list(vms(plan))[plan.apart + plan.stuck :][:_DECISIONS]:
+    for vm in list(vms(plan))[plan.apart + plan.stuck : plan.vms][:_DECISIONS]:
         pod = pod_of(vm._replace(node=None), plan)
         pod["metadata"]["annotations"].pop(builders.DECISION, None)
         del pod["status"]

@@ -23,6 +23,7 @@ class Plan(NamedTuple):
     nodes: int
     apart: int
     stuck: int
+    candidates: int  # beside these VMs: they do not ask for co-scheduling
 
 
 class VM(NamedTuple):
@@ -35,6 +36,7 @@ class VM(NamedTuple):
     served_on: str | None
     at: datetime
     story: int
+    asks: bool
 
     @property
     def apart(self) -> bool:
@@ -52,9 +54,11 @@ def vms(plan: Plan, seed: int = 7) -> Iterator[VM]:
     """The VMs. The same plan and seed give the same VMs, with times that are the same from now."""
     random = Random(seed)  # noqa: S311 - not for secrets
     *nodes, _ = node_names(plan)  # the last one is cordoned and has no VM
-    for number in range(plan.vms):
+    for number in range(plan.vms + plan.candidates):
+        asks = number < plan.vms
         name, home, other = f"{_KINDS[number % len(_KINDS)]}-{number + 1:02}", *random.sample(nodes, 2)
-        apart, stuck = number < plan.apart, plan.apart <= number < plan.apart + plan.stuck
+        apart = number < plan.apart if asks else number % 2 == 1
+        stuck = plan.apart <= number < plan.apart + plan.stuck
         minutes = random.choice((4, 25, 190)) if apart or stuck else random.randrange(9000)
         stopped = number % 29 == 28
         yield VM(
@@ -65,6 +69,7 @@ def vms(plan: Plan, seed: int = 7) -> Iterator[VM]:
             served_on=other if apart else None if stopped else home,
             at=datetime.now(UTC) - timedelta(minutes=minutes),
             story=number % 3,
+            asks=asks,
         )
 
 
@@ -77,6 +82,23 @@ def objects(plan: Plan) -> Iterator[Object]:
         for claim in vm.claims:
             yield from _disk(vm, claim)
         yield pod_of(vm, plan)
+        if vm.apart and vm.asks and vm.story != 1:
+            yield _said_by_reunite(vm)
+
+
+def _said_by_reunite(vm: VM) -> Object:
+    """The last Event of `reunite` about a VM that is apart."""
+    at = _text(vm.at + timedelta(minutes=1))
+    waiting = f"NoRoom: node {vm.served_on} has {_ROOM}" if vm.story == 0 else f"TooSoon: the VM is apart since {at}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{vm.name}.reunite", "namespace": vm.namespace},
+        "involvedObject": {"kind": "VirtualMachineInstance", "namespace": vm.namespace, "name": vm.name},
+        "reason": "ReuniteWaiting",
+        "message": waiting,
+        "lastTimestamp": at,
+    }
 
 
 def _disk(vm: VM, claim: str) -> Iterator[Object]:
@@ -96,10 +118,11 @@ def pod_of(vm: VM, plan: Plan) -> Object:
     migrated = vm.apart and vm.story == 2
     labels = {"kubevirt.io/migrationJobUID": builders.OWNER_UID} if migrated else {}
     pod = builders.virt_launcher_pod(
+        opt_in="true" if vm.asks else None,
         claims=vm.claims,
         namespace=vm.namespace,
         labels=labels,
-        annotations={} if migrated else {builders.DECISION: _decision(vm)},
+        annotations={} if migrated or not vm.asks else {builders.DECISION: _decision(vm)},
         **({"nodeName": vm.node} if vm.node else {}),
     )
     at = _text(vm.at)

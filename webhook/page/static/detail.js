@@ -84,7 +84,7 @@ function commandsOf({ namespace, name, state }) {
   if (state === "apart" || state === "stuck") {
     commands.push(
       ["Plan: what brings it together, without a change", `kubevirt-coschedule status --plan ${name} -n ${namespace}`],
-      ["Restart: the webhook decides again for the new pod", `virtctl restart ${name} -n ${namespace}`],
+      ["Restart: the webhook decides again for the new pod. KubeVirt refuses it for runStrategy Once: the plan has the command for that", `virtctl restart ${name} -n ${namespace}`],
     );
   } else commands.push(["Status: this VM in a terminal", `kubevirt-coschedule status ${name} -n ${namespace}`]);
   return commands;
