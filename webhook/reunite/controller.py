@@ -103,7 +103,7 @@ class Controller:
         key = row.namespace, row.name
         sentence = f"migration {action.name}: from node {row.node} to node {action.target}, that of its share-manager"
         if self._writer is None:
-            self._reporter.would(key, sentence)
+            self._reporter.would(key, f"create {sentence}")
             return
         written = await self._writer.create(row.namespace, found.migration_of(action))
         if written.result is not Result.REFUSED:
@@ -122,7 +122,7 @@ class Controller:
     async def _restart(self, stuck: StuckVMs, action: RestartVM) -> None:
         key = action.vm.row.namespace, action.vm.row.name
         if self._writer is None:
-            self._reporter.would(key, action.sentence)
+            self._reporter.would(key, f"restart the VM: {action.sentence}")
         elif problem := await stuck.restart(action):
             self._reporter.not_restarted(key, problem)
         else:

@@ -16,6 +16,7 @@ from webhook.core.reunite.not_yet import NotYet, Rule
 from webhook.telemetry.record import LOGGER
 
 WAITING: Final = "ReuniteWaiting"
+DRY_RUN: Final = "ReuniteDryRun"
 STARTED: Final = "ReuniteStarted"
 SUCCEEDED: Final = "ReuniteSucceeded"
 FAILED: Final = "ReuniteFailed"
@@ -38,6 +39,8 @@ class Reporter:
         on_event: Callable[[Event], None],
         vmi_uid: Callable[[str, str], str],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        dry_run: bool = False,
     ) -> None:
         self.migrations: Counter[str] = Counter(
             dict.fromkeys(("created", "refused", "deleted", "succeeded", "failed"), 0)
@@ -47,9 +50,11 @@ class Reporter:
         self._on_event = on_event
         self._vmi_uid = vmi_uid
         self._clock = clock
+        self._dry_run = dry_run
         self._repeat_at: dict[_Key, float] = {}
         self._rules: dict[_Key, Rule] = {}
         self._said: dict[_Key, str] = {}
+        self._would: dict[_Key, tuple[str, float]] = {}  # what a dry run said, and when it says that again
         self._running: dict[str, Migration] = {}
         self._problems: tuple[str, ...] = ()
 
@@ -69,22 +74,29 @@ class Reporter:
         """Tell each VM whose first rule is another one than before. Repeat the Event of a rule that still says no."""
         self.waiting = Counter(each.rule for each in waiting.values())
         now = self._clock()
+        dry = "; --dry-run=on" if self._dry_run else ""
         for key, why in waiting.items():
             if self._rules.get(key) is not why.rule:
-                self._tell(key, WAITING, str(why), "not yet")
+                self._tell(key, WAITING, f"{why}{dry}", "not yet")
             elif now >= self._repeat_at[key]:
-                self._event(key, WAITING, str(why))
+                self._event(key, WAITING, f"{why}{dry}")
             else:
                 continue
             self._repeat_at[key] = now + _REPEAT_SECONDS
         self._repeat_at = {key: at for key, at in self._repeat_at.items() if key in waiting}
         self._rules = {key: why.rule for key, why in waiting.items()}
         self._said = {key: sentence for key, sentence in self._said.items() if key not in waiting}
+        self._would = {key: said for key, said in self._would.items() if key not in waiting}
 
     def would(self, key: _Key, sentence: str) -> None:
-        """Log what a dry run does not do, once until a rule says no."""
-        if self._is_new(key, sentence):
+        """Tell what a dry run does not do, once until a rule says no. Repeat the Event, as that of a rule."""
+        said, repeat_at = self._would.get(key, ("", 0.0))
+        if said == sentence and self._clock() < repeat_at:
+            return
+        self._would[key] = sentence, self._clock() + _REPEAT_SECONDS
+        if said != sentence:
             LOGGER.info("dry run", extra={"fields": {"namespace": key[0], "vmi": key[1], "would": sentence}})
+        self._event(key, DRY_RUN, f"would {sentence}; --dry-run=on, so nothing is done")
 
     def created(self, key: _Key, sentence: str) -> None:
         """Tell that a migration was created."""

@@ -110,3 +110,16 @@ def test_a_rule_that_still_says_no_is_repeated_as_an_event(
             reporter.rules({VM: Rule.MIGRATING.says_no()})
     assert len(events) == 3
     assert len(caplog.records) == 1
+
+
+def test_what_a_dry_run_would_do_is_repeated_as_an_event(events: list[Event], caplog: pytest.LogCaptureFixture) -> None:
+    """As a rule that still says no. Another sentence does not wait."""
+    clock = [0.0]
+    reporter = Reporter(events.append, lambda *_: "uid", lambda: clock[0], dry_run=True)
+    with caplog.at_level(logging.INFO, logger="webhook"):
+        for clock[0] in (0.0, 10.0, 1_799.0, 1_800.0):
+            reporter.rules({})
+            reporter.would(VM, "create migration one")
+        reporter.would(VM, "create migration two")
+    assert [each.message[:26] for each in events] == ["would create migration one"] * 2 + ["would create migration two"]
+    assert len(caplog.records) == 2

@@ -92,11 +92,12 @@ async def test_a_restart_is_an_event_on_the_vm() -> None:
     assert round_.reporter.restarts == {"done": 1, "refused": 0}
 
 
-async def test_a_dry_run_logs_a_restart(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_dry_run_tells_a_restart(caplog: pytest.LogCaptureFixture) -> None:
     """It deletes nothing."""
     with caplog.at_level(logging.INFO, "webhook"):
         round_ = await played(ROOM, writes=False)
-    assert (round_.api.deleted, round_.events) == ([], [])
+    assert (round_.api.deleted, [each.reason for each in round_.events]) == ([], ["ReuniteDryRun"])
+    assert round_.events[0].message.endswith("; --dry-run=on, so nothing is done")
     assert any(WORDS in str(vars(record).get("fields")) for record in caplog.records)
     assert round_.reporter.restarts == {"done": 0, "refused": 0}
 
