@@ -110,8 +110,16 @@ class Facts:
 
     def vmi_uid(self, namespace: str, name: str) -> str:
         """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
-        record = self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
+        record = self._vmi(namespace, name)
         return record.uid if record else ""
+
+    def vmi_memory_bytes(self, namespace: str, name: str) -> int:
+        """Return the guest memory of a VirtualMachineInstance; 0 if it is not known."""
+        record = self._vmi(namespace, name)
+        return record.memory_bytes if record else 0
+
+    def _vmi(self, namespace: str, name: str) -> VMIRecord | None:
+        return self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
 
     def _late(self) -> tuple[str, ...]:
         return tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)

@@ -59,7 +59,9 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
     api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     events = EventRecorder(api)
     facts = Facts(api, _policy(settings), settings.limits())
-    reporter = Reporter(events.record_event, facts.vmi_uid, dry_run=settings.dry_run)
+    reporter = Reporter(
+        events.record_event, facts.vmi_uid, memory_bytes=facts.vmi_memory_bytes, dry_run=settings.dry_run
+    )
     writer = None if settings.dry_run else MigrationWriter(api)
     stuck = StuckVMs(api, facts.cluster, settings.stuck_limits()) if settings.restart_stuck else None
     controller = Controller(facts.planner, facts, reporter, writer, stuck=stuck)
