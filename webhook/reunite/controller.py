@@ -1,7 +1,8 @@
 """Controller: a round every ten seconds, and what it says is carried out.
 
 A round begins only when the watch has shown what the round before created, or after a minute. That and the fixed name
-of each migration keep the budget, and keep a VM from a second migration. Nothing in memory matters after a restart.
+of each migration keep the budget of one process, and keep a VM from a second migration of any number of processes. What
+is lost by a restart costs at most one try too many, or one too few (docs/decisions/0015-reunite-program.md).
 """
 
 from __future__ import annotations
