@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -141,7 +142,10 @@ def test_a_vm_that_is_apart_is_migrated_once(control_plane: ControlPlane, tmp_pa
     (created,) = migrations(control_plane)
     assert created["metadata"]["name"] == "moved-reunite-1"
     assert created["metadata"]["labels"] == {"kubevirt-scheduler/reunite": "true"}
-    assert created["metadata"]["annotations"] == {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60"}
+    assert created["metadata"]["annotations"] == {
+        "kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "60",
+        "kubevirt-scheduler/moved-away": "0",
+    }
     assert created["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
 
 
@@ -162,23 +166,22 @@ def _has_acted(log: str) -> bool:
     return any(words in log for words in ("migration created", "already exists", "Migrating: "))
 
 
-def test_a_dry_run_says_what_it_would_do(control_plane: ControlPlane, tmp_path: Path) -> None:
-    """It is the default, and it creates neither a migration nor an Event."""
-    before = reunite_events(control_plane)
+def test_a_dry_run_says_what_it_would_do(
+    control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the default. It creates no migration, and log, Event and `status` say what it would do."""
+    would = "create migration moved-reunite-1: from node node-b to node node-a, that of its share-manager"
     with service(control_plane, tmp_path) as log:
-        until(lambda: "moved-reunite-1: from node node-b to node node-a" in log(), "the line")
+        until(lambda: would in log(), "the line")
+        until(lambda: "ReuniteDryRun" in _reasons(control_plane), "the Event")
     assert migrations(control_plane) == []
-    assert reunite_events(control_plane) == before
+    cli.main(["status", "moved", "-n", NAMESPACE, "-o", "json", "--kubeconfig", str(tmp_path / "kubeconfig")])
+    (row,) = json.loads(capsys.readouterr().out)["items"]
+    assert row["reunite"] == f"would {would}; --dry-run=on, so nothing is done"
 
 
 def _reasons(control_plane: ControlPlane) -> set[str]:
     return {each["reason"] for each in control_plane.api.items("v1", "Event", NAMESPACE)}
-
-
-def reunite_events(control_plane: ControlPlane) -> set[str]:
-    """The names of the Events that `reunite` has written."""
-    events = control_plane.api.items("v1", "Event", NAMESPACE)
-    return {each["metadata"]["name"] for each in events if each["reason"].startswith("Reunite")}
 
 
 def test_sigterm_ends_it(control_plane: ControlPlane, tmp_path: Path) -> None:

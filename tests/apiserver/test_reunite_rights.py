@@ -24,6 +24,8 @@ from support.objects import builders
 from support.scenarios.admitting import until
 from support.scenarios.vm_scenes import scenes
 
+from webhook.core.reunite.migration import LABEL_REUNITE
+
 ACCOUNT: Final = f"{NAME}-reunite"
 NAMESPACE: Final = builders.NAMESPACE
 KINDS: Final = ("VirtualMachineInstance", "VirtualMachineInstanceMigration", "VirtualMachine", "KubeVirt")
@@ -34,6 +36,7 @@ KUBEVIRT: Final = {
     "metadata": {"name": "kubevirt", "namespace": "default"},
     "status": {"observedKubeVirtVersion": "v1.8.0"},
 }
+OWN_ALONE: Final = "reunite may create and delete only migrations with the label kubevirt-scheduler/reunite"
 MESSAGE: Final = "in-flight migration detected"
 POLICY_API: Final = "admissionregistration.k8s.io/v1"
 REFUSES: Final[list[Object]] = [
@@ -147,9 +150,9 @@ def test_a_refusal_of_kubevirt_ends_nothing(account: Path, installed: Installed,
             api.delete(each, missing_ok=True)
 
 
-def migration(name: str) -> Object:
+def migration(name: str, **labels: str) -> Object:
     """A migration of the VM."""
-    metadata = {"name": name, "namespace": NAMESPACE}
+    metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
     return {"apiVersion": MIGRATIONS[0], "kind": MIGRATIONS[1], "metadata": metadata, "spec": {"vmiName": "moved"}}
 
 
@@ -162,12 +165,26 @@ def probed(api: Api) -> str:
     return ""
 
 
-def test_the_account_may_delete_a_migration(account: Path, installed: Installed) -> None:
-    """As it does with one that virt-controller has not begun."""
+def test_the_account_may_delete_only_its_own_migrations(account: Path, installed: Installed) -> None:
+    """One that virt-controller has not begun; never that of a drain. It may not create one without its label either."""
     assert account
-    made = installed.plane.api.create(migration("late"))
-    installed.plane.as_user(installed.plane.service_account(NAME, ACCOUNT)).delete(made)
-    assert names(installed.plane.api) == []
+    plane = installed.plane
+    own, drain = (plane.api.create(each) for each in (migration("late", **{LABEL_REUNITE: "true"}), migration("drain")))
+    api = plane.as_user(plane.service_account(NAME, ACCOUNT))
+
+    def refused() -> str:
+        try:
+            api.delete(drain, dryRun="All")
+        except ApiError as error:
+            return error.message
+        return ""
+
+    until(lambda: OWN_ALONE in refused(), "the policy")
+    for attempt in (lambda: api.delete(drain), lambda: api.create(migration("other"))):
+        with pytest.raises(ApiError, match=OWN_ALONE):
+            attempt()
+    api.delete(own)
+    assert names(plane.api) == ["drain"]
 
 
 REFUSED: Final[dict[str, Callable[[Api], Any]]] = {

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from coexistence import autoscalers, cluster, deschedulers, schedulers
+from coexistence import autoscalers, balanced, cluster, deschedulers, schedulers
 from coexistence.rows import Row, surprises, table
 
 PARTS: Final[dict[str, Callable[[cluster.Cluster], Iterator[Row]]]] = {
     "kube-scheduler": schedulers.rows,
     "descheduler": deschedulers.rows,
+    "reunite": balanced.rows,
     "karpenter": autoscalers.rows,
 }
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "coexistence.md"

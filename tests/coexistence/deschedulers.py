@@ -116,6 +116,8 @@ POLICIES: Final = (
     ),
 )
 
+BALANCES: Final = next(each for each in POLICIES if each.settings == f"{_LOW} by requests, evictLocalStoragePods")
+
 
 class _Subject(NamedTuple):
     title: str
@@ -138,7 +140,7 @@ def rows(cluster: Cluster) -> Iterator[Row]:
 
 
 def _outcome(cluster: Cluster, policy: Policy, subjects: Sequence[_Subject]) -> Iterator[Row]:
-    _deschedule(cluster, policy)
+    deschedule(cluster, policy)
     version = pinned(build.DESCHEDULER, "sigs.k8s.io/descheduler")
     for subject in subjects:
         expected = EVICTED if subject.title in policy.evicts else STAYS
@@ -182,7 +184,8 @@ def _bound(cluster: Cluster, form: Form, on: str) -> Object:
     return pod
 
 
-def _deschedule(cluster: Cluster, policy: Policy) -> None:
+def deschedule(cluster: Cluster, policy: Policy) -> None:
+    """Run the descheduler once."""
     directory = cluster.plane.directory
     file = directory / "descheduler-policy.json"
     file.write_text(json.dumps(_policy(policy)))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,9 @@ from webhook.cluster_options import ENVIRONMENT_PREFIX
 from webhook.component_base.command_line import Command
 from webhook.core.observe.vm_status import State
 from webhook.core.reasons import Reason
-from webhook.telemetry.exposition import Family
+from webhook.reunite.metrics import ReuniteFamily
+from webhook.reunite.reporter import EventReason
+from webhook.telemetry.exposition import Family, MetricFamily
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
@@ -39,10 +41,16 @@ def reasons() -> str:
     return "\n".join(["| Code | Sentence |", "|---|---|", *rows])
 
 
-def metrics() -> str:
+def metrics(families: Iterable[MetricFamily] = Family) -> str:
     """The table of metrics."""
-    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in Family]
+    rows = [f"| `{each.title}` | {each.kind} | {_labels(each)} | {each.help} |" for each in families]
     return "\n".join(["| Metric | Type | Labels | What it tells |", "|---|---|---|---|", *rows])
+
+
+def reunite_events() -> str:
+    """The table of the Events of `reunite`."""
+    rows = [f"| `{each.code}` | {each.kind} | {each.when} |" for each in EventReason]
+    return "\n".join(["| Reason | Type | When |", "|---|---|---|", *rows])
 
 
 def serve() -> str:
@@ -80,7 +88,7 @@ def _names(option: click.Option) -> str:
     return ", ".join(f"`{name}`" for name in sorted(option.opts, key=len, reverse=True))
 
 
-def _labels(family: Family) -> str:
+def _labels(family: MetricFamily) -> str:
     return ", ".join(f"`{label}`" for label in family.labels)
 
 
@@ -99,6 +107,8 @@ def states() -> str:
 TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "reasons": reasons,
     "metrics": metrics,
+    "reunite-metrics": lambda: metrics(ReuniteFamily),
+    "reunite-events": reunite_events,
     "serve": serve,
     "explain": of(_COMMANDS["explain"]),
     "status": of(_COMMANDS["status"]),
@@ -110,6 +120,13 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = {
     "states": states,
     "compatibility": tested_versions.table,
 }
+PAGES: Final[Mapping[str, str]] = {"reunite-metrics": "metrics", "reunite-events": "events"}
+"""The page of a table that has not the page's name."""
+
+
+def page_of(name: str) -> Path:
+    """Return the page that has this table."""
+    return REFERENCE / f"{PAGES.get(name, name)}.md"
 
 
 def render(name: str, text: str) -> str:
@@ -125,7 +142,7 @@ def render(name: str, text: str) -> str:
 @pytest.mark.parametrize("name", TABLES)
 def test_a_page_of_the_reference_shows_what_the_code_has(name: str) -> None:
     """Otherwise run `python tests/unit/test_readme.py`."""
-    text = (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
+    text = page_of(name).read_text(encoding="utf-8")
     assert render(name, text) == text
 
 
@@ -148,6 +165,6 @@ def test_the_readme_names_the_versions_that_the_tests_take() -> None:
 
 
 if __name__ == "__main__":
-    for page in TABLES:
-        file = REFERENCE / f"{page}.md"
-        file.write_text(render(page, file.read_text(encoding="utf-8")), encoding="utf-8")
+    for table in TABLES:
+        file = page_of(table)
+        file.write_text(render(table, file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,7 +1,8 @@
 """Controller: a round every ten seconds, and what it says is carried out.
 
 A round begins only when the watch has shown what the round before created, or after a minute. That and the fixed name
-of each migration keep the budget, and keep a VM from a second migration. Nothing in memory matters after a restart.
+of each migration keep the budget of one process, and keep a VM from a second migration of any number of processes. What
+is lost by a restart costs at most one try too many, or one too few (docs/decisions/0015-reunite-program.md).
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class Controller:
         key = row.namespace, row.name
         sentence = f"migration {action.name}: from node {row.node} to node {action.target}, that of its share-manager"
         if self._writer is None:
-            self._reporter.would(key, sentence)
+            self._reporter.would(key, f"create {sentence}")
             return
         written = await self._writer.create(row.namespace, found.migration_of(action))
         if written.result is not Result.REFUSED:
@@ -122,7 +123,7 @@ class Controller:
     async def _restart(self, stuck: StuckVMs, action: RestartVM) -> None:
         key = action.vm.row.namespace, action.vm.row.name
         if self._writer is None:
-            self._reporter.would(key, action.sentence)
+            self._reporter.would(key, f"restart the VM: {action.sentence}")
         elif problem := await stuck.restart(action):
             self._reporter.not_restarted(key, problem)
         else:

@@ -12,10 +12,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api.node import Node
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.core.reunite.decide import VM, Situation
+from webhook.core.reunite.drains import drained
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
+from webhook.core.view import Kind
 from webhook.kube import reader
 from webhook.kube.cache.cached_view import CachedView
 from webhook.kube.cache.cluster_cache import ClusterCache
@@ -51,6 +54,7 @@ class Facts:
         self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace
         self._caches = {each.kind: ListWatch(each, random=random.random, streams=True) for each in kubevirt_resources()}
         self._tracker = VMStatusTracker(self.cluster.caches, policy)
+        self._drained: frozenset[str] = frozenset()
         self._kubevirt = KubeVirtLimits(version=None)
         self._kubevirt_at: float | None = None
 
@@ -83,6 +87,8 @@ class Facts:
             if (vmi := vmis.get(f"{row.namespace}/{row.name}")) is not None
         ]
         migrations = list(self._caches[KubeVirtKind.MIGRATION].objects.values())
+        nodes: Mapping[str, Node] = self.cluster.caches[Kind.NODE].objects
+        self._drained = drained(migrations, nodes, self._drained)
         return Situation(
             now=now,
             vms=vms,
@@ -90,6 +96,8 @@ class Facts:
             kubevirt=self._kubevirt,
             limits=self._limits,
             nodes_of={_names(key): record.node for key, record in vmis.items() if record.node},
+            nodes=nodes,
+            drained=self._drained,
         )
 
     def planner(self) -> Planner:
@@ -102,8 +110,16 @@ class Facts:
 
     def vmi_uid(self, namespace: str, name: str) -> str:
         """Return the uid of a VirtualMachineInstance; empty if it does not exist."""
-        record = self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
+        record = self._vmi(namespace, name)
         return record.uid if record else ""
+
+    def vmi_memory_bytes(self, namespace: str, name: str) -> int:
+        """Return the guest memory of a VirtualMachineInstance; 0 if it is not known."""
+        record = self._vmi(namespace, name)
+        return record.memory_bytes if record else 0
+
+    def _vmi(self, namespace: str, name: str) -> VMIRecord | None:
+        return self._caches[KubeVirtKind.VIRTUAL_MACHINE_INSTANCE].objects.get(f"{namespace}/{name}")
 
     def _late(self) -> tuple[str, ...]:
         return tuple(f"{each.title}: {each.detail}" for each in self.states() if not each.fresh)

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from webhook.core.reunite.migration import (
     ANNOTATION_EVACUATION,
     ANNOTATION_MOVED_AWAY,
+    ANNOTATION_WORKLOAD_UPDATE,
     LABEL_REUNITE,
     Migration,
     moved_away_of,
@@ -21,6 +22,7 @@ _FINAL: Final = ("Succeeded", "Failed")
 
 class _MigrationAnnotations(Annotations, gc=False):
     evacuates: str | None = field(name=ANNOTATION_EVACUATION, default=None)
+    updates: str | None = field(name=ANNOTATION_WORKLOAD_UPDATE, default=None)
     moved_away: str | None = field(name=ANNOTATION_MOVED_AWAY, default=None)
 
 
@@ -88,7 +90,8 @@ def transform(wire: WireMigration) -> Migration:
         source_node=intern(state.source_node) if state.source_node else None,
         target_node=intern(state.target_node) if state.target_node else None,
         priority=intern(wire.spec.priority or ""),
-        moved_away=moved_away_of({ANNOTATION_MOVED_AWAY: annotations.moved_away or ""}),
+        updates=annotations.updates is not None,
+        moved_away=moved_away_of(annotations.moved_away),
     )
 
 

@@ -13,7 +13,6 @@ from webhook.app.background import Background
 from webhook.app.lifecycle import log_info, set_on_signal
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
-from webhook.core.observe.events import Event
 from webhook.core.opt_in import Policy
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
@@ -60,7 +59,9 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
     api = await Api.connect(Kubeconfig(file=settings.kubeconfig, context=settings.context))
     events = EventRecorder(api)
     facts = Facts(api, _policy(settings), settings.limits())
-    reporter = Reporter(_ignore if settings.dry_run else events.record_event, facts.vmi_uid)
+    reporter = Reporter(
+        events.record_event, facts.vmi_uid, memory_bytes=facts.vmi_memory_bytes, dry_run=settings.dry_run
+    )
     writer = None if settings.dry_run else MigrationWriter(api)
     stuck = StuckVMs(api, facts.cluster, settings.stuck_limits()) if settings.restart_stuck else None
     controller = Controller(facts.planner, facts, reporter, writer, stuck=stuck)
@@ -93,10 +94,6 @@ async def _run_until_stopped(settings: ReuniteSettings, log: Log) -> int:
 
 def _policy(settings: ReuniteSettings) -> Policy:
     return Policy(longhorn_namespace=settings.longhorn_namespace, opt_in_all=settings.opt_in_all)
-
-
-def _ignore(_: Event) -> None:
-    """A dry run writes no Event."""
 
 
 def _checks(facts: Facts) -> Sequence[Check]:

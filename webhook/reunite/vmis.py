@@ -6,6 +6,7 @@ from sys import intern
 
 from msgspec import Struct, field
 
+from webhook.core.api.quantity import milli_value, units
 from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.kube.client.metadata import Annotations
 from webhook.kube.records.shared import share
@@ -33,22 +34,40 @@ class _Condition(Struct, gc=False):
     message: str = ""
 
 
+class _GuestMemory(Struct, rename="camel", gc=False):
+    guest: str | int | None = None  # of the spec
+    guest_current: str | int | None = None  # of the status
+
+
+class _Domain(Struct, gc=False):
+    memory: _GuestMemory | None = None
+
+
+class _VMISpec(Struct, gc=False):
+    domain: _Domain | None = None
+
+
 class _VMIStatus(Struct, rename="camel", gc=False):
     phase: str = ""
     node_name: str = ""
     evacuation_node_name: str = ""
     conditions: list[_Condition] | None = None
+    memory: _GuestMemory | None = None
 
 
 class WireVMI(Struct, gc=False):
     """A VirtualMachineInstance, as far as it is decoded."""
 
     metadata: _VMIMeta
+    spec: _VMISpec | None = None
     status: _VMIStatus | None = None
 
 
 class VMIRecord(Struct, frozen=True, gc=False):
-    """What `reunite` knows of a VMI: its uid, its node, and the fields of core's VM with the same names."""
+    """What `reunite` knows of a VMI: its uid, its node, and the fields of core's VM with the same names.
+
+    `memory_bytes`: of its guest, 0 if the VMI does not say.
+    """
 
     uid: str
     node: str
@@ -57,6 +76,7 @@ class VMIRecord(Struct, frozen=True, gc=False):
     reunite: str | None
     unmigratable: str
     evacuates: str | None
+    memory_bytes: int = 0
 
 
 def transform(wire: WireVMI) -> VMIRecord:
@@ -77,7 +97,16 @@ def transform(wire: WireVMI) -> VMIRecord:
         reunite=meta.annotations.reunite if meta.annotations else None,
         unmigratable=share(unmigratable),
         evacuates=status.evacuation_node_name or None,
+        memory_bytes=_memory_bytes(wire),
     )
+
+
+def _memory_bytes(wire: WireVMI) -> int:
+    """Return the memory of the guest: what it has now, else what its spec asks for."""
+    now = wire.status.memory if wire.status else None
+    asked = wire.spec.domain.memory if wire.spec and wire.spec.domain else None
+    written = (now and now.guest_current) or (asked and asked.guest)
+    return units(milli_value(str(written)) or 0)
 
 
 def to_object(_: str, record: VMIRecord) -> VMIRecord:

@@ -48,15 +48,34 @@ class Histogram:
         return found
 
 
-@unique
-class Family(Enum):
-    """Each metric: name without prefix, type, labels and help text."""
+class MetricFamily(Enum):
+    """The metrics of one program: name without prefix, type, labels and help text of each."""
 
     def __init__(self, title: str, kind: str, labels: Labels, text: str) -> None:
         self.title = PREFIX + title
         self.kind = kind
         self.labels = labels
         self.help = text
+
+    def metric(self, values: Mapping[Labels, float]) -> Metric:
+        """Return the family of a counter or gauge. `values`: label values -> value."""
+        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
+        metric = made(self.title, self.help, labels=self.labels)
+        for labels, value in values.items():
+            metric.add_metric(labels, value)
+        return metric
+
+    def histograms(self, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
+        """Return the family of a histogram. `values`: label values with their histogram."""
+        metric = HistogramMetricFamily(self.title, self.help, labels=self.labels)
+        for labels, histogram in values:
+            metric.add_metric(labels, histogram.buckets(), histogram.sum)
+        return metric
+
+
+@unique
+class Family(MetricFamily):
+    """Each metric of `serve`."""
 
     BUILD = "build_info", "gauge", ("version", "python"), "1, with the version that runs as label."
     ADMISSIONS = (
@@ -222,18 +241,3 @@ class Family(Enum):
         ("state",),
         "Time of such VMs in each state, in VM-seconds. Each replica counts every VM: use max or avg over replicas.",
     )
-
-    def metric(self, values: Mapping[Labels, float]) -> Metric:
-        """Return the family of a counter or gauge. `values`: label values -> value."""
-        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        metric = made(self.title, self.help, labels=self.labels)
-        for labels, value in values.items():
-            metric.add_metric(labels, value)
-        return metric
-
-    def histograms(self, values: Iterable[tuple[Labels, Histogram]]) -> Metric:
-        """Return the family of a histogram. `values`: label values with their histogram."""
-        metric = HistogramMetricFamily(self.title, self.help, labels=self.labels)
-        for labels, histogram in values:
-            metric.add_metric(labels, histogram.buckets(), histogram.sum)
-        return metric

@@ -23,6 +23,7 @@ from support.control_plane.rendering import (
 from support.drivers.command_lines import values
 
 from webhook import __version__, cli
+from webhook.core.reunite.migration import LABEL_REUNITE
 from webhook.kube import kinds
 from webhook.kube.informer.resource import Resource
 from webhook.reunite.kinds import kubevirt_resources
@@ -41,6 +42,8 @@ ADDED: Final = {
     ("Role", LONGHORN_NAMESPACE, PROGRAM),
     ("RoleBinding", LONGHORN_NAMESPACE, PROGRAM),
     ("Deployment", NAME, PROGRAM),
+    ("ValidatingAdmissionPolicy", "", PROGRAM),
+    ("ValidatingAdmissionPolicyBinding", "", PROGRAM),
 }
 NOT_CACHED: Final = {  # what the program reads by single requests, and what it writes
     ("kubevirt.io", "virtualmachineinstances", "get"),
@@ -179,6 +182,18 @@ def test_the_roles_are_bound_to_the_account_of_the_pod(rendered: list[Object]) -
         assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": PROGRAM}
     assert at(f"{POD}.serviceAccountName", the("Deployment", rendered, PROGRAM)) == PROGRAM
     assert the("ServiceAccount", rendered, PROGRAM)["automountServiceAccountToken"] is False
+
+
+def test_the_policy_names_what_the_code_names(rendered: list[Object]) -> None:
+    """The account that has the rights, and the label of its migrations."""
+    policy = the("ValidatingAdmissionPolicy", rendered, PROGRAM)["spec"]
+    (condition,) = policy["matchConditions"]
+    assert f"'system:serviceaccount:{NAME}:{PROGRAM}'" in condition["expression"]
+    (validation,) = policy["validations"]
+    assert f"?labels[?'{LABEL_REUNITE}'].hasValue()" in validation["expression"]
+    assert policy["failurePolicy"] == "Fail"
+    binding = the("ValidatingAdmissionPolicyBinding", rendered, PROGRAM)["spec"]
+    assert binding == {"policyName": PROGRAM, "validationActions": ["Deny"]}
 
 
 @pytest.mark.parametrize("minor", ["1.30", "1.37"])

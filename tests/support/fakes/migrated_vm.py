@@ -61,7 +61,7 @@ class Cluster:
 
     def controller(self, *, dry_run: bool = False) -> tuple[Controller, Reporter]:
         """A process that starts now."""
-        reporter = Reporter(self.events.append, lambda _namespace, _name: "uid")
+        reporter = Reporter(self.events.append, lambda _namespace, _name: "uid", dry_run=dry_run)
         writer = None if dry_run else MigrationWriter(cast("Api", self))
         facts, planner = cast("Facts", self), cast("Planner", self)
         return Controller(lambda: planner, facts, reporter, writer, lambda: self.now), reporter

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.node import Node, NodeSpec, Taint
 from webhook.core.observe.past_decision import Decided
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.observe.vm_volumes import VMVolumeStatus
@@ -59,6 +61,13 @@ def move(created: float, phase: str = "Succeeded", vmi: str = "vm", **changes: A
     changes.setdefault("name", f"{vmi}-{int(created)}")
     changes.setdefault("ended", ago(created) if phase in {"Succeeded", "Failed"} else None)
     return Migration(namespace="ns", uid="u", vmi=vmi, created=ago(created), phase=phase, **changes)
+
+
+def node(name: str, *, ready_since: str | None = None, cordoned_since: str | None = None) -> Node:
+    """Return a node that is Ready, and cordoned if there is a time."""
+    taint = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule", time_added=cordoned_since)
+    spec = NodeSpec(unschedulable=True, taints=[taint]) if cordoned_since else NodeSpec()
+    return Node(metadata=ObjectMeta(name=name), spec=spec, ready_since=ready_since)
 
 
 def situation(

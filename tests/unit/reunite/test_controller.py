@@ -119,8 +119,8 @@ async def test_a_migration_that_has_not_begun_after_a_minute_is_deleted_as_it_wa
     assert (reporter.migrations["deleted"], reporter.migrations["refused"]) == (1, 1)
 
 
-async def test_a_dry_run_writes_nothing(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
-    """The log says once what it would do, and again after a rule said no."""
+async def test_a_dry_run_writes_only_events(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    """Log and Events say once what it would do, and again after a rule said no. Each Event names the dry run."""
     controller, reporter = cluster.controller(dry_run=True)
     with caplog.at_level(logging.INFO, "webhook"):
         await controller.round()
@@ -132,6 +132,13 @@ async def test_a_dry_run_writes_nothing(cluster: Cluster, caplog: pytest.LogCapt
         await controller.round()
     assert (cluster.writes, reporter.migrations["created"]) == ([], 0)
     assert [record.message for record in caplog.records] == ["dry run", "not yet", "dry run"]
+    sentence = "create migration vm-reunite-1: from node a to node b, that of its share-manager"
+    would = f"would {sentence}; --dry-run=on, so nothing is done"
+    assert [(event.reason, event.message) for event in cluster.events] == [
+        ("ReuniteDryRun", would),
+        ("ReuniteWaiting", "NotPlaceable: node node-a: Insufficient memory; --dry-run=on"),
+        ("ReuniteDryRun", would),
+    ]
 
 
 async def test_the_same_refusal_is_logged_once(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from support.objects.reunite_vms import ago, move, node
 
 from webhook.core.opt_in import Policy
 from webhook.core.reunite.decide import Situation
 from webhook.core.reunite.limits import ReuniteLimits
+from webhook.core.view import Kind
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.client.api import Api, Reply
 from webhook.reunite.facts import Facts, StaleFacts
+from webhook.reunite.kinds import KubeVirtKind
 
 
 class NoKubeVirt:
@@ -60,3 +63,16 @@ async def test_a_situation_is_made_of_caches_that_are_up_to_date(
         assert found == StaleFacts(problems)
     else:
         assert isinstance(found, Situation)
+
+
+async def test_a_drain_is_known_after_the_node_is_uncordoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node shows the cordon only while it lasts, and the program has seen it."""
+    facts = Facts(cast("Api", NoKubeVirt()), Policy(), ReuniteLimits())
+    monkeypatch.setattr(facts, "states", lambda: [state(fresh=True)])
+    evicted = move(100, evacuates="b")
+    monkeypatch.setattr(facts._caches[KubeVirtKind.MIGRATION], "objects", {"ns/one": evicted})
+    for nodes in ({"b": node("b", cordoned_since=ago(200))}, {"b": node("b")}):
+        monkeypatch.setattr(facts.cluster.caches[Kind.NODE], "objects", nodes)
+        found = await facts.situation(0.0)
+        assert isinstance(found, Situation)
+        assert (found.drained, found.nodes) == ({evicted.uid}, nodes)

@@ -50,10 +50,19 @@ def test_a_migration_of_ours_that_has_ended() -> None:
 
 
 def test_a_drain() -> None:
-    """KubeVirt names the node that the VM must leave, and the priority."""
+    """KubeVirt names the node that the VM must leave, and a new one also the priority."""
     annotations = {"kubevirt.io/evacuationMigration": "node-a"}
     found = kept(stored(metadata={"annotations": annotations}, spec={"priority": "system-critical"}))
     assert (found.evacuates, found.is_for_upkeep, found.ours, found.names_target) == ("node-a", True, False, False)
+    assert not found.has_no_reason
+    old = kept(stored(metadata={"annotations": annotations}))
+    assert (old.is_for_upkeep, old.has_no_reason) == (False, True)
+
+
+def test_an_update() -> None:
+    """KubeVirt marks it in every version, also where it sets no priority, and where a change of the VM is the cause."""
+    found = kept(stored(metadata={"annotations": {"kubevirt.io/workloadUpdateMigration": ""}}))
+    assert (found.updates, found.is_for_upkeep, found.has_no_reason) == (True, True, False)
 
 
 def test_one_that_is_being_deleted() -> None:

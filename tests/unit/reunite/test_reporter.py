@@ -11,7 +11,7 @@ from support.objects.reunite_vms import move
 from webhook.core.observe.events import Event
 from webhook.core.reunite.migration import Migration
 from webhook.core.reunite.not_yet import Rule
-from webhook.reunite.metrics import reunite_families
+from webhook.reunite.metrics import ReuniteFamily, reunite_families
 from webhook.reunite.reporter import Reporter
 
 VM = ("ns", "vm")
@@ -26,7 +26,11 @@ def events() -> list[Event]:
 @pytest.fixture
 def reporter(events: list[Event]) -> Reporter:
     """A reporter that knows the uid of every VMI but `gone`."""
-    return Reporter(events.append, lambda _, name: "" if name == "gone" else f"uid-{name}")
+    return Reporter(
+        events.append,
+        lambda _, name: "" if name == "gone" else f"uid-{name}",
+        memory_bytes=lambda _, name: 7 * len(name),
+    )
 
 
 def samples(reporter: Reporter) -> dict[tuple[str, ...], float]:
@@ -74,6 +78,7 @@ def test_the_end_of_a_migration_is_reported_once(reporter: Reporter, events: lis
     found = samples(reporter)
     assert found["kubevirt_coschedule_reunite_migrations_total", "succeeded"] == 1
     assert found["kubevirt_coschedule_reunite_migrations_total", "failed"] == 1
+    assert found["kubevirt_coschedule_reunite_migrated_memory_bytes_total",] == 7 * len("vm")
 
 
 def _known(migration: Migration) -> Migration:
@@ -110,3 +115,21 @@ def test_a_rule_that_still_says_no_is_repeated_as_an_event(
             reporter.rules({VM: Rule.MIGRATING.says_no()})
     assert len(events) == 3
     assert len(caplog.records) == 1
+
+
+def test_what_a_dry_run_would_do_is_repeated_as_an_event(events: list[Event], caplog: pytest.LogCaptureFixture) -> None:
+    """As a rule that still says no. Another sentence does not wait."""
+    clock = [0.0]
+    reporter = Reporter(events.append, lambda *_: "uid", lambda: clock[0], dry_run=True)
+    with caplog.at_level(logging.INFO, logger="webhook"):
+        for clock[0] in (0.0, 10.0, 1_799.0, 1_800.0):
+            reporter.rules({})
+            reporter.would(VM, "create migration one")
+        reporter.would(VM, "create migration two")
+    assert [each.message[:26] for each in events] == ["would create migration one"] * 2 + ["would create migration two"]
+    assert len(caplog.records) == 2
+
+
+def test_every_metric_of_the_table_is_exposed(reporter: Reporter) -> None:
+    """No metric is there in words only."""
+    assert {name for name, *_ in samples(reporter)} == {each.title for each in ReuniteFamily}

@@ -21,7 +21,7 @@ from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.client.api import Api
 from webhook.reunite.controller import Controller
 from webhook.reunite.facts import Facts
-from webhook.reunite.reporter import RESTARTED, WAITING, Reporter
+from webhook.reunite.reporter import EventReason, Reporter
 from webhook.reunite.round import Round
 from webhook.reunite.run import table
 from webhook.reunite.stuck_vms import StuckPlan, StuckVMs
@@ -86,17 +86,19 @@ async def test_a_restart_is_an_event_on_the_vm() -> None:
     """With the sentence, and counted."""
     round_ = await played(ROOM)
     (event,) = round_.events
-    assert (event.reason, event.namespace, event.name, event.uid) == (RESTARTED, "vms", "db01", "uid-of-the-vmi")
+    assert (event.namespace, event.name, event.uid) == ("vms", "db01", "uid-of-the-vmi")
+    assert event.reason == EventReason.RESTARTED.code
     assert WORDS in event.message
     assert len(round_.api.deleted) == 1
     assert round_.reporter.restarts == {"done": 1, "refused": 0}
 
 
-async def test_a_dry_run_logs_a_restart(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_dry_run_tells_a_restart(caplog: pytest.LogCaptureFixture) -> None:
     """It deletes nothing."""
     with caplog.at_level(logging.INFO, "webhook"):
         round_ = await played(ROOM, writes=False)
-    assert (round_.api.deleted, round_.events) == ([], [])
+    assert (round_.api.deleted, [each.reason for each in round_.events]) == ([], ["ReuniteDryRun"])
+    assert round_.events[0].message.endswith("; --dry-run=on, so nothing is done")
     assert any(WORDS in str(vars(record).get("fields")) for record in caplog.records)
     assert round_.reporter.restarts == {"done": 0, "refused": 0}
 
@@ -114,7 +116,7 @@ async def test_a_vm_that_waits_gets_the_first_rule_that_says_no() -> None:
     """As a VM that is apart."""
     round_ = await played(FULL)
     (event,) = round_.events
-    assert (event.reason, event.message.partition(":")[0]) == (WAITING, Rule.NO_OTHER_NODE.code)
+    assert (event.reason, event.message.partition(":")[0]) == (EventReason.WAITING.code, Rule.NO_OTHER_NODE.code)
     assert round_.reporter.waiting == {Rule.NO_OTHER_NODE: 1}
     assert round_.api.deleted == []
 

@@ -60,3 +60,20 @@ def test_a_vm_is_migratable_unless_kubevirt_says_that_it_is_not(
 ) -> None:
     """KubeVirt's admission refuses a migration in this case only, and names the condition's message."""
     assert record(status).unmigratable == unmigratable
+
+
+@pytest.mark.parametrize(
+    ("asked", "now", "memory_bytes"),
+    [
+        pytest.param({"guest": "2Gi"}, {"guestCurrent": "3Gi"}, 3 << 30, id="more was plugged in"),
+        pytest.param({"guest": "2Gi"}, None, 2 << 30, id="a KubeVirt without status.memory"),
+        pytest.param({"guest": 1024}, {}, 1024, id="a number"),
+        pytest.param({"hugepages": {"pageSize": "2Mi"}}, None, 0, id="none that is named"),
+        pytest.param({"guest": "much"}, None, 0, id="no quantity"),
+        pytest.param(None, None, 0, id="nothing"),
+    ],
+)
+def test_the_memory_is_that_of_the_guest(asked: Any, now: Any, memory_bytes: int) -> None:
+    """0 if the VMI does not say it."""
+    wire = {"metadata": {}, "spec": {"domain": {"memory": asked}}, "status": {"memory": now}}
+    assert vmis.transform(msgspec.convert(wire, vmis.WireVMI)).memory_bytes == memory_bytes

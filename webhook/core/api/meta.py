@@ -70,6 +70,7 @@ class Condition(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
     type: str | None = None
     status: str | None = None
+    last_transition_time: str | None = None
 
 
 class NamespacedName(NamedTuple):

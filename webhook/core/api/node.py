@@ -10,6 +10,7 @@ from webhook.core.api.container import Quantities
 from webhook.core.api.meta import Condition, ObjectMeta
 
 LABEL_NODE_POOL: Final = "karpenter.sh/nodepool"
+_TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 
 
 class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -18,6 +19,7 @@ class Taint(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     key: str | None = None
     value: str | None = None
     effect: str | None = None
+    time_added: str | None = None
 
 
 class NodeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
@@ -43,11 +45,25 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 
 class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.Node: what kube-scheduler's rules read of it."""
+    """v1.Node: what kube-scheduler's rules and `reunite` read of it.
+
+    `ready_since` (RFC 3339) is no field of Kubernetes: a cache takes it from the condition Ready, so that nodes can
+    share a status.
+    """
 
     metadata: ObjectMeta
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
+    ready_since: str | None = None
+
+    @property
+    def cordoned_since(self) -> str | None:
+        """When Kubernetes' node lifecycle controller saw that the node is cordoned (RFC 3339); None if it is not.
+
+        Upstream: pkg/controller/util/node/controller_utils.go, SwapNodeControllerTaint.
+        """
+        taints = (self.spec.taints if self.spec and self.spec.unschedulable else None) or ()
+        return next((each.time_added for each in taints if each.key == _TAINT_UNSCHEDULABLE), None)
 
     @property
     def from_karpenter(self) -> bool:

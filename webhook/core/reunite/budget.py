@@ -1,7 +1,8 @@
 """How many migrations may run at once: in the cluster, and from and to one node.
 
 KubeVirt queues what is above its own limits, and would then start ours before somebody's drain. So one migration of
-KubeVirt's limit stays free for others.
+KubeVirt's limit stays free for others. With a limit of 1 that can't be: ours starts only while no other migration runs,
+and a drain that begins meanwhile waits for the end of this one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class MigrationBudget:
     ) -> None:
         self._limits = limits
         self._outbound_limit = kubevirt.parallel_outbound_per_node
-        # With a limit of 1 nothing can stay free, and with 0 KubeVirt starts no migration at all.
+        # With 0 KubeVirt starts no migration at all.
         self._cluster_limit = min(kubevirt.parallel_per_cluster, max(1, kubevirt.parallel_per_cluster - 1))
         self._all = self._ours = 0
         self._ours_at: Counter[str] = Counter()

@@ -8,12 +8,13 @@ Invariant: a VM has at most one migration, and the budget counts every migration
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
 from math import inf
 from operator import attrgetter
 
 from msgspec import Struct
 
+from webhook.core.api.node import Node
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.reunite import migration
 from webhook.core.reunite.budget import MigrationBudget
@@ -56,6 +57,9 @@ class Situation(Struct, frozen=True, kw_only=True):
         vms: the VMs that ask for co-scheduling.
         migrations: all of the cluster.
         nodes_of: namespace and name of a VMI -> its node, for all VMIs of the cluster.
+        nodes: by name.
+        drained: the uids of `drains.drained`. After a restart of the program those are missing whose node is neither
+            cordoned any more nor was not Ready: they count as moves away, until the VM comes home.
         not_begun: namespace and name of a VMI -> when a migration was deleted that KubeVirt had not begun. A deleted
             migration leaves no other trace. After a restart of the program this is empty: one try too many.
     """
@@ -66,6 +70,8 @@ class Situation(Struct, frozen=True, kw_only=True):
     kubevirt: KubeVirtLimits
     limits: ReuniteLimits
     nodes_of: Mapping[tuple[str, str], str] = {}
+    nodes: Mapping[str, Node] = {}
+    drained: Container[str] = ()
     not_begun: Mapping[tuple[str, str], float] = {}
 
 
@@ -106,7 +112,7 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
     waiting: dict[tuple[str, str], NotYet] = {}
     for vm in sorted(_apart(situation.vms), key=lambda vm: (vm.row.since or "", vm.row.namespace, vm.row.name)):
         key = (vm.row.namespace, vm.row.name)
-        history = history_of(by_vm.get(key, ()), vm.started)
+        history = history_of(by_vm.get(key, ()), vm.started, situation.drained)
         home = vm.row.share_manager_nodes[0]
         why = _why_not_the_vm(vm, situation) or _why_not_against_others(vm, history, situation.limits)
         why = why or calm.why_not(home) or _why_not_now(vm, history, situation)
@@ -157,7 +163,10 @@ def _why_not_against_others(vm: VM, history: History, limits: ReuniteLimits) -> 
         return Rule.EVACUATING.says_no(node=vm.must_leave)
     if history.named:
         return Rule.TARGET_NAMED.says_no(migration=history.named.name)
-    return Rule.MOVED_AWAY.says_no(times=history.moved_away) if history.moved_away >= limits.moved_away else None
+    if history.moved_away < limits.moved_away:
+        return None
+    rule = Rule.MOVED_AWAY_OR_DRAINED if history.no_reason else Rule.MOVED_AWAY
+    return rule.says_no(times=history.moved_away)
 
 
 def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | None:
@@ -185,7 +194,7 @@ def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | Non
 
 
 class _Evacuations:
-    """The nodes that VMs had to leave, and when the last of these migrations ended.
+    """The nodes that VMs had to leave, when the last of these migrations ended, and since when a node is Ready.
 
     A VM that can't be migrated keeps its mark until its next start, and the mark says nothing of the node any more.
     """
@@ -194,19 +203,23 @@ class _Evacuations:
         leaving = (vm.must_leave for vm in situation.vms if not vm.unmigratable)
         self._until: dict[str, float] = {node: inf for node in leaving if node}
         self._now, self._calm = situation.now, situation.limits.apart_seconds
+        self._nodes = situation.nodes
         for each in situation.migrations:
             if each.evacuates:
                 ended = unix_seconds(each.ended_or_created) if each.is_final else inf
                 self._until[each.evacuates] = max(ended, self._until.get(each.evacuates, 0.0))
 
     def why_not(self, node: str) -> NotYet | None:
-        """Return that VMs leave this node, or left it not long enough ago; None if it is calm."""
+        """Return that VMs leave this node, or that they left it or it became Ready too lately; None if it is calm."""
         until = self._until.get(node, 0.0)
         if until == inf:
             return Rule.NODE_EVACUATED.says_no(node=node)
-        if self._now >= until + self._calm:
-            return None
-        return Rule.NODE_NOT_CALM.says_no(node=node, seconds=int(self._calm))
+        if self._now < until + self._calm:
+            return Rule.NODE_NOT_CALM.says_no(node=node, seconds=int(self._calm))
+        since = self._nodes[node].ready_since if node in self._nodes else None
+        if since and self._now < unix_seconds(since) + self._calm:
+            return Rule.NODE_JUST_READY.says_no(node=node, since=since, seconds=int(self._calm))
+        return None
 
 
 def _stopped(situation: Situation) -> NotYet | None:

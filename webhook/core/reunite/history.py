@@ -1,12 +1,12 @@
 """What the migrations of one VM say about its past, since its last start.
 
-KubeVirt keeps the last five final migrations of a VM (migration.go, garbageCollectFinalizedMigrations). So a count here
-is a lower bound, and a migration of ours carries the count of the time before it (migration.ANNOTATION_MOVED_AWAY).
+KubeVirt keeps the last five final migrations of a VM (migration.go, garbageCollectFinalizedMigrations). So a migration
+of ours carries the count of the time before it (migration.ANNOTATION_MOVED_AWAY). Without one a count is a lower bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -26,7 +26,8 @@ class History(Struct, frozen=True, kw_only=True):
         arrived: when the last successful migration of anybody ended (RFC 3339): the VM is on its node since then.
         came_home: the last successful migration of ours.
         failures: failed migrations of ours in a row, without a success after them, oldest first.
-        moved_away: how often others moved the VM away after it came home, for another cause than a drain or an upgrade.
+        moved_away: how often others moved the VM away after it came home, for another cause than a drain or an update.
+        no_reason: whether KubeVirt did not say why it made the last of these.
         known_since: when the oldest migration that KubeVirt keeps was created, if KubeVirt can have deleted others of
             this start; None if all of this start are here.
     """
@@ -37,23 +38,29 @@ class History(Struct, frozen=True, kw_only=True):
     came_home: Migration | None
     failures: tuple[Migration, ...]
     moved_away: int
+    no_reason: bool
     known_since: str | None
 
 
-def history_of(migrations: Iterable[Migration], started: str) -> History:
-    """Return what these migrations of one VM say. `started`: when its VMI was created (RFC 3339)."""
+def history_of(migrations: Iterable[Migration], started: str, drained: Container[str] = ()) -> History:
+    """Return what these migrations of one VM say.
+
+    `started`: when its VMI was created (RFC 3339). `drained`: the uids of `drains.drained`.
+    """
     by_age = sorted(migrations, key=_age)
     since = [each for each in by_age if each.created >= started]
     final = [each for each in since if each.is_final]
     ours = [each for each in final if each.ours]
     came_home = next((each for each in reversed(ours) if each.succeeded), None)
+    moved_away, last = _moved_away(since, drained)
     return History(
         running=next((each for each in by_age if not each.is_final), None),
         named=next((each for each in reversed(since) if _is_a_will(each)), None),
         arrived=next((each.ended_or_created for each in reversed(final) if each.succeeded), None),
         came_home=came_home,
         failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
-        moved_away=_moved_away(since),
+        moved_away=moved_away,
+        no_reason=last is not None and last.has_no_reason,
         known_since=final[0].created if len(final) >= FINAL_MIGRATIONS else None,
     )
 
@@ -75,17 +82,19 @@ def _is_a_will(migration: Migration) -> bool:
     return migration.names_target and not migration.ours and not migration.failed
 
 
-def _moved_away(since: Iterable[Migration]) -> int:
+def _moved_away(since: Iterable[Migration], drained: Container[str]) -> tuple[int, Migration | None]:
     """Count the moves away after a homecoming: the first successful migration of others after one of ours.
 
-    A drain or an upgrade does not count, because the VM may come home after it.
+    A drain or an update does not count, because the VM may come home after it. Return also the last move that counts.
+    What a migration of ours says replaces the count, because more was known when it was created (drains.drained).
     """
-    count, is_home = 0, False
+    count, last, is_home = 0, None, False
     for each in since:
-        if each.ours:
-            count = max(count, each.moved_away)
+        if each.ours and each.moved_away is not None:
+            count = each.moved_away
         if not each.succeeded:
             continue
-        count += is_home and not each.ours and not each.is_for_upkeep
+        if is_home and not each.ours and not each.is_for_upkeep and each.uid not in drained:
+            count, last = count + 1, each
         is_home = each.ours
-    return count
+    return count, last

@@ -7,7 +7,7 @@ second migration of a VM while one is not final, and keeps the last five final o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from webhook.core.api.kubevirt import HOSTNAME
 LABEL_REUNITE: Final = "kubevirt-scheduler/reunite"
 """On each migration that brings a VM to the node of its share-managers. The VM's annotation has the same key."""
 ANNOTATION_MOVED_AWAY: Final = "kubevirt-scheduler/moved-away"
+ANNOTATION_WORKLOAD_UPDATE: Final = "kubevirt.io/workloadUpdateMigration"
 ANNOTATION_EVACUATION: Final = "kubevirt.io/evacuationMigration"  # its value is the node that the VM must leave
 ANNOTATION_UNSCHEDULABLE_SECONDS: Final = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PLACING_SECONDS: Final = 60  # KubeVirt waits 300 s by itself; the node was found free, so a minute is enough
@@ -39,8 +40,10 @@ class Migration(Struct, frozen=True, kw_only=True):
         ours: whether it has the label LABEL_REUNITE.
         names_target: whether it has an addedNodeSelector, so that somebody chose the node.
         evacuates: the node that KubeVirt moves the VM away from, for a drain or an eviction; None for other causes.
-        moved_away: how often others had moved the VM away before this migration; only on ours.
-        priority: KubeVirt's: system-critical for a drain or an upgrade, system-maintenance for the descheduler.
+        updates: whether KubeVirt updates the VM by it, for an upgrade of KubeVirt or a change of the VM.
+        moved_away: how often others had moved the VM away before this migration; only on ours, None if it does not say.
+        priority: KubeVirt's: system-critical for a drain or an upgrade, system-maintenance for the descheduler. Empty
+            before KubeVirt 1.7, and before 1.9 without the feature gate MigrationPriorityQueue.
     """
 
     namespace: str
@@ -57,7 +60,8 @@ class Migration(Struct, frozen=True, kw_only=True):
     evacuates: str | None = None
     source_node: str | None = None
     target_node: str | None = None
-    moved_away: int = 0
+    updates: bool = False
+    moved_away: int | None = None
     priority: str = ""
 
     @property
@@ -77,8 +81,13 @@ class Migration(Struct, frozen=True, kw_only=True):
 
     @property
     def is_for_upkeep(self) -> bool:
-        """Whether the VM had to leave for a drain or an upgrade, so that nobody wants the VM elsewhere for good."""
-        return self.priority == _SYSTEM_CRITICAL
+        """Whether KubeVirt says that it was a drain or an update, so that nobody wants the VM elsewhere for good."""
+        return self.updates or self.priority == _SYSTEM_CRITICAL
+
+    @property
+    def has_no_reason(self) -> bool:
+        """Whether KubeVirt does not say if a drain or a descheduler evicted the VM."""
+        return self.evacuates is not None and not self.priority
 
     @property
     def is_queued(self) -> bool:
@@ -92,7 +101,7 @@ class Migration(Struct, frozen=True, kw_only=True):
 
 
 def migration_object(
-    namespace: str, vmi: str, hostname: str, *, name: str | None = None, moved_away: int = 0
+    namespace: str, vmi: str, hostname: str, *, name: str | None = None, moved_away: int | None = None
 ) -> dict[str, Any]:
     """Return the migration of a VM to the node with this label `kubernetes.io/hostname`, as JSON.
 
@@ -102,7 +111,7 @@ def migration_object(
     """
     identity = {"name": name} if name else {"generateName": f"{vmi}-together-"}
     annotations = {ANNOTATION_UNSCHEDULABLE_SECONDS: str(PLACING_SECONDS)}
-    if moved_away:
+    if moved_away is not None:
         annotations[ANNOTATION_MOVED_AWAY] = str(moved_away)
     return {
         "apiVersion": "kubevirt.io/v1",
@@ -128,10 +137,9 @@ def next_name(vmi: str, migrations: Iterable[Migration]) -> str:
     return f"{stem}{max((int(number) for number in numbers if number.isdecimal()), default=0) + 1}"
 
 
-def moved_away_of(annotations: Mapping[str, str] | None) -> int:
-    """Return the value of the annotation ANNOTATION_MOVED_AWAY, 0 if there is none or if it is not a number."""
-    value = (annotations or {}).get(ANNOTATION_MOVED_AWAY, "")
-    return int(value) if value.isascii() and value.isdecimal() else 0
+def moved_away_of(annotation: str | None) -> int | None:
+    """Return the value of the annotation ANNOTATION_MOVED_AWAY, None if there is none or if it is not a number."""
+    return int(annotation) if annotation and annotation.isascii() and annotation.isdecimal() else None
 
 
 def _short(vmi: str) -> str:

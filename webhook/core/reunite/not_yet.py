@@ -65,8 +65,13 @@ class Rule(Enum):
             "stores these migrations"
         ),
     )
+    MOVED_AWAY_OR_DRAINED = (
+        "MovedAwayOrDrained",
+        "others moved it away {times} times, the last perhaps by a drain; KubeVirt does not say, so it stays",
+    )
     NODE_EVACUATED = "NodeEvacuated", "VMs have to leave node {node} now"
     NODE_NOT_CALM = "NodeNotCalm", "VMs had to leave node {node} less than {seconds} s ago"
+    NODE_JUST_READY = "NodeJustReady", "node {node} is Ready since {since}, less than {seconds} s"
     # Time.
     TOO_SOON = "TooSoon", "the VM is apart since {since}, less than {seconds} s"
     MOVED_OFTEN = (

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import Node, NodeSpec, NodeStatus
 from webhook.core.scheduler.state.node_info import allocatable
 from webhook.core.scheduler.state.node_labels import NodeLabels
@@ -29,21 +29,31 @@ class WireNode(Struct, gc=False):
 
 
 def ready_status(status: NodeStatus | None) -> NodeStatus:
-    """Return the condition Ready and the allocatable resources of a status: core reads no other condition."""
-    ready = [condition for condition in (status and status.conditions) or () if condition.type == _READY]
-    return NodeStatus(conditions=ready[:1], allocatable=status.allocatable if status else None)
+    """Return the condition Ready, without its time, and the allocatable resources of a status.
+
+    Core reads no other condition.
+    """
+    ready = _ready(status)
+    conditions = [Condition(type=ready.type, status=ready.status)] if ready else []
+    return NodeStatus(conditions=conditions, allocatable=status.allocatable if status else None)
 
 
 def transform(wire: WireNode) -> Node:
     """Return the record of a node, which is core's Node: all labels, and equal specs and statuses shared."""
     labels = {intern(key): intern(value) for key, value in (wire.metadata.labels or {}).items()}
+    ready = _ready(wire.status)
     return Node(
         metadata=ObjectMeta(
             name=intern(wire.metadata.name), labels=labels, deletion_timestamp=wire.metadata.deletion_timestamp
         ),
         spec=share(wire.spec),
         status=share(ready_status(wire.status)),
+        ready_since=ready.last_transition_time if ready and ready.status == "True" else None,
     )
+
+
+def _ready(status: NodeStatus | None) -> Condition | None:
+    return next((each for each in (status and status.conditions) or () if each.type == _READY), None)
 
 
 def to_object(_: str, record: Node) -> Node:

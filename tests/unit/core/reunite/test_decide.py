@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.objects.reunite_vms import NOW, ago, move, plan_of, situation, vm
+from support.objects.reunite_vms import NOW, ago, move, node, plan_of, situation, vm
 
 from webhook.core.observe.vm_status import State
 from webhook.core.reunite.decide import Situation
@@ -28,7 +28,6 @@ def _ours(created: float, phase: str = "Succeeded", **changes: Any) -> Migration
 
 
 _FAILED_TWICE = (_ours(5_000, "Failed"), _ours(1_200, "Failed"))
-_ONCE_AWAY = (_ours(200_000), move(150_000), _ours(100_000, moved_away=1))
 
 
 @pytest.mark.parametrize(
@@ -64,33 +63,11 @@ _ONCE_AWAY = (_ours(200_000), move(150_000), _ours(100_000, moved_away=1))
         pytest.param(
             situation(vm(started=ago(8_999)), move(9_000, names_target=True)), None, id="a will before the start"
         ),
-        pytest.param(situation(vm(), *_ONCE_AWAY), None, id="moved away once, and not home for long"),
-        pytest.param(situation(vm(), *_ONCE_AWAY, move(90_000)), Rule.MOVED_AWAY, id="moved away twice"),
-        pytest.param(situation(vm(), *_ONCE_AWAY, move(90_000, "Failed")), None, id="the second time failed"),
-        pytest.param(
-            situation(vm(), _ONCE_AWAY[-1], move(90_000)), Rule.MOVED_AWAY, id="KubeVirt deleted the first time"
-        ),
-        pytest.param(
-            situation(vm(), *_ONCE_AWAY, move(95_000, priority="system-maintenance")),
-            Rule.MOVED_AWAY,
-            id="the descheduler moved it away again",
-        ),
-        pytest.param(
-            situation(vm(), *_ONCE_AWAY, move(95_000, priority="system-critical")),
-            None,
-            id="a drain moved it away again",
-        ),
         pytest.param(
             replace(situation(vm()), not_begun={KEY: NOW - 599.0}), Rule.NOT_BEGUN, id="the last one was not begun"
         ),
         pytest.param(replace(situation(vm()), not_begun={KEY: NOW - 600.0}), None, id="that was long enough ago"),
         pytest.param(replace(situation(vm()), not_begun={("ns", "other"): NOW}), None, id="that was another VM"),
-        pytest.param(
-            situation(vm(), _ours(100_000, "Failed", moved_away=2)), Rule.MOVED_AWAY, id="only the count is left"
-        ),
-        pytest.param(
-            situation(vm(started=ago(95_000)), *_ONCE_AWAY, move(90_000)), None, id="moved away before the start"
-        ),
         pytest.param(situation(vm(), vm("x", "b", (), evacuates="b")), Rule.NODE_EVACUATED, id="home is drained"),
         pytest.param(
             situation(vm(), vm("x", "b", (), evacuates="b", unmigratable="no")), None, id="a mark that nobody follows"
@@ -101,6 +78,18 @@ _ONCE_AWAY = (_ours(200_000), move(150_000), _ours(100_000, moved_away=1))
         ),
         pytest.param(situation(vm(), move(1_800, vmi="x", evacuates="b")), None, id="home is just calm"),
         pytest.param(situation(vm(), move(1, vmi="x", evacuates="c")), None, id="another node was drained"),
+        pytest.param(
+            replace(situation(vm()), nodes={"b": node("b", ready_since=ago(1_799))}),
+            Rule.NODE_JUST_READY,
+            id="home was down almost long enough ago",
+        ),
+        pytest.param(
+            replace(situation(vm()), nodes={"b": node("b", ready_since=ago(1_800))}), None, id="home is up long enough"
+        ),
+        pytest.param(replace(situation(vm()), nodes={"b": node("b")}), None, id="home is up since when?"),
+        pytest.param(
+            replace(situation(vm()), nodes={"a": node("a", ready_since=ago(9))}), None, id="home is not known"
+        ),
         pytest.param(situation(vm(since=ago(1_799))), Rule.TOO_SOON, id="apart almost long enough"),
         pytest.param(situation(vm(since=ago(1_800))), None, id="apart just long enough"),
         pytest.param(situation(vm(), move(1_900, ended=ago(1_799))), Rule.TOO_SOON, id="its move ended too late"),

@@ -42,20 +42,21 @@ def test_a_vm_that_is_called_as_a_migration_has_other_names() -> None:
 @pytest.mark.parametrize(
     ("value", "count"),
     [
-        pytest.param({"kubevirt-scheduler/moved-away": "2"}, 2, id="a number"),
-        pytest.param({"kubevirt-scheduler/moved-away": "-2"}, 0, id="a negative number"),
-        pytest.param({"kubevirt-scheduler/moved-away": "٢"}, 0, id="a digit of another script"),
-        pytest.param({}, 0, id="no annotation"),
-        pytest.param(None, 0, id="no annotations"),
+        pytest.param("2", 2, id="a number"),
+        pytest.param("0", 0, id="none"),
+        pytest.param("-2", None, id="a negative number"),
+        pytest.param("٢", None, id="a digit of another script"),
+        pytest.param("", None, id="empty"),
+        pytest.param(None, None, id="no annotation"),
     ],
 )
-def test_the_count_of_moves_away_is_read_from_the_annotation(value: dict[str, str] | None, count: int) -> None:
-    """What is not a number is no move."""
+def test_the_count_of_moves_away_is_read_from_the_annotation(value: str | None, count: int | None) -> None:
+    """What is not a number says nothing."""
     assert moved_away_of(value) == count
 
 
 def test_the_migration_names_the_node_the_time_limit_and_the_count() -> None:
-    """A count of 0 is not written, and without a name the API server chooses one."""
+    """A count of 0 is written, too, because it replaces what is counted. A plan knows no count and no name."""
     named = migration_object("ns", "vm", "host-b", name="vm-reunite-1", moved_away=1)
     assert named["metadata"] == {
         "name": "vm-reunite-1",
@@ -67,6 +68,8 @@ def test_the_migration_names_the_node_the_time_limit_and_the_count() -> None:
         },
     }
     assert named["spec"] == {"vmiName": "vm", "addedNodeSelector": {"kubernetes.io/hostname": "host-b"}}
+    none = migration_object("ns", "vm", "host-b", moved_away=0)["metadata"]["annotations"]
+    assert none["kubevirt-scheduler/moved-away"] == "0"
     unnamed = migration_object("ns", "vm", "host-b")["metadata"]
     assert unnamed["generateName"] == "vm-together-"
     assert "kubevirt-scheduler/moved-away" not in unnamed["annotations"]
