@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.check_answers import Breaks
 from simulation.engine import DAY, MINUTE
-from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE, Migration
+from simulation.migration import Migration
+from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
+
+from webhook.core.reunite.not_yet import NotYet, Rule
 
 if TYPE_CHECKING:
     from simulation.virt_controller import VM
@@ -38,6 +41,8 @@ class MoveChecks:
         self._left: dict[str, float] = {}  # when the last evacuation from a node ended
         self._seen: set[str] = set()
         world.migrations.listeners.append(self._changed)
+        for process in world.reuniting:
+            process.told.listeners.append(self._told)
 
     def _changed(self, migration: Migration) -> None:
         if migration.gone:
@@ -86,17 +91,47 @@ class MoveChecks:
         home = [each for each in ours if each.phase == "Succeeded"]
         if home and now < home[-1].ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
             raise self.broken("cooldown", f"{vm.name} came home at {home[-1].ended:.0f}, and is moved again")
-        if ours and ours[-1].phase == "Failed" and now < ours[-1].ended + _BACKOFF_SECONDS - _LATE_SECONDS:
+        failed = bool(ours) and ours[-1].phase == "Failed" and not self._is_forgotten(ours[-1])
+        if failed and now < ours[-1].ended + _BACKOFF_SECONDS - _LATE_SECONDS:
             raise self.broken(
                 "back-off", f"a migration of {vm.name} failed at {ours[-1].ended:.0f}, and another is made"
             )
+        away = self._moved_away(past)
+        if away >= _MOVED_AWAY:
+            raise self.broken("moved away", f"{vm.name} was moved away {away} times after it came home")
+
+    def _is_forgotten(self, failed: Migration) -> bool:
+        """Whether it was deleted, and a process runs that has not deleted it: nothing else shows that there was one."""
+        began = max((process.began for process in self.world.reuniting), default=0.0)
+        return failed.gone and (self._processes > 1 or failed.ended <= began)
+
+    def _moved_away(self, past: list[Migration]) -> int:
+        """Count the moves away from home. A drain is none, where KubeVirt says by a priority that it is a drain."""
+        upkeep = "evacuation" if self.world.migrations.has_priorities else "reunite"
         away, at_home = 0, False
         for each in past:
             if each.phase == "Succeeded":
-                away += at_home and each.by != "reunite"
+                away += at_home and each.by not in ("reunite", upkeep)
                 at_home = each.by == "reunite"
-        if away >= _MOVED_AWAY:
-            raise self.broken("moved away", f"{vm.name} was moved away {away} times after it came home")
+        return away
+
+    def _told(self, name: str, why: NotYet) -> None:
+        """Check what `reunite` says about the past of a VM: the past must have it."""
+        vm, now = self.world.virt.vms[name], self.world.engine.now
+        past = self._past.get(vm.uid, [])
+        others = [each for each in past if each.by != "reunite" and each.node]
+        is_true = {
+            Rule.MOVED_AWAY: lambda: self._moved_away(past) >= _MOVED_AWAY,
+            Rule.TARGET_NAMED: lambda: any(
+                each.phase != "Failed" or each.ended > now - _LATE_SECONDS for each in others
+            ),
+            Rule.COOLDOWN: lambda: any(
+                each.by == "reunite" and each.phase == "Succeeded" and each.ended > now - _COOLDOWN_SECONDS
+                for each in past
+            ),
+        }.get(why.rule)
+        if is_true and not is_true():
+            raise self.broken("told", f"{name} is not moved, and it is not true that {why.sentence}")
 
     def _budget(self, migration: Migration) -> None:
         ours = [each for each in self.world.migrations.unfinished if each.by == "reunite"]
