@@ -58,13 +58,14 @@ class Account:
         self._changed_vms.add(name)
 
     def apart_since(self, vm: VM) -> float:
-        """Return since when the VM runs on another node than its share-managers; the time now if it does not."""
+        """Return since when the VM's pod is on another node than its share-managers; the time now if it is not."""
         return self._apart_since.get(vm.name, self.world.engine.now)
 
     def _is_apart(self, vm: VM) -> bool:
         pods = [pod for volume in vm.volumes if (pod := self.world.longhorn.pod(volume))]
         homes = {pod["spec"].get("nodeName") for pod in pods if "deletionTimestamp" not in pod["metadata"]} - {None}
-        return vm.running and bool(homes) and homes != {self.world.virt.node_of(vm)}
+        node = self.world.virt.node_of(vm)
+        return bool(node and homes) and homes != {node}
 
     def step(self) -> None:
         """Close the books of every VM that this step changed."""

@@ -45,7 +45,7 @@ def hunt(name: str, seeds: int = SEEDS, scene: str = "") -> Found:
     """Look for a planted fault, seed by seed. Fewer than SEEDS seeds are too few for a comparison."""
     fault, less_local = PLANTED[name], seeds >= SEEDS
     for seed in range(1, seeds + 1):
-        run = Run(fault.policy.title, seed, scene=scene or fault.scene)
+        run = Run(fault.policy.title, seed, fault.workload, scene or fault.scene)
         try:
             local = play(run._replace(planted=name))
         except Broken as broken:

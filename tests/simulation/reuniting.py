@@ -8,7 +8,7 @@ watch of migrations, VirtualMachineInstances (as they are at the moment), and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from simulation.launcher_pod import virt_launcher_pod
 from simulation.migration_watch import MigrationWatch
 from simulation.requests import Requests, drive
 from simulation.stuck import FreeingStuck
+from simulation.told import Told
 from simulation.virt_controller import VM
 from simulation.watcher import Watcher
 
@@ -30,7 +31,6 @@ from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.core.reunite import decide
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
-from webhook.core.reunite.not_yet import NotYet
 from webhook.core.view import Kind, NeedObjects
 from webhook.kube.records.virt_launchers import to_object
 from webhook.plan.step import Step, VMDetails, step
@@ -46,27 +46,6 @@ _KNOWN_SECONDS: Final = 60.0  # so long after its end a VM that was apart is loo
 _LAG_SECONDS: Final = (0.002, 0.03)
 _KUBEVIRT: Final = KubeVirtLimits(version=(1, 9))
 _POLICY: Final = Policy()
-
-
-class Told:
-    """What one process tells: a Reporter that only counts.
-
-    `listeners` are called with the first rule that says no for each VM, by the name of the VM.
-    """
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.listeners: list[Callable[[str, NotYet], object]] = []
-
-    def rules(self, waiting: Mapping[tuple[str, str], NotYet]) -> None:
-        """Hand on why VMs are not moved yet."""
-        for (_, name), why in waiting.items():
-            for listener in self.listeners:
-                listener(name, why)
-
-    def __getattr__(self, name: str) -> Any:
-        """Count every other call."""
-        return lambda *_: self.counts.update([name])
 
 
 class Reuniting:
