@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 
 from simulation import plot, table
-from simulation.invariants import Broken, Invariants
-from simulation.month import MONTH, ROUGH, SHORT, Workload
-from simulation.policies import POLICIES
-from simulation.world import World
+from simulation.invariants import Broken
+from simulation.month import WORKLOADS
+from simulation.mutations import PLANTED
+from simulation.policies import COMPARED, POLICIES
+from simulation.run import Run
+from simulation.spoiled import SCENES
 
 
 def main() -> int:
@@ -23,14 +25,18 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds are played; the table is their mean")
     parser.add_argument("--svg", type=Path, help="write the picture to this file, too")
     parser.add_argument("--policy", choices=sorted(POLICIES), help="play this one alone, and check the invariants")
-    parser.add_argument("--rough", action="store_true", help="two days in which much happens, in place of the month")
-    parser.add_argument("--short", action="store_true", help="five hours of these days")
+    parser.add_argument(
+        "--workload", choices=WORKLOADS, default="month", help="what happens in the cluster, and how long"
+    )
+    parser.add_argument("--scene", choices=SCENES, default="", help="what happens besides")
+    parser.add_argument("--planted", choices=PLANTED, default="", help="what is made wrong")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many seeds are played at once")
     parser.add_argument("--faults", action="store_true", help="with the faults that the seed draws")
     args = parser.parse_args()
     if args.policy:
         return _play_alone(args)
     began = perf_counter()
-    results = table.play_all(list(POLICIES), range(args.seed, args.seed + args.seeds))
+    results = table.play_all([policy.title for policy in COMPARED], range(args.seed, args.seed + args.seeds))
     print("\n".join(table.lines(results)))  # noqa: T201 - the output of this program
     print(f"\n{len(results)} rules, {args.seeds} seed(s) from {args.seed}: {perf_counter() - began:.0f} s")  # noqa: T201
     if args.svg:
@@ -40,11 +46,13 @@ def main() -> int:
 
 def _play_alone(args: argparse.Namespace) -> int:
     """Play each seed, also after one that broke an invariant. The exit code is 1 if one did."""
-    workload = SHORT if args.short else ROUGH if args.rough else MONTH
-    play = partial(_play_one, args.policy, workload, args.faults)
+    runs = [
+        Run(args.policy, seed, args.workload, args.scene, args.planted, args.faults)
+        for seed in range(args.seed, args.seed + args.seeds)
+    ]
     broken = 0
-    with ProcessPoolExecutor() as processes:
-        for text in processes.map(play, range(args.seed, args.seed + args.seeds)):
+    with ProcessPoolExecutor(args.processes) as processes:
+        for text in processes.map(_play_one, runs):
             print(text, flush=True)  # noqa: T201 - the output of this program
             broken += "BROKEN" in text
     if args.seeds > 1:
@@ -52,16 +60,17 @@ def _play_alone(args: argparse.Namespace) -> int:
     return 1 if broken else 0
 
 
-def _play_one(policy: str, workload: Workload, faults: bool, seed: int) -> str:  # noqa: FBT001 - for `partial`
-    world = World(POLICIES[policy], seed, workload, with_faults=faults)
-    checks = Invariants(world)
+def _play_one(run: Run) -> str:
+    world, checks = run.checked_world()
     try:
         world.play_month()
     except Broken as broken:
-        return f"{policy}, seed {seed}: BROKEN {broken}"
+        return f"{run.policy}, seed {run.seed}: BROKEN {broken}"
     hours = {what: round(each) for what, each in sorted(world.account.hours.items())}
     counted = f"{checks.answers.checked} answers and {checks.moves.made} moves checked"
-    return f"{policy}, seed {seed}: {hours}, {counted}, {world.engine.steps} steps, digest {world.engine.digest}"
+    return (
+        f"{run.policy}, seed {run.seed}: {hours}, {counted}, {world.engine.steps} steps, digest {world.engine.digest}"
+    )
 
 
 if __name__ == "__main__":

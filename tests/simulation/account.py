@@ -22,17 +22,22 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 LOCAL: Final = "local"
+_DOWN: Final = "down"  # the VM should run, and its guest does not
 _OTHER: Final = "between"  # the share-manager has no node at the moment, or is not known
 CAUSES: Final = ("live migration", "drain", "start", "node loss", "coming home")
 
 
 class Account:
-    """The VM-hours so far, by what they are counted as: LOCAL, a cause, or neither."""
+    """The VM-hours so far, by what they are counted as: LOCAL, a cause, or neither.
+
+    `down_hours`: in which a VM should have run and did not, the time of each start among them.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.truth = TruthView(world.api)
         self.hours: Counter[str] = Counter()
+        self.down_hours = 0.0
         self.apart_until: dict[str, float] = {}  # VMs that are apart, or were, with the time of the end
         self._apart_since: dict[str, float] = {}
         self._since: dict[str, tuple[float, str]] = {}
@@ -53,13 +58,14 @@ class Account:
         self._changed_vms.add(name)
 
     def apart_since(self, vm: VM) -> float:
-        """Return since when the VM runs on another node than its share-managers; the time now if it does not."""
+        """Return since when the VM's pod is on another node than its share-managers; the time now if it is not."""
         return self._apart_since.get(vm.name, self.world.engine.now)
 
     def _is_apart(self, vm: VM) -> bool:
         pods = [pod for volume in vm.volumes if (pod := self.world.longhorn.pod(volume))]
         homes = {pod["spec"].get("nodeName") for pod in pods if "deletionTimestamp" not in pod["metadata"]} - {None}
-        return vm.running and bool(homes) and homes != {self.world.virt.node_of(vm)}
+        node = self.world.virt.node_of(vm)
+        return bool(node and homes) and homes != {node}
 
     def step(self) -> None:
         """Close the books of every VM that this step changed."""
@@ -75,7 +81,9 @@ class Account:
     def _book(self, vm: VM) -> None:
         now = self.world.engine.now
         since, counted = self._since.get(vm.name, (now, ""))
-        if counted:
+        if counted == _DOWN:
+            self.down_hours += (now - since) / HOUR
+        elif counted:
             self.hours[counted] += (now - since) / HOUR
         state = self._state(vm)
         self._since[vm.name] = (now, state)
@@ -83,15 +91,15 @@ class Account:
             self._apart_since.pop(vm.name, None)
         else:
             self._apart_since.setdefault(vm.name, now)
-        if state not in ("", LOCAL, _OTHER):
+        if state not in ("", LOCAL, _OTHER, _DOWN):
             self.apart_until[vm.name] = inf
         elif self.apart_until.get(vm.name) == inf:
             self.apart_until[vm.name] = now
 
     def _state(self, vm: VM) -> str:
-        """What the VM's time counts as from now on; empty if its guest does not run."""
+        """What the VM's time counts as from now on; empty if the VM is off."""
         if not vm.running:
-            return ""
+            return _DOWN if vm.wanted else ""
         row = self.truth.row(vm.uid)
         if row is None or row.state not in (State.TOGETHER, State.APART):
             return _OTHER

@@ -63,7 +63,7 @@ class Replicas:
     """The webhook itself: the API server asks any of its replicas.
 
     Attributes:
-        lost_share: the share of calls whose answer is lost on the way.
+        lost_share: the share of calls that reach no replica, and the share of answers that do not arrive.
         entries: the entries of the webhook configuration that are installed.
         admitted: is called with each answer that reached the API server.
         change: changes an answer before it is sent: a planted fault.
@@ -88,11 +88,17 @@ class Replicas:
             return pod
         replica = self._rng.choice(self.replicas)
         if self._rng.random() < self.lost_share or not replica.answers(self.engine.now):
-            self.engine.trace(f"no answer for {pod['metadata'].get('generateName') or pod['metadata']['name']}")
+            self.engine.trace(f"no answer for {_title(pod)}")
             return pod
-        return self._ask(replica.watcher, pod, entry)
+        admitted = self._ask(replica.watcher, pod, entry)
+        if self._rng.random() < self.lost_share:  # the replica counts the pod, and the pod has none of its terms
+            self.engine.trace(f"the answer for {_title(pod)} is lost")
+            return pod
+        for listener in self.admitted:
+            listener(admitted)
+        return admitted.after
 
-    def _ask(self, watcher: Watcher, pod: Object, entry: Entry) -> Object:
+    def _ask(self, watcher: Watcher, pod: Object, entry: Entry) -> Admitted:
         self._calls += 1
         creation = core.read(_review(pod, f"call-{self._calls}"), entry)
         assert isinstance(creation, PodCreation), creation
@@ -107,10 +113,7 @@ class Replicas:
         answer = self.change(creation, answer, watcher)
         if counts and isinstance(answer.decision, Pin) and self.counts_assumed:
             watcher.assume(creation.before, creation.namespace, answer.decision)
-        after = patched(pod, answer)
-        for listener in self.admitted:
-            listener(Admitted(self.engine.now, pod, after, answer, watcher))
-        return after
+        return Admitted(self.engine.now, pod, patched(pod, answer), answer, watcher)
 
 
 class Creation:
@@ -147,6 +150,10 @@ class Creation:
 def suffix(rng: random.Random) -> str:
     """Return what the API server adds to a generateName."""
     return "".join(rng.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))
+
+
+def _title(pod: Object) -> str:
+    return str(pod["metadata"].get("generateName") or pod["metadata"]["name"])
 
 
 def entry_title(pod: Object) -> str:

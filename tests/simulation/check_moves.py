@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from simulation.check_answers import Breaks
 from simulation.engine import DAY, MINUTE
-from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE, Migration
+from simulation.migration import Migration
+from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
+
+from webhook.core.reunite.not_yet import NotYet, Rule
 
 if TYPE_CHECKING:
     from simulation.virt_controller import VM
@@ -37,7 +40,10 @@ class MoveChecks:
         self._past: dict[str, list[Migration]] = {}  # by the uid of the VMI
         self._left: dict[str, float] = {}  # when the last evacuation from a node ended
         self._seen: set[str] = set()
+        self._from_cordoned: set[str] = set()  # uids of migrations by which a VM left a cordoned node
         world.migrations.listeners.append(self._changed)
+        for process in world.reuniting:
+            process.told.listeners.append(self._told)
 
     def _changed(self, migration: Migration) -> None:
         if migration.gone:
@@ -51,6 +57,8 @@ class MoveChecks:
             self._past.setdefault(migration.vm.uid, []).append(migration)
         if migration.leaves and not migration.unfinished:
             self._left[migration.leaves] = self.world.engine.now
+            if self.world.nodes.states[migration.leaves].cordoned:
+                self._from_cordoned.add(migration.uid)
 
     def _limits(self, migration: Migration) -> None:
         unfinished = [each for each in self.world.migrations.unfinished if each.vm is migration.vm]
@@ -75,6 +83,11 @@ class MoveChecks:
             raise self.broken("will", f"{vm.name} was moved by a migration that named its target, and is moved again")
         if now < self._left.get(migration.node, -DAY) + _CALM_SECONDS - _LATE_SECONDS:
             raise self.broken("calm", f"{vm.name} is moved to {migration.node}, which VMs had to leave just before")
+        ready_since = self.world.nodes.states[migration.node].ready_since
+        if ready_since and now < ready_since + _CALM_SECONDS - _LATE_SECONDS:
+            raise self.broken(
+                "calm", f"{vm.name} is moved to {migration.node}, which is Ready since {ready_since:.0f} only"
+            )
         since = self.world.account.apart_since(vm)
         if now < since + _APART_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")
@@ -86,17 +99,55 @@ class MoveChecks:
         home = [each for each in ours if each.phase == "Succeeded"]
         if home and now < home[-1].ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
             raise self.broken("cooldown", f"{vm.name} came home at {home[-1].ended:.0f}, and is moved again")
-        if ours and ours[-1].phase == "Failed" and now < ours[-1].ended + _BACKOFF_SECONDS - _LATE_SECONDS:
+        failed = bool(ours) and ours[-1].phase == "Failed" and not self._is_forgotten(ours[-1])
+        if failed and now < ours[-1].ended + _BACKOFF_SECONDS - _LATE_SECONDS:
             raise self.broken(
                 "back-off", f"a migration of {vm.name} failed at {ours[-1].ended:.0f}, and another is made"
             )
+        away = self._moved_away([each for each in past if not self._is_for_upkeep(each)])
+        if away >= _MOVED_AWAY:
+            raise self.broken("moved away", f"{vm.name} was moved away {away} times after it came home")
+
+    def _is_forgotten(self, failed: Migration) -> bool:
+        """Whether it was deleted, and a process runs that has not deleted it: nothing else shows that there was one."""
+        began = max((process.began for process in self.world.reuniting), default=0.0)
+        return failed.gone and (self._processes > 1 or failed.ended <= began)
+
+    def _is_for_upkeep(self, migration: Migration) -> bool:
+        """Whether it was a drain; or, where KubeVirt sets no priority, looks like one by the node that the VM left."""
+        if migration.by == "evacuation":
+            return True
+        if migration.by != "balancer" or self.world.migrations.has_priorities:
+            return False
+        ready_since = self.world.nodes.states[migration.leaves].ready_since
+        return migration.uid in self._from_cordoned or ready_since > migration.ended - 1
+
+    def _moved_away(self, past: list[Migration]) -> int:
+        """Count the moves away from home."""
         away, at_home = 0, False
         for each in past:
             if each.phase == "Succeeded":
                 away += at_home and each.by != "reunite"
                 at_home = each.by == "reunite"
-        if away >= _MOVED_AWAY:
-            raise self.broken("moved away", f"{vm.name} was moved away {away} times after it came home")
+        return away
+
+    def _told(self, name: str, why: NotYet) -> None:
+        """Check what `reunite` says about the past of a VM: the past must have it."""
+        vm, now = self.world.virt.vms[name], self.world.engine.now
+        past = self._past.get(vm.uid, [])
+        others = [each for each in past if each.by != "reunite" and each.node]
+        is_true = {
+            Rule.MOVED_AWAY: lambda: self._moved_away(past) >= _MOVED_AWAY,
+            Rule.TARGET_NAMED: lambda: any(
+                each.phase != "Failed" or each.ended > now - _LATE_SECONDS for each in others
+            ),
+            Rule.COOLDOWN: lambda: any(
+                each.by == "reunite" and each.phase == "Succeeded" and each.ended > now - _COOLDOWN_SECONDS
+                for each in past
+            ),
+        }.get(why.rule)
+        if is_true and not is_true():
+            raise self.broken("told", f"{name} is not moved, and it is not true that {why.sentence}")
 
     def _budget(self, migration: Migration) -> None:
         ours = [each for each in self.world.migrations.unfinished if each.by == "reunite"]

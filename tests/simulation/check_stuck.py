@@ -1,8 +1,8 @@
 """Checks of stuck VMs: `reunite` frees within 90 s a pod that our terms keep waiting while another node would take it.
 It touches no pod that only waits for resources.
 
-The time begins once the pod waits, another node takes it, `reunite` runs, and the API server answers. A VM whose new
-pod waits again is freed after ten minutes.
+The time begins once the pod waits, another node takes it, `reunite` runs, and the API server answers: no request of
+`reunite` is lost. A VM whose new pod waits again is freed after ten minutes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StuckChecks:
             raise self.broken("stuck", f"{vm.name} waits, and another node takes it since {since:.0f}: {why}")
 
     def _since(self, process: Reuniting, since: float) -> float:
-        return max(since, process.down_until, self.world.api.away_until)
+        return max(since, process.down_until, process.requests.lost_at, self.world.api.away_until)
 
     def _deleting(self, pod: Object) -> None:
         if self.world.engine.now > self._fitted.get(key_of(pod), -DAY) + STALE_SECONDS:

@@ -6,7 +6,7 @@ A slow watch is at most 8 s late. The webhook trusts a watch that is up, and wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from simulation.admission import Replica
@@ -17,10 +17,13 @@ from webhook.core.view import Kind
 if TYPE_CHECKING:
     import random
 
+    from simulation.reuniting import Reuniting
+    from simulation.watcher import Watcher
     from simulation.world import World
 
 SLOWEST_WATCH_SECONDS: Final = 8.0
 _LOST_SHARE: Final = 0.01
+_LOST_REQUESTS_SHARE: Final = 0.1  # of the few requests of reunite, and of their answers
 _SLOW_EVERY_SECONDS: Final = 6 * HOUR
 _SLOW_FOR_SECONDS: Final = (MINUTE, 20 * MINUTE)
 _DEATH_EVERY_SECONDS: Final = 12 * HOUR
@@ -35,9 +38,12 @@ def plan(world: World, until: float) -> None:
     if world.webhook:
         world.webhook.lost_share = _LOST_SHARE
     for replica in world.replicas:
-        _plan_slow_watches(world, replica, rng, until)
+        _plan_slow_watches(world, replica.watcher, rng, until)
         _plan_deaths(world, rng, until, lambda seconds, replica=replica: kill(world, replica, seconds))
     for process in world.reuniting:
+        process.requests.lost_share = _LOST_REQUESTS_SHARE
+        _plan_slow_watches(world, process.watcher, rng, until)
+        _plan_slow_migrations(world, process, rng, until)
         _plan_deaths(world, rng, until, lambda seconds, process=process: process.die(seconds))
     at = rng.expovariate(1 / _AWAY_EVERY_SECONDS)
     while at < until:
@@ -62,17 +68,33 @@ def kill(world: World, replica: Replica, seconds: float) -> None:
     world.engine.after(seconds, lambda: replica.watcher.restart())  # noqa: PLW0108 - a fault may replace it
 
 
-def _plan_slow_watches(world: World, replica: Replica, rng: random.Random, until: float) -> None:
+def _plan_slow_watches(world: World, watcher: Watcher, rng: random.Random, until: float) -> None:
     """For some minutes the watch of one kind is seconds late."""
-    usual, late = replica.watcher.lag, dict.fromkeys(Kind, 0.0)
-    replica.watcher.lag = lambda kind: usual(kind) + late[kind]
+    usual, late = watcher.lag, dict.fromkeys(Kind, 0.0)
+    watcher.lag = lambda kind: usual(kind) + late[kind]
+    for begins, ends in _slow_times(rng, until):
+        kind, seconds = rng.choice(list(Kind)), rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
+        world.engine.at(begins, lambda kind=kind, seconds=seconds: late.update({kind: seconds}))
+        world.engine.at(ends, lambda kind=kind: late.update({kind: 0.0}))
+
+
+def _plan_slow_migrations(world: World, process: Reuniting, rng: random.Random, until: float) -> None:
+    """The same for the watch of migrations."""
+
+    def slow(seconds: float) -> None:
+        process.migrations.late_seconds = seconds
+
+    for begins, ends in _slow_times(rng, until):
+        seconds = rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
+        world.engine.at(begins, lambda seconds=seconds: slow(seconds))
+        world.engine.at(ends, lambda: slow(0.0))
+
+
+def _slow_times(rng: random.Random, until: float) -> Iterator[tuple[float, float]]:
     at = rng.expovariate(1 / _SLOW_EVERY_SECONDS)
     while at < until:
-        kind = rng.choice(list(Kind))
-        seconds = rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
-        world.engine.at(at, lambda kind=kind, seconds=seconds: late.update({kind: seconds}))
-        at += rng.uniform(*_SLOW_FOR_SECONDS)
-        world.engine.at(at, lambda kind=kind: late.update({kind: 0.0}))
+        begins, at = at, at + rng.uniform(*_SLOW_FOR_SECONDS)
+        yield begins, at
         at += rng.expovariate(1 / _SLOW_EVERY_SECONDS)
 
 

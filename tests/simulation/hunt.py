@@ -11,12 +11,10 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from simulation.account import LOCAL
-from simulation.invariants import Broken, Invariants
-from simulation.month import ROUGH
-from simulation.mutations import MUTATIONS, Mutation, Plant
-from simulation.policies import Policy
+from simulation.invariants import Broken
+from simulation.mutations import MUTATIONS, PLANTED
+from simulation.run import Run
 from simulation.table import share
-from simulation.world import World
 
 SEEDS: Final = 12
 LESS_LOCAL: Final = "less local with every seed"
@@ -29,15 +27,13 @@ class Found(NamedTuple):
     seed: int
 
 
-def play(policy: Policy, seed: int, *plants: Plant) -> float:
-    """Play the rough days, with what is planted, and return the share of local VM-hours in %.
+def play(run: Run) -> float:
+    """Play it, and return the share of local VM-hours in %.
 
     Raises:
         Broken: an invariant does not hold.
     """
-    world = World(policy, seed, ROUGH, with_faults=True)
-    Invariants(world)
-    world.planted = lambda each: [plant(each) for plant in plants]
+    world, _ = run.checked_world()
     world.play_month()
     return share(world.account.hours, LOCAL)
 
@@ -45,18 +41,19 @@ def play(policy: Policy, seed: int, *plants: Plant) -> float:
 _local_without = cache(play)
 
 
-def hunt(fault: Mutation, seeds: int = SEEDS) -> Found:
+def hunt(name: str, seeds: int = SEEDS, scene: str = "") -> Found:
     """Look for a planted fault, seed by seed. Fewer than SEEDS seeds are too few for a comparison."""
-    less_local = seeds >= SEEDS
+    fault, less_local = PLANTED[name], seeds >= SEEDS
     for seed in range(1, seeds + 1):
+        run = Run(fault.policy.title, seed, fault.workload, scene or fault.scene)
         try:
-            local = play(fault.policy, seed, fault.scene, fault.plant)
+            local = play(run._replace(planted=name))
         except Broken as broken:
             return Found(broken.invariant, seed)
-        less_local = less_local and local < _local_without(fault.policy, seed, fault.scene)
+        less_local = less_local and local < _local_without(run)
     return Found(LESS_LOCAL if less_local else "", seeds)
 
 
 def found(count: int) -> dict[str, Found]:
     """Look for the first so many of MUTATIONS; return what found each, by its name."""
-    return {name: hunt(fault) for name, fault in list(MUTATIONS.items())[:count]}
+    return {name: hunt(name) for name in list(MUTATIONS)[:count]}

@@ -3,7 +3,7 @@
 - evidence: a required node had the share-manager of one of the VM's volumes at a time at most STALE_SECONDS ago.
 - cordon: no required node is cordoned for longer than STALE_SECONDS. A node that is called cordoned is, or was then.
 - target: what we write on a migration's target or on a share-manager pod is never a requirement.
-- told: the annotation and the audit log say what the pod's affinity does.
+- told: the annotation and the audit log say what the pod's affinity does. What `reunite` tells of a VM's past is true.
 - stranded: no virt-launcher pod waits longer than STRANDED_SECONDS because of what we wrote.
 - stuck: where `reunite` runs, a pod that waits because of what we wrote is freed within 90 s, and no other.
 - room: no node has more pods than it has resources for.
@@ -31,10 +31,13 @@ class Broken(AssertionError):
     `invariant` is its name.
     """
 
-    def __init__(self, world: World, invariant: str, what: str) -> None:
-        trace = "\n  ".join(world.engine.last_lines)
-        super().__init__(f"{invariant}: {what}\nseed {world.engine.seed}: {world.replay}\n  {trace}")
+    def __init__(self, text: str, invariant: str) -> None:
+        super().__init__(text)
         self.invariant = invariant
+
+    def __reduce__(self) -> tuple[type[Broken], tuple[str, str]]:
+        """Let a process pool hand the error on."""
+        return Broken, (str(self), self.invariant)
 
 
 class Invariants:
@@ -61,4 +64,5 @@ class Invariants:
 
     def broken(self, invariant: str, what: str) -> Broken:
         """Return the error, with the command that replays it exactly."""
-        return Broken(self.world, invariant, what)
+        engine, trace = self.world.engine, "\n  ".join(self.world.engine.last_lines)
+        return Broken(f"{invariant}: {what}\nseed {engine.seed}: {self.world.replay}\n  {trace}", invariant)

@@ -3,20 +3,20 @@
 Upstream: kubevirt pkg/virt-controller/watch/migration/migration.go and watch/drain/evacuation. At most 5 migrations run
 in the cluster, and 2 leave one node. The target pod has an anti-affinity to the VM's pods. One that fits nowhere fails
 the migration after 300 s. An evacuation that failed waits 20 s, then twice as long each time. KubeVirt keeps the last 5
-finished migrations of a VM, and refuses a second unfinished one.
+finished migrations of a VM, and refuses a second unfinished one. With the feature gate MigrationPriorityQueue a drain
+and a balancer give their migrations a priority (pkg/util/migrations, QueuePriority).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from simulation.admission import Creation
 from simulation.api_server import POD, ApiServer, Object, key_of
 from simulation.engine import Engine
-from simulation.launcher_pod import virt_launcher_pod
+from simulation.migration import Migration, target_pod
 from simulation.virt_controller import VM, VirtController
 
 from webhook.core.reunite.migration import PLACING_SECONDS
@@ -29,56 +29,32 @@ _CATCH_ALL_SECONDS: Final = 900.0  # the same, defaultCatchAllPendingTimeoutSeco
 _BACKOFF_SECONDS: Final = 20.0  # migration.go, handleMigrationBackoff
 _SYNC_SECONDS: Final = (0.05, 0.3)
 _REQUEUE_SECONDS: Final = 1.0  # migration.go: another look at the limits
+_DELAY_SECONDS: Final = (10.0, 300.0)  # our choice
 _HANDOVER_SECONDS: Final = (3.0, 6.0)  # phases before and after the copy of the memory
 _COPY_MIB_A_SECOND: Final = 500  # a 10 Gbit/s network that two migrations share
-HOSTNAME: Final = "kubernetes.io/hostname"
 
-
-@dataclass
-class Migration:
-    """One VirtualMachineInstanceMigration.
-
-    Attributes:
-        by: who made it: "user", "evacuation", "reunite" or "plan".
-        node: the only node that may be its target; empty for any.
-        source: the node of the VM when the target pod was created.
-        target: the key of the target pod.
-        leaves: the node that an evacuation is for.
-        moved_away: what reunite notes on its migrations.
-        gone: KubeVirt has deleted it.
-    """
-
-    name: str
-    vm: VM
-    uid: str
-    by: str
-    node: str
-    created: float
-    phase: str = "Pending"
-    source: str = ""
-    target: str = ""
-    ended: float = 0.0
-    leaves: str = ""
-    moved_away: int = 0
-    gone: bool = False
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether it has not succeeded or failed yet."""
-        return self.phase not in ("Succeeded", "Failed")
-
-
-_CAUSES: Final = {"user": "live migration", "evacuation": "drain", "reunite": "coming home", "plan": "coming home"}
+_CAUSES: Final = {
+    "user": "live migration",
+    "evacuation": "drain",
+    "balancer": "drain",
+    "reunite": "coming home",
+    "plan": "coming home",
+}
+_PRIORITIES: Final = {"evacuation": "system-critical", "balancer": "system-maintenance"}
+_QUEUE: Final = {"system-critical": 100, "system-maintenance": 20}  # pkg/util/migrations, QueuePriority
 
 
 class Migrations:
     """All migrations.
 
     Attributes:
+        copied_mib: the memory that migrations began to copy, by who made them.
         listeners: called with each migration after each of its changes.
         refuses_second: virt-api's check; False is a planted fault.
         keeps_limits: as `refuses_second`, for how many migrations may run.
+        has_priorities: whether KubeVirt has the feature gate MigrationPriorityQueue.
         failing_share: the share of migrations that fail while they copy memory.
+        delayed_share: the share of migrations that KubeVirt does not begin for some minutes.
     """
 
     def __init__(self, engine: Engine, api: ApiServer, virt: VirtController, creation: Creation) -> None:
@@ -89,10 +65,12 @@ class Migrations:
         self.unfinished: list[Migration] = []
         self.made = 0
         self.made_by: Counter[str] = Counter()
+        self.copied_mib: Counter[str] = Counter()
         self.listeners: list[Callable[[Migration], object]] = []
         self.refuses_second = True
         self.keeps_limits = True
-        self.failing_share = 0.0
+        self.has_priorities = True
+        self.failing_share = self.delayed_share = 0.0
         self._targets: dict[str, Migration] = {}
         self._rng = engine.rng("migrations")
         virt.pod_runs = self._pod_runs
@@ -108,7 +86,10 @@ class Migrations:
         self.made_by[by] += 1
         uid = f"migration-{self.made}"
         migration = Migration(name or f"{by}-{self.made}", vm, uid, by, node, self.engine.now, moved_away=moved_away)
-        migration.leaves = self.virt.node_of(vm) if by == "evacuation" else ""
+        migration.leaves = self.virt.node_of(vm) if by in _PRIORITIES else ""
+        migration.priority = _PRIORITIES.get(by, "") if self.has_priorities else ""
+        if self._rng.random() < self.delayed_share:
+            migration.begins = self.engine.now + self._rng.uniform(*_DELAY_SECONDS)
         vm.migration = migration
         self.unfinished.append(migration)
         self._note(migration)
@@ -145,14 +126,16 @@ class Migrations:
         return vm.finished[-1].ended + _BACKOFF_SECONDS * 2 ** (failed - 1) if failed else 0.0
 
     def _pump(self) -> None:
-        """Create the target pods that the limits allow; evacuations come first."""
+        """Create the target pods that the limits allow, in the order of their priorities, and then of their age."""
         pending = sorted(
             (each for each in self.unfinished if each.phase == "Pending"),
-            key=lambda each: (each.by != "evacuation", each.created, each.name),
+            key=lambda each: (-_QUEUE.get(each.priority, 0), each.created, each.name),
         )
         for each in pending:
             running, source = self.running(), self.virt.node_of(each.vm)
             leaving = sum(other.source == source for other in running)
+            if self.engine.now < each.begins:
+                continue
             if self.keeps_limits and (len(running) >= PARALLEL_IN_CLUSTER or leaving >= PARALLEL_OUT_OF_NODE):
                 continue
             if each.vm.running:
@@ -174,7 +157,7 @@ class Migrations:
         migration.target = key_of(pod)
         self._targets[migration.target] = migration
         self._note(migration)
-        timeout = PLACING_SECONDS if migration.by == "reunite" else _UNSCHEDULABLE_SECONDS
+        timeout = PLACING_SECONDS if migration.by in ("reunite", "plan") else _UNSCHEDULABLE_SECONDS
         self.engine.after(timeout, lambda: self._time_out(migration, bound=False))
         self.engine.after(_CATCH_ALL_SECONDS, lambda: self._time_out(migration, bound=True))
 
@@ -188,6 +171,7 @@ class Migrations:
         if migration and migration.phase == "Scheduling":
             migration.phase = "Running"
             self._note(migration)
+            self.copied_mib[migration.by] += migration.vm.memory_mib
             copy = migration.vm.memory_mib / _COPY_MIB_A_SECOND * self._rng.uniform(0.8, 1.5)
             phase = "Failed" if self._rng.random() < self.failing_share else "Succeeded"
             self.api.act(copy + self._rng.uniform(*_HANDOVER_SECONDS), lambda: self._end(migration, phase))
@@ -197,6 +181,8 @@ class Migrations:
             return
         vm = migration.vm
         migration.phase, migration.ended = phase, self.engine.now
+        if pod := self.api.pod(migration.target):
+            migration.target_node = pod["spec"].get("nodeName") or ""
         self.unfinished.remove(migration)
         if vm.migration is migration:
             vm.migration = None
@@ -233,18 +219,3 @@ class Migrations:
         self.engine.trace(f"migration {migration.name} of {migration.vm.name} {migration.phase} {migration.node}")
         for listener in self.listeners:
             listener(migration)
-
-
-def target_pod(migration: Migration) -> Object:
-    """Return the target pod that virt-controller creates. It comes from the VMI, without the webhook's terms."""
-    vm = migration.vm
-    term = {"labelSelector": {"matchLabels": {"kubevirt.io/created-by": vm.uid}}, "topologyKey": HOSTNAME}
-    pod = virt_launcher_pod(
-        vm,
-        labels={"kubevirt.io/migrationJobUID": migration.uid, "kubevirt.io/nodeName": migration.source},
-        annotations={"kubevirt.io/migrationJobName": migration.name},
-        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
-    )
-    if migration.node:
-        pod["spec"]["nodeSelector"][HOSTNAME] = migration.node
-    return pod

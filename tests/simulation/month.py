@@ -37,6 +37,7 @@ class Workload:
     Attributes:
         memory_gib: of a node.
         memory_mib: the sizes of VMs, one of which each VM has.
+        two_disks: the share of VMs that have a second disk.
         always_on: the share of VMs that nobody restarts.
         restarts_a_day: of each other VM.
         stops_share: of the restarts: the others are restarts by the guest.
@@ -44,12 +45,14 @@ class Workload:
         user_migrations: of each VM in the whole time.
         named_share: of the user migrations that name their target.
         failing_share: of all migrations that fail while they copy memory.
+        delayed_share: of all migrations that KubeVirt does not begin for some minutes.
         drain_every_days: one node after the other.
         maintenance_hours: until a drained node is uncordoned.
         balance_every_days: a balancer evicts one VM from the node that has the most.
         cordon_every_days: one node after the other is cordoned for the time of a maintenance, and not drained.
         node_losses_days: when a node is lost.
         node_off_hours: how long a lost node is off.
+        priorities_share: the share of seeds whose KubeVirt has the feature gate MigrationPriorityQueue.
         power_cut_day: when all nodes are off for half an hour; None for never.
     """
 
@@ -58,6 +61,7 @@ class Workload:
     days: float = 30.0
     memory_gib: int = 128
     memory_mib: tuple[int, ...] = (2048, 4096)
+    two_disks: float = 0.0
     always_on: float = 0.1
     restarts_a_day: float = 0.5
     stops_share: float = 0.5
@@ -65,6 +69,7 @@ class Workload:
     user_migrations: int = 1
     named_share: float = 0.0
     failing_share: float = 0.0
+    delayed_share: float = 0.0
     drain_every_days: float = 3.0
     maintenance_hours: float = 1.0
     cordon_every_days: float | None = None
@@ -73,6 +78,7 @@ class Workload:
     node_off_hours: float = 4.0
     power_cut_day: float | None = 5.3
     power_off_hours: float = 0.5
+    priorities_share: float = 1.0
 
 
 MONTH: Final = Workload()
@@ -82,11 +88,13 @@ ROUGH: Final = Workload(
     days=2.0,
     memory_gib=28,
     memory_mib=(2048, 4096, 6144),
+    two_disks=0.2,
     restarts_a_day=4.0,
     off_hours=(0.01, 2.0),
     user_migrations=3,
     named_share=0.3,
     failing_share=0.1,
+    delayed_share=0.05,
     drain_every_days=0.3,
     maintenance_hours=0.5,
     cordon_every_days=0.15,
@@ -94,17 +102,27 @@ ROUGH: Final = Workload(
     node_losses_days=(0.6, 1.4),
     node_off_hours=1.0,
     power_cut_day=1.0,
+    priorities_share=0.7,
 )
 """Two days in which as much happens as in months, on nodes with little to spare: for the invariants."""
 SHORT: Final = replace(ROUGH, days=0.2, drain_every_days=0.05, node_losses_days=(0.08,), power_cut_day=0.14)
 """Five hours of it."""
+HALF_A_DAY: Final = replace(ROUGH, days=0.6)
+"""A node loss and many drains are in it."""
+WORKLOADS: Final = {"month": MONTH, "rough": ROUGH, "half a day": HALF_A_DAY, "short": SHORT}
 
 
 def vms(rng: random.Random, workload: Workload) -> list[VM]:
-    """Return the VMs, each with one disk of its own."""
+    """Return the VMs, each with one or two disks of its own."""
     always_on = set(rng.sample(range(workload.vms), round(workload.vms * workload.always_on)))
+    two_disks = set(rng.sample(range(workload.vms), round(workload.vms * workload.two_disks)))
     return [
-        VM(f"vm-{index:02}", rng.choice(workload.memory_mib), (f"disk-{index:02}",), always_on=index in always_on)
+        VM(
+            f"vm-{index:02}",
+            rng.choice(workload.memory_mib),
+            (f"disk-{index:02}", f"data-{index:02}") if index in two_disks else (f"disk-{index:02}",),
+            always_on=index in always_on,
+        )
         for index in range(workload.vms)
     ]
 
@@ -192,7 +210,7 @@ def _balance(world: World) -> None:
     if by_node:
         node = max(sorted(by_node), key=lambda name: len(by_node[name]))
         by_node[node][0].evacuates = node
-        world.migrations.create(by_node[node][0], "evacuation")
+        world.migrations.create(by_node[node][0], "balancer")
 
 
 def _cordon(world: World, node: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from simulation.api_server import POD, ApiServer, Object
-from simulation.engine import Engine
+from simulation.engine import Engine, rfc3339
 from support.objects import builders
 
 from webhook.core.view import Kind
@@ -20,17 +20,20 @@ from webhook.core.view import Kind
 NOT_READY_SECONDS: Final = 40.0  # --node-monitor-grace-period, before 1.32
 EVICT_SECONDS: Final = 300.0  # tolerationSeconds that the API server adds to each pod
 _FENCE_SECONDS: Final = (20.0, 60.0)  # after the eviction: an operator, or a fencing agent
+_TAINT_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _BOOT_SECONDS: Final = (20.0, 90.0)  # power to Ready
 
 
 @dataclass
 class NodeLife:
-    """What a node is now."""
+    """What a node is now, and since when it is Ready and cordoned (simulated seconds)."""
 
     alive: bool = True
     ready: bool = True
     cordoned: bool = False
     deaths: int = 0
+    ready_since: float = 0.0
+    cordoned_since: float = 0.0
 
 
 class Nodes:
@@ -66,7 +69,10 @@ class Nodes:
 
     def cordon(self, name: str, *, cordoned: bool) -> None:
         """Cordon or uncordon a node."""
-        self.states[name].cordoned = cordoned
+        state = self.states[name]
+        if cordoned and not state.cordoned:
+            state.cordoned_since = self.engine.now
+        state.cordoned = cordoned
         self._write(name)
         for listener in self.cordon_changed:
             listener(name)
@@ -92,6 +98,8 @@ class Nodes:
             state = self.states[name]
             if state.alive:
                 return
+            if not state.ready:
+                state.ready_since = self.engine.now
             state.alive, state.ready = True, True
             self._write(name)
             self.api.put(Kind.LONGHORN_NODE, builders.longhorn_node(name))
@@ -133,6 +141,11 @@ class Nodes:
             allocatable=self.allocatable,
             labels={"kubernetes.io/hostname": name},
         )
+        (ready,) = (each for each in node["status"]["conditions"] if each["type"] == "Ready")
+        ready["lastTransitionTime"] = rfc3339(int(state.ready_since))
+        for taint in node["spec"].get("taints", ()):
+            if taint["key"] == _TAINT_UNSCHEDULABLE:
+                taint["timeAdded"] = rfc3339(int(state.cordoned_since))
         self.api.put(Kind.NODE, node)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from simulation.admission import Replica, Replicas, Webhook, entry_title
 from simulation.api_server import LONGHORN, Object
 from simulation.engine import HOUR
-from simulation.migrations import HOSTNAME
+from simulation.migration import HOSTNAME
 from simulation.reuniting import Reuniting
 from simulation.watcher import Watcher
 
@@ -146,9 +146,14 @@ HOMECOMING: Final = Policy("ours + homecoming", _replicas(*_OURS, "migration-tar
 PLAN: Final = Policy("ours + plan each hour", _replicas(*_OURS), _plan, ours=True)
 REUNITE: Final = Policy("ours + reunite", _replicas(*_OURS), _reunite, ours=True)
 BOTH: Final = Policy("ours + both", _replicas(*_OURS, "migration-target"), _reunite, ours=True)
+TWICE: Final = REUNITE._replace(
+    title="ours + reunite twice",
+    install=lambda world: [Reuniting(world, f"reunite {number}").begin() for number in (1, 2)],
+)
 PEERS: Final = (
     Policy("scheduler plugin by ownerID", _nothing, _scheduler_plugin),
     Policy("webhook, prefers by hostname label", _preferring(_owner, _by_label)),
     Policy("webhook, share-manager pods only", _preferring(_running_pod_node, _by_label)),
 )
-POLICIES: Final = {policy.title: policy for policy in (NONE, OURS, HOMECOMING, REUNITE, BOTH, PLAN, *PEERS)}
+COMPARED: Final = (NONE, OURS, HOMECOMING, REUNITE, BOTH, PLAN, *PEERS)
+POLICIES: Final = {policy.title: policy for policy in (*COMPARED, TWICE)}

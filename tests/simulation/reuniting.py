@@ -1,83 +1,92 @@
-"""The program `reunite` in the simulation: the real decisions, over caches of its own that lag behind.
+"""The program `reunite` in the simulation: the real rounds, over caches of its own that lag behind.
 
-Real are `webhook.core.reunite.decide`, the rows of `webhook.core.observe.vm_status`, the caches, and the rules of a pin
-for the home node. Played here is what surrounds them: the watch of migrations, and the requests to the API server.
+Real are the rounds (`webhook.reunite.controller`), what they decide, the rows of `webhook.core.observe.vm_status`, the
+caches and their freshness, and the rules of a pin for the home node. Played here is what surrounds them: the clock, the
+watch of migrations, VirtualMachineInstances (as they are at the moment), and the requests to the API server.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable
 from operator import is_
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import convert
 from simulation.api_server import POD, VMS
+from simulation.decision_time import DecisionTime
 from simulation.engine import EPOCH, rfc3339
 from simulation.launcher_pod import virt_launcher_pod
-from simulation.migrations import Migration
+from simulation.migration_watch import MigrationWatch
+from simulation.requests import Requests, drive
 from simulation.stuck import FreeingStuck
+from simulation.told import Told
 from simulation.virt_controller import VM
 from simulation.watcher import Watcher
 
 from webhook.core.api.kubevirt import owner
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
-from webhook.core.evidence import share_managers
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
-from webhook.core.placement import feasibility
 from webhook.core.reunite import decide
+from webhook.core.reunite.drains import drained
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
-from webhook.core.reunite.migration import Migration as SeenMigration
-from webhook.core.reunite.not_yet import NotYet, Rule
-from webhook.core.scheduler.cycle_state import CycleState
-from webhook.core.scheduler.state.incoming_pod import IncomingPod
 from webhook.core.view import Kind, NeedObjects
 from webhook.kube.records.virt_launchers import to_object
+from webhook.plan.step import Step, VMDetails, step
+from webhook.reunite.controller import ROUND_SECONDS, Controller
+from webhook.reunite.facts import StaleFacts
+from webhook.reunite.round import Round
 
 if TYPE_CHECKING:
     from simulation.world import World
 
-_TURN_SECONDS: Final = 60.0
-_REQUEST_SECONDS: Final = (0.005, 0.1)
+_RETRY_SECONDS: Final = 1.0  # webhook.reunite.controller: until a round can begin
+_KNOWN_SECONDS: Final = 60.0  # so long after its end a VM that was apart is looked at: longer than any watch is late
 _LAG_SECONDS: Final = (0.002, 0.03)
 _KUBEVIRT: Final = KubeVirtLimits(version=(1, 9))
 _POLICY: Final = Policy()
 
 
 class Reuniting:
-    """One process of the program.
+    """One process of the program. It is its own Facts and Planner.
 
     Attributes:
         limits: what the user allows.
-        migrations: the migrations that its watch has shown, by name.
-        edit_seen: changes what the watch of migrations shows: a planted fault.
+        migrations: what its watch of migrations has shown.
+        began: when the process began.
         down_until: the process does not run before this time.
-        waiting: of the last turn, why VMs are not moved yet.
+        rounds: how many rounds were carried out, and how many were left out because nothing had changed.
+        leaves_out: a round is left out if it would do as little as the round before; False plays each round.
+        forgets: each round begins without what the rounds before have noted: a planted fault.
+        told: what it tells.
         stuck: the part that frees stuck VMs.
     """
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.limits = ReuniteLimits()
-        self.migrations: dict[str, SeenMigration] = {}
-        self.down_until = 0.0
-        self.waiting: dict[tuple[str, str], NotYet] = {}
-        self.edit_seen: Callable[[SeenMigration], SeenMigration] = lambda seen: seen
+        self.began = self.down_until = 0.0
+        self.leaves_out, self.forgets = True, False
+        self.rounds: Counter[str] = Counter()
         self._rng = world.engine.rng(name)
         self.watcher = Watcher(name, world.engine, world.api, lambda _: self._rng.uniform(*_LAG_SECONDS))
-        self._queue: deque[tuple[float, str, SeenMigration | None]] = deque()
-        self._rows: dict[str, tuple[list[str], list[object], VMStatus | None]] = {}
+        self.migrations = MigrationWatch(world, lambda: self._rng.uniform(*_LAG_SECONDS))
+        self.requests = Requests(world, name, self._rng)
         self.stuck = FreeingStuck(self)
+        self.told = Told()
+        self._lives = 0
+        self._drained: frozenset[str] = frozenset()
+        self._rows: dict[str, tuple[list[str], list[object], VMStatus | None]] = {}
+        self._decided: tuple[DecisionTime, object] | None = None
+        self._controller = self._new()
         world.watchers.append(self.watcher)
         world.reuniting.append(self)
-        world.migrations.listeners.append(self._changed)
 
     def begin(self) -> None:
-        """Take a turn each minute from now on, and free stuck VMs."""
-        self.world.engine.after(self._rng.uniform(0.0, _TURN_SECONDS), self._turn)
-        self.stuck.begin()
+        """Take the first turn within a round's time."""
+        self.world.engine.after(self._rng.uniform(0.0, ROUND_SECONDS), lambda: self._turn(self._lives))
 
     @property
     def runs(self) -> bool:
@@ -86,101 +95,124 @@ class Reuniting:
 
     def die(self, seconds: float) -> None:
         """The process ends, and is back after so many seconds with nothing in memory."""
+        self._lives += 1
         self.down_until = self.world.engine.now + seconds
         self.watcher.die()
         self.world.engine.after(seconds, self.restart)
 
     def restart(self) -> None:
         """Begin with empty caches: nothing in memory matters."""
+        self._lives += 1
+        self.began = self.world.engine.now
         self.watcher.restart()
-        self.stuck.restart()
+        self.migrations.restart()
+        self.stuck.forget()
         self._rows.clear()
-        self._queue.clear()
-        known = [*self.world.migrations.unfinished]
-        known += [each for vm in self.world.virt.vms.values() for each in vm.finished]
-        self.migrations = {each.name: self._seen(each) for each in known}
+        self._drained = frozenset()
+        self._decided, self._controller = None, self._new()
+        self._turn(self._lives)
 
-    def decided(self) -> decide.Plan | None:
-        """Return what the program would do now; None if no VM is or was apart, so that there is nothing to decide."""
+    def _new(self) -> Controller:
+        def wall() -> DecisionTime:
+            return DecisionTime(EPOCH.timestamp() + self.world.engine.now)
+
+        parts: Any = self  # the methods of Facts and Planner that a round calls are below
+        told: Any = self.told
+        requests: Any = self.requests
+        stuck: Any = self.stuck
+        return Controller(lambda: parts, parts, told, requests, wall, stuck=stuck)
+
+    # Rounds.
+
+    def _turn(self, life: int) -> None:
+        engine = self.world.engine
+        if life != self._lives:
+            return
+        if self.world.api.away:
+            self._decided = None
+            engine.at(self.world.api.away_until + _RETRY_SECONDS, lambda: self._turn(life))
+        elif self._is_quiet():
+            self.rounds["left out"] += 1
+            self._note_drains()
+            engine.after(ROUND_SECONDS, lambda: self._turn(life))
+        else:
+            self.rounds["carried out"] += 1
+            self._controller = self._new() if self.forgets else self._controller
+            drive(engine, self._controller.round(), lambda: life == self._lives, lambda found: self._ended(found, life))
+
+    def _ended(self, found: Round | None, life: int) -> None:
+        if found is None or found.plan.creates or found.plan.deletes:
+            self._decided = None
+        pause = _RETRY_SECONDS if found is None else ROUND_SECONDS
+        self.world.engine.after(pause, lambda: self._turn(life))
+
+    def _is_quiet(self) -> bool:
+        """Whether a round would do nothing: nobody is apart or waits, or all is as in a round that did nothing."""
+        now, names = self.world.engine.now, self._names()
+        if self.world.scheduler.waiting:
+            return False
+        if not names and not any(each.by == "reunite" for each in self.world.migrations.unfinished):
+            return True
+        if (
+            self._decided is None
+            or not self.leaves_out
+            or self.watcher.has_arrivals()
+            or self.migrations.has_arrivals(now)
+        ):
+            return False
+        decided_at, facts = self._decided
+        return facts == self._vmis(names) and EPOCH.timestamp() + now < decided_at.next_change
+
+    def _note_drains(self) -> None:
+        """Look for drains, as each round does: later a node does not show any more that it was cordoned."""
         now = self.world.engine.now
-        names = [name for name, until in self.world.account.apart_until.items() if until >= now - _TURN_SECONDS]
-        if not names and not any(each.ours and not each.is_final for each in self.migrations.values()):
-            return None
-        self._sync()
+        if self.world.migrations.has_priorities or not (
+            self.watcher.has_arrivals() or self.migrations.has_arrivals(now)
+        ):
+            return
+        self._decided = None  # it was decided before these arrivals
         self.watcher.sync()
-        vms = [seen for name in sorted(names) if (seen := self._vm(self.world.virt.vms[name]))]
-        situation = decide.Situation(
-            now=EPOCH.timestamp() + now,
-            vms=vms,
-            migrations=list(self.migrations.values()),
+        self.migrations.sync(now)
+        self._drained = drained(self.migrations.seen.values(), self.watcher.caches[Kind.NODE].objects, self._drained)
+
+    # The Facts of a round.
+
+    async def situation(self, now: DecisionTime) -> decide.Situation | StaleFacts:
+        """Return what the caches have. Only those VMs are in it that are or were apart, or wait."""
+        clock, waiting = self.world.engine.now, self.world.scheduler.waiting
+        self.watcher.sync()
+        self.migrations.sync(clock)
+        if late := tuple(each.resource.title for each in self.watcher.caches.values() if not each.fresh(clock)):
+            return StaleFacts(late)
+        names = list(self.world.virt.vms) if waiting else self._names()
+        self._decided = now, self._vmis(names)
+        migrations = list(self.migrations.seen.values())
+        nodes = self.watcher.caches[Kind.NODE].objects
+        self._drained = drained(migrations, nodes, self._drained)
+        moving = (self.world.virt.vms[each.vmi] for each in migrations if not each.is_final)
+        return decide.Situation(
+            now=now,
+            vms=[seen for name in sorted(names) if (seen := self._vm(self.world.virt.vms[name]))],
+            migrations=migrations,
             kubevirt=_KUBEVIRT,
             limits=self.limits,
+            nodes_of={(VMS, vm.name): node for vm in moving if (node := self.world.virt.node_of(vm))},
+            nodes=nodes,
+            drained=self._drained,
         )
-        asked = decide.decide(situation)
-        answer = None
-        while True:
-            try:
-                vm = asked.send(answer)
-            except StopIteration as end:
-                plan: decide.Plan = end.value
-                return plan
-            answer = self._why_not_there(vm)
 
-    def _turn(self) -> None:
-        world = self.world
-        if self.runs:
-            plan = self.decided()
-            if plan:
-                self.waiting = dict(plan.waiting)
-                for create in plan.creates:
-                    world.api.act(self._rng.uniform(*_REQUEST_SECONDS), lambda create=create: self._create(create))
-                for delete in plan.deletes:
-                    world.api.act(self._rng.uniform(*_REQUEST_SECONDS), lambda delete=delete: self._delete(delete))
-        world.engine.after(_TURN_SECONDS, self._turn)
+    def has_migration(self, _: str, name: str) -> bool:
+        """Whether the watch has shown a migration of this name."""
+        self.migrations.sync(self.world.engine.now)
+        return name in self.migrations.seen
 
-    def _create(self, create: decide.CreateMigration) -> None:
-        vm = self.world.virt.vms[create.vm.row.name]
-        self.world.engine.trace(f"{self.watcher.name} creates {create.name} to {create.target}")
-        self.world.migrations.create(vm, "reunite", create.target, create.name, create.moved_away)
+    def _names(self) -> list[str]:
+        since = self.world.engine.now - _KNOWN_SECONDS
+        return [name for name, until in self.world.account.apart_until.items() if until >= since]
 
-    def _delete(self, delete: decide.DeleteMigration) -> None:
-        for each in list(self.world.migrations.unfinished):
-            if each.uid == delete.migration.uid and each.phase == "Pending":
-                self.world.migrations.delete(each)
-
-    # What it sees.
-
-    def _changed(self, migration: Migration) -> None:
-        due = self.world.engine.now + self.watcher.lag(Kind.VIRT_LAUNCHER_POD)
-        due = max(due, self._queue[-1][0]) if self._queue else due
-        self._queue.append((due, migration.name, None if migration.gone else self._seen(migration)))
-
-    def _sync(self) -> None:
-        while self._queue and self._queue[0][0] <= self.world.engine.now:
-            _, name, seen = self._queue.popleft()
-            if seen is None:
-                self.migrations.pop(name, None)
-            else:
-                self.migrations[name] = seen
-
-    def _seen(self, migration: Migration) -> SeenMigration:
-        pod = self.world.api.pod(migration.target)
-        seen = SeenMigration(
-            namespace=VMS,
-            name=migration.name,
-            uid=migration.uid,
-            vmi=migration.vm.name,
-            created=rfc3339(int(migration.created)),
-            phase=migration.phase,
-            ended=rfc3339(int(migration.ended)) if migration.ended else None,
-            ours=migration.by == "reunite",
-            names_target=bool(migration.node),
-            evacuates=migration.leaves or None,
-            source_node=migration.source or None,
-            target_node=(pod["spec"].get("nodeName") if pod else None) or None,
-            moved_away=migration.moved_away,
-        )
-        return self.edit_seen(seen)
+    def _vmis(self, names: Iterable[str]) -> object:
+        vms = (self.world.virt.vms[name] for name in names)
+        return [(vm.uid, vm.running, vm.evacuates) for vm in vms]
 
     def _vm(self, vm: VM) -> decide.VM | None:
         row = self.row(vm)
@@ -195,12 +227,14 @@ class Reuniting:
 
     def row(self, vm: VM) -> VMStatus | None:
         """Return the VM's row; the same one as long as the records are the same ones."""
-        caches, volume = self.watcher.caches, vm.volumes[0]
-        index = caches[POD].index
-        keys = list(index.by_claim.index_keys(f"{VMS}/{volume}-claim"))
-        pod_key = caches[Kind.SHARE_MANAGER_POD].resource.key(NamespacedName("", f"share-manager-{volume}"))
+        caches, index = self.watcher.caches, self.watcher.caches[POD].index
+        keys = sorted({key for volume in vm.volumes for key in index.by_claim.index_keys(f"{VMS}/{volume}-claim")})
         records = [index.virt_launchers[key] for key in keys]
-        records += [caches[Kind.SHARE_MANAGER].objects.get(volume), caches[Kind.SHARE_MANAGER_POD].objects.get(pod_key)]
+        key_of = caches[Kind.SHARE_MANAGER_POD].resource.key
+        for volume in vm.volumes:
+            records.append(caches[Kind.SHARE_MANAGER].objects.get(volume))
+            pod_key = key_of(NamespacedName("", f"share-manager-{volume}"))
+            records.append(caches[Kind.SHARE_MANAGER_POD].objects.get(pod_key))
         known = self._rows.get(vm.name)
         if known and known[0] == keys and all(map(is_, known[1], records)):
             return known[2]
@@ -209,14 +243,12 @@ class Reuniting:
         self._rows[vm.name] = keys, records, row
         return row
 
-    def _why_not_there(self, vm: decide.VM) -> NotYet | None:
-        """Return why the VM's pod could not be pinned to its home node; None if it could."""
-        pod = convert(virt_launcher_pod(self.world.virt.vms[vm.row.name]), Pod)
-        view = self.watcher.view()
-        found = share_managers.find_share_managers(pod, VMS, view)
-        volumes = [] if isinstance(found, NeedObjects) else share_managers.bound_volumes(found)
-        cycle = CycleState(IncomingPod.of(pod, VMS, volumes), view.snapshot())
-        fit = feasibility.evaluate(vm.row.share_manager_nodes[0], cycle, view)
-        if isinstance(fit, NeedObjects):
-            return Rule.NOT_PLACEABLE.says_no(because="its node could not be read")
-        return None if fit.feasible else Rule.NOT_PLACEABLE.says_no(because=fit.why.sentence)
+    # The Planner of a round.
+
+    async def step(self, row: VMStatus) -> Step:
+        """Return the VM's migration to the node of its share-managers, or why there is none."""
+        pod = convert(virt_launcher_pod(self.world.virt.vms[row.name]), Pod)
+        nodes = self.watcher.view()
+        while isinstance(found := step(row, VMDetails(pod=pod), self.watcher.cached_view(), nodes, None), NeedObjects):
+            nodes = self.watcher.read(nodes, found.refs)
+        return found

@@ -1,4 +1,4 @@
-"""What makes evidence old: pins whose node is cordoned or lost, and guests that restart soon after a cordon.
+"""Scenes: what makes evidence old. The node of a pin is cordoned or lost; guests restart soon after a cordon.
 
 Without a planted fault all invariants hold in both.
 """
@@ -56,3 +56,6 @@ def restart_after_cordons(world: World) -> None:
             world.engine.after(_RESTART_SECONDS, lambda: restart(node))
 
     world.nodes.cordon_changed.append(changed)
+
+
+SCENES: Final = {"spoiled pins": spoil, "restarts after cordons": restart_after_cordons}

@@ -1,17 +1,17 @@
 """The part of `reunite` that frees stuck VMs, in the simulation: the real decision, over the caches of `reunite`.
 
 Real is `webhook.core.reunite.stuck.decide_restart`, with the assumed starts of a process. Played here is the request to
-the API server: its preconditions leave a pod that is on a node, or is another one, as it is.
+the API server: its preconditions leave a pod that has changed as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import convert
 from simulation.api_server import Object, is_virt_launcher
-from simulation.engine import EPOCH, rfc3339
+from simulation.engine import rfc3339
 
 from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import State, VMStatus
@@ -19,12 +19,10 @@ from webhook.core.reunite.assumed_start import AssumedStart, still_assumed
 from webhook.core.reunite.not_yet import NotYet
 from webhook.core.reunite.stuck import RestartVM, StuckLimits, StuckVM, decide_restart
 from webhook.core.view import NeedObjects
-from webhook.reunite.controller import ROUND_SECONDS
+from webhook.reunite.stuck_vms import StuckPlan
 
 if TYPE_CHECKING:
     from simulation.reuniting import Reuniting
-
-_REQUEST_SECONDS: Final = (0.005, 0.1)
 
 
 class FreeingStuck:
@@ -44,37 +42,47 @@ class FreeingStuck:
         self.freed = 0
         self.deleting: list[Callable[[Object], object]] = []
         self._assumed: list[AssumedStart] = []
-        self._rng = process.world.engine.rng(f"stuck VMs of {process.watcher.name}")
 
-    def begin(self) -> None:
-        """Look at the pods that wait, each round from now on."""
-        self.process.world.engine.after(ROUND_SECONDS, self._round)
-
-    def restart(self) -> None:
+    def forget(self) -> None:
         """Begin with nothing in memory."""
         self._assumed = []
 
-    def _round(self) -> None:
-        world = self.process.world
-        if world.scheduler.waiting and self.process.runs:
-            self.process.watcher.sync()
-            self._decide(EPOCH.timestamp() + world.engine.now)
-        world.engine.after(ROUND_SECONDS, self._round)
-
-    def _decide(self, now: float) -> None:
-        world = self.process.world
-        rows = [row for vm in world.virt.vms.values() if (row := self.process.row(vm))]
+    async def plan(self, rows: Iterable[VMStatus], now: float) -> StuckPlan:
+        """Return which of these VMs to restart, those that wait longest first."""
+        rows = list(rows)
         self._assumed = still_assumed(self._assumed, rows, now)
-        self.waiting = {}
+        restarts: list[RestartVM] = []
+        waiting: dict[tuple[str, str], NotYet] = {}
         for row in sorted((each for each in rows if each.state is State.STUCK), key=lambda each: each.since or ""):
-            pod = world.api.pod(f"{row.namespace}/{row.pod}")
+            pod = self.process.world.api.pod(f"{row.namespace}/{row.pod}")
             found = self._decide_one(row, pod, now) if pod and is_virt_launcher(pod) else None
             if isinstance(found, NotYet):
-                self.waiting[row.name] = found
-            elif found and pod:
+                waiting[row.namespace, row.name] = found
+            elif found:
                 self._assumed = [each for each in self._assumed if each.vmi != row.name]
                 self._assumed.append(found.assumed_start(now))
-                world.api.act(self._rng.uniform(*_REQUEST_SECONDS), lambda pod=pod: self._delete(pod))
+                restarts.append(found)
+        self.waiting = {name: why for (_, name), why in waiting.items()}
+        return StuckPlan(restarts=restarts, waiting=waiting)
+
+    async def restart(self, action: RestartVM) -> str:
+        """Delete the VM's pod, if it is as it was read. Return why not."""
+        if not await self.process.requests.arrives():
+            return "no answer"  # the assumed start stays, because the pod may be deleted
+        world, row = self.process.world, action.vm.row
+        stored = world.api.pod(f"{row.namespace}/{row.pod}")
+        if stored is None or (stored["metadata"]["uid"], _version(stored)) != (
+            action.vm.uid,
+            action.vm.resource_version,
+        ):
+            self._assumed = [each for each in self._assumed if each.vmi != row.name]
+            return "the pod has changed"
+        world.engine.trace(f"{self.process.watcher.name} deletes the pod of {row.name}")
+        self.freed += 1
+        for listener in self.deleting:
+            listener(stored)
+        world.virt.pod_deleted(stored)
+        return "" if await self.process.requests.arrives() else "no answer"
 
     def _decide_one(self, row: VMStatus, pod: Object, now: float) -> RestartVM | NotYet:
         vm = self.process.world.virt.vms[row.name]
@@ -82,7 +90,7 @@ class FreeingStuck:
             row=row,
             pod=convert(pod, Pod),
             uid=pod["metadata"]["uid"],
-            resource_version=str(pod["metadata"].get("resourceVersion", "")),
+            resource_version=_version(pod),
             started=rfc3339(int(vm.started)),
             owner=vm.name,
             run_strategy="Always",
@@ -93,13 +101,6 @@ class FreeingStuck:
             view = self.process.watcher.read(view, found.refs)
         return found
 
-    def _delete(self, pod: Object) -> None:
-        world = self.process.world
-        meta = pod["metadata"]
-        stored = world.api.pod(f"{meta['namespace']}/{meta['name']}")
-        if stored is not None and stored["metadata"]["uid"] == meta["uid"] and not stored["spec"].get("nodeName"):
-            world.engine.trace(f"{self.process.watcher.name} deletes the pod of {world.virt.vm_of(pod).name}")
-            self.freed += 1
-            for listener in self.deleting:
-                listener(stored)
-            world.virt.pod_deleted(pod)
+
+def _version(pod: Object) -> str:
+    return str(pod["metadata"].get("resourceVersion", ""))

@@ -16,6 +16,7 @@ from simulation.policies import POLICIES
 from simulation.world import World
 
 HALF_DAYS: Final = 15.0
+_MIB_A_GIB: Final = 1024
 _SHOWN: Final = ("live migration", "drain", "start", "node loss")
 _TITLES: Final = ("live migration", "drain", "starts, restarts", "node loss", "other")
 
@@ -27,6 +28,8 @@ class Result(NamedTuple):
         half: VM-hours of the first 15 days, by what they count as.
         whole: VM-hours of the whole month.
         migrations: how many migrations the policy itself made in the first 15 days.
+        moved_gib: how much memory these migrations copied, in GiB.
+        down_hours: VM-hours of the first 15 days in which a VM should have run and did not.
         waited_hours: how long pods waited because they fitted nowhere, in the whole month.
     """
 
@@ -34,6 +37,8 @@ class Result(NamedTuple):
     half: Counter[str]
     whole: Counter[str]
     migrations: float
+    moved_gib: float
+    down_hours: float
     waited_hours: float
 
     @property
@@ -57,9 +62,12 @@ def play(title: str, seed: int) -> Result:
     world = World(POLICIES[title], seed)
     month.plan(world)
     world.run(HALF_DAYS * DAY)
-    half, made = Counter(world.account.hours), world.migrations.made_by["reunite"] + world.migrations.made_by["plan"]
+    half, down, own = Counter(world.account.hours), world.account.down_hours, ("reunite", "plan")
+    made = sum(world.migrations.made_by[by] for by in own)
+    moved = sum(world.migrations.copied_mib[by] for by in own) / _MIB_A_GIB
     world.run(world.workload.days * DAY)
-    return Result(title, half, Counter(world.account.hours), made, world.scheduler.waited_seconds / HOUR)
+    waited = world.scheduler.waited_seconds / HOUR
+    return Result(title, half, Counter(world.account.hours), made, moved, down, waited)
 
 
 def mean(results: Sequence[Result]) -> Result:
@@ -73,8 +81,7 @@ def mean(results: Sequence[Result]) -> Result:
         results[0].title,
         Counter({key: hours / many for key, hours in half.items()}),
         Counter({key: hours / many for key, hours in whole.items()}),
-        sum(each.migrations for each in results) / many,
-        sum(each.waited_hours for each in results) / many,
+        *(sum(numbers) / many for numbers in zip(*(each[3:] for each in results), strict=True)),
     )
 
 
@@ -88,11 +95,13 @@ def play_all(titles: Sequence[str], seeds: Sequence[int]) -> list[Result]:
 
 def lines(results: Iterable[Result]) -> Iterable[str]:
     """Return the table in Markdown. The hours apart are those of the first 15 days, by cause."""
-    heads = ["local, 15 days", "30 days", *_TITLES, "own migrations", "pods waited, 30 days"]
+    own = ["own migrations", "GiB moved by them", "VM-hours not running", "pods waited, 30 days"]
+    heads = ["local, 15 days", "30 days", *_TITLES, *own]
     yield f"| Rule | {' | '.join(heads)} |"
     yield f"|---|{'---:|' * len(heads)}"
     for each in results:
         apart = [f"{each.half[cause]:,.0f}" for cause in _SHOWN]
         other = sum(hours for cause, hours in each.half.items() if cause not in (*_SHOWN, LOCAL))
         cells = [f"{each.local_half:.1f} %", f"{each.local_whole:.1f} %", *apart, f"{other:,.0f}"]
-        yield f"| {each.title} | {' | '.join([*cells, f'{each.migrations:,.0f}', f'{each.waited_hours:,.1f} h'])} |"
+        cells += [f"{number:,.0f}" for number in (each.migrations, each.moved_gib, each.down_hours)]
+        yield f"| {each.title} | {' | '.join([*cells, f'{each.waited_hours:,.1f} h'])} |"

@@ -2,57 +2,87 @@
 
 from __future__ import annotations
 
+import pickle
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from simulation.invariants import Broken, Invariants
+from simulation.invariants import Broken
 from simulation.month import SHORT
-from simulation.policies import BOTH, OURS
+from simulation.mutations import NO_FAULT
+from simulation.policies import BOTH, OURS, REUNITE, TWICE
+from simulation.run import Run
 from simulation.world import World
 
 TESTS = Path(__file__).parents[1]
-PLAY = """
-from simulation.month import SHORT
-from simulation.policies import BOTH
-from simulation.world import World
-world = World(BOTH, 7, SHORT, with_faults=True)
-world.play_month()
-print(world.engine.digest)
-"""
+FIVE_HOURS = Run(BOTH.title, 7, "short")
 
 
-def digest(seed: int) -> str:
-    """Play five rough hours, and return the digest of the trace."""
-    world = World(BOTH, seed, SHORT, with_faults=True)
+def digest(run: Run) -> str:
+    """Play it, and return the digest of the trace."""
+    world, _ = run.checked_world()
     world.play_month()
     return world.engine.digest
 
 
-def test_a_seed_leads_to_the_same_trace_in_other_processes_with_other_hashes() -> None:
+def replayed(run: Run, hash_seed: str = "0") -> str:
+    """Return the digest that the printed command of a run prints. PYTHONHASHSEED changes Python's hashes of texts."""
+    words = shlex.split(run.checked_world()[0].replay)
+    command = [sys.executable, *words[words.index("-m") :]]
+    environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"}
+    played = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+    return played.stdout.strip().rpartition("digest ")[2]
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_a_seed_leads_to_the_same_trace_in_other_processes_with_other_hashes(hash_seed: str) -> None:
     """Python's hashes of texts differ between the processes, and nothing of that is seen."""
-    traces = {digest(7)}
-    for hash_seed in ("1", "2"):
-        environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"}
-        command = [sys.executable, "-c", PLAY]
-        played = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
-        traces.add(played.stdout.strip())
-    assert len(traces) == 1
+    assert replayed(FIVE_HOURS, hash_seed) == digest(FIVE_HOURS)
 
 
 def test_another_seed_leads_to_another_trace() -> None:
     """A digest that never changes would make the test above worthless."""
-    assert digest(7) != digest(8)
+    assert digest(FIVE_HOURS) != digest(FIVE_HOURS._replace(seed=9))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        FIVE_HOURS._replace(faults=False),
+        FIVE_HOURS._replace(policy=TWICE.title),
+        FIVE_HOURS._replace(policy=OURS.title, scene="restarts after cordons"),
+        FIVE_HOURS._replace(policy=REUNITE.title, scene="spoiled pins", planted=NO_FAULT),
+        pytest.param(Run(REUNITE.title, 4, "half a day"), marks=pytest.mark.soak_only),
+        pytest.param(Run(REUNITE.title, 4), marks=pytest.mark.soak_only),
+    ],
+    ids=lambda run: " ".join(run.arguments),
+)
+def test_the_printed_command_plays_exactly_the_same_run(run: Run) -> None:
+    """With its workload, its scene, what is planted, and its number of processes. Each of them changes the trace."""
+    assert replayed(run) == digest(run)
+    assert run == FIVE_HOURS or digest(run) != digest(FIVE_HOURS)
+
+
+@pytest.mark.parametrize("seed", [7, 9])
+def test_a_round_that_is_left_out_would_have_done_nothing(seed: int) -> None:
+    """With every round of `reunite` the trace is the same."""
+    world, _ = FIVE_HOURS._replace(seed=seed).checked_world()
+    world.reuniting[0].leaves_out = False
+    world.play_month()
+    assert world.engine.digest == digest(FIVE_HOURS._replace(seed=seed))
 
 
 def test_a_broken_invariant_names_its_seed_and_the_command_that_replays_it() -> None:
     """A reader copies the command from the message."""
-    world = World(OURS, 7, SHORT, with_faults=True)
-    broken = Invariants(world).broken("room", "node-01 is too full")
+    world, checks = FIVE_HOURS.checked_world()
+    broken = checks.broken("room", "node-01 is too full")
     assert isinstance(broken, Broken)
+    assert str(pickle.loads(pickle.dumps(broken))) == str(broken)  # noqa: S301 - a process pool hands it on
     assert "room: node-01 is too full" in str(broken)
-    assert "-m simulation --policy 'ours' --seed 7 --faults" in str(broken)
+    assert world.replay in str(broken)
+    assert "-m simulation --policy 'ours + both' --seed 7 --workload short --faults" in world.replay
 
 
 @pytest.mark.parametrize("seed", [1, 2])

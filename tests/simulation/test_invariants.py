@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 from simulation import hunt
-from simulation.mutations import MUTATIONS, Mutation, Plant, nothing
+from simulation.mutations import NO_FAULT
 from simulation.policies import OURS, REUNITE, Policy
-from simulation.spoiled import restart_after_cordons, spoil
-from simulation.world import World
+from simulation.run import Run
+from simulation.spoiled import SCENES
 from support.sizes import size
 
 FIRST_SEED = int(os.environ.get("SIMULATED_FROM", "1"))
@@ -31,21 +32,22 @@ FOUND_SHARE = 0.95
 )
 def test_the_invariants_hold_for_each_seed(policy: Policy) -> None:
     """Two rough days with the faults that the seed draws. A failure prints the command that replays it."""
-    for seed in range(FIRST_SEED, FIRST_SEED + size("SIMULATED_SEEDS")):
-        hunt.play(policy, seed)
+    runs = [Run(policy.title, seed) for seed in range(FIRST_SEED, FIRST_SEED + size("SIMULATED_SEEDS"))]
+    with ProcessPoolExecutor() as processes:
+        assert len(list(processes.map(hunt.play, runs))) == len(runs)
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_some_planted_faults_are_found_at_once(name: str) -> None:
     """One seed is enough for these."""
-    assert hunt.hunt(MUTATIONS[name], 1).by
+    assert hunt.hunt(name, 1).by
 
 
 @pytest.mark.soak_only
-@pytest.mark.parametrize("scene", [nothing, restart_after_cordons, spoil])
-def test_other_random_numbers_are_not_found(scene: Plant) -> None:
+@pytest.mark.parametrize("scene", ["", *SCENES])
+def test_other_random_numbers_are_not_found(scene: str) -> None:
     """They are not a fault: no invariant breaks, and some of the other runs are as local as before, or more."""
-    assert not hunt.hunt(Mutation(REUNITE, _draws_others, scene)).by
+    assert not hunt.hunt(NO_FAULT, scene=scene).by
 
 
 @pytest.mark.soak_only
@@ -56,8 +58,3 @@ def test_of_all_planted_faults_95_percent_are_found() -> None:
     for name, each in found.items():
         print(f"{name}: {each.by or 'not found'}, seed {each.seed}")  # noqa: T201 - `make soak` shows it
     assert len(missed) <= (1 - FOUND_SHARE) * len(found), missed
-
-
-def _draws_others(world: World) -> None:
-    """Draw the delays of kube-scheduler otherwise."""
-    world.scheduler.queue_seconds = (0.004, 0.031)

@@ -21,7 +21,7 @@ from simulation.nodes import Nodes
 from webhook.core.view import Kind
 
 if TYPE_CHECKING:
-    from simulation.migrations import Migration
+    from simulation.migration import Migration
 
 _SYNC_SECONDS: Final = (0.05, 0.3)  # a controller's reaction to a change
 _ATTACH_SECONDS: Final = (0.05, 0.3)  # bound to ticket: attach-detach controller and CSI attacher

@@ -78,6 +78,11 @@ class Watcher:
         self._due[kind] = due
         self._queues[kind].append((due, event))
 
+    def has_arrivals(self) -> bool:
+        """Whether an event has arrived that `sync` has not fed."""
+        now = self.engine.now
+        return any(queue and queue[0][0] <= now for queue in self._queues.values())
+
     def sync(self) -> None:
         """Feed every event whose time has come, and the bookmark that a silent watch got at last."""
         now = self.engine.now

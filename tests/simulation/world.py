@@ -13,7 +13,7 @@ from simulation.engine import DAY, Engine
 from simulation.kube_scheduler import KubeScheduler
 from simulation.longhorn import Longhorn
 from simulation.migrations import Migrations
-from simulation.month import MONTH, ROUGH, Workload
+from simulation.month import MONTH, Workload
 from simulation.nodes import Nodes
 from simulation.policies import Policy
 from simulation.reuniting import Reuniting
@@ -33,6 +33,7 @@ class World:
     Attributes:
         watchers: every process that follows the API server.
         planted: plants a fault before the first event.
+        replay: the command that plays this world again. A Run knows it.
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
 
@@ -47,6 +48,7 @@ class World:
         self.watchers: list[Watcher] = []
         self.reuniting: list[Reuniting] = []
         self.planted: Callable[[World], object] = lambda _: None
+        self.replay = "no command plays this world: a test has made it"
         self.freed_by_nobody = 0
         names = [f"node-{index:02}" for index in range(workload.nodes)]
         self.scheduler = KubeScheduler(engine, api)
@@ -56,6 +58,8 @@ class World:
         self.virt = VirtController(engine, api, self.nodes, self.longhorn, self.creation)
         self.migrations = Migrations(engine, api, self.virt, self.creation)
         self.migrations.failing_share = workload.failing_share
+        self.migrations.delayed_share = workload.delayed_share
+        self.migrations.has_priorities = engine.rng("KubeVirt").random() < workload.priorities_share
         self.nodes.died.append(self.longhorn.node_died)
         self.nodes.back.append(self.longhorn.node_is_back)
         self.nodes.cordon_changed.append(self.longhorn.cordon_changed)
@@ -66,13 +70,6 @@ class World:
         self.creation.webhook = policy.webhook(self)
         policy.install(self)
         engine.after_step = self.account.step
-
-    @property
-    def replay(self) -> str:
-        """The command that plays this run again."""
-        more = f"{' --rough' if self.workload == ROUGH else ''}{' --faults' if self.faults else ''}"
-        of = f"--policy '{self.policy.title}' --seed {self.engine.seed}"
-        return f"PYTHONPATH=tests .venv/bin/python -m simulation {of}{more}"
 
     def play_month(self) -> None:
         """Play the month to its end."""

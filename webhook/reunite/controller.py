@@ -93,8 +93,9 @@ class Controller:
         if self._writer is None:
             return
         written = await self._writer.delete(action)
-        if written.result is Result.DONE:
+        if written.result is not Result.REFUSED:  # without an answer the migration may be deleted
             self._not_begun[action.migration.namespace, action.migration.vmi] = self._wall()
+        if written.result is Result.DONE:
             self._reporter.deleted(action.migration)
         else:
             self._reporter.refused((action.migration.namespace, action.migration.vmi), written.because)

@@ -119,6 +119,21 @@ async def test_a_migration_that_has_not_begun_after_a_minute_is_deleted_as_it_wa
     assert (reporter.migrations["deleted"], reporter.migrations["refused"]) == (1, 1)
 
 
+async def test_a_deletion_without_an_answer_may_have_been_carried_out(cluster: Cluster) -> None:
+    """So the VM waits as after a deletion that was answered: a deleted migration leaves no other trace."""
+    controller, reporter = cluster.controller()
+    await controller.round()
+    cluster.now += 61
+    cluster.answer = 500
+    await controller.round()
+    cluster.answer = None
+    cluster.migrations.clear()
+    found = await controller.round()
+    assert found is not None
+    assert [why.rule for why in found.plan.waiting.values()] == [Rule.NOT_BEGUN]
+    assert (cluster.migrations, reporter.migrations["deleted"]) == ({}, 0)
+
+
 async def test_a_dry_run_writes_only_events(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     """Log and Events say once what it would do, and again after a rule said no. Each Event names the dry run."""
     controller, reporter = cluster.controller(dry_run=True)

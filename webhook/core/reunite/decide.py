@@ -104,9 +104,13 @@ def decide(situation: Situation) -> Generator[VM, NotYet | None, Plan]:
     calm = _Evacuations(situation)
     stopped = _stopped(situation)
     rows = {(vm.row.namespace, vm.row.name): vm.row.node for vm in situation.vms if vm.row.node}
-    nodes_of = {**situation.nodes_of, **rows}
+    nodes_of = {**rows, **situation.nodes_of}  # while a VM moves, its row can be on the target already
     running = [each for each in situation.migrations if not each.is_final]
-    homes_of = {(vm.row.namespace, vm.row.name): vm.row.share_manager_nodes[0] for vm in _apart(situation.vms)}
+    homes_of = {
+        (vm.row.namespace, vm.row.name): vm.row.share_manager_nodes[0]
+        for vm in situation.vms
+        if vm.row.share_manager_nodes
+    }
     budget = MigrationBudget(running, situation.limits, situation.kubevirt, nodes_of, homes_of)
     creates: list[CreateMigration] = []
     waiting: dict[tuple[str, str], NotYet] = {}

@@ -1,0 +1,110 @@
+"""Requests: what `reunite` asks of the API server, with the time that a request takes, and with lost answers.
+
+A request that is lost on its way does nothing. A request whose answer is lost has done what it asks for: the program
+sees the same error for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from simulation.api_server import Object
+from simulation.migration import HOSTNAME
+
+from webhook.core.reunite.decide import DeleteMigration
+from webhook.core.reunite.migration import ANNOTATION_MOVED_AWAY, moved_away_of
+from webhook.reunite.writer import Result, Written
+
+if TYPE_CHECKING:
+    import random
+
+    from simulation.engine import Engine
+    from simulation.world import World
+
+_ONE_WAY_SECONDS: Final = (0.003, 0.05)
+_NO_ANSWER: Final = Written(result=Result.UNKNOWN, because="no answer")
+
+
+class Pause:
+    """Awaited, it lasts so many simulated seconds. `drive` ends it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __await__(self) -> Generator[float, None, None]:
+        """Give the seconds to `drive`."""
+        yield self.seconds
+
+
+def drive(
+    engine: Engine, work: Coroutine[Any, None, Any], lives: Callable[[], bool], done: Callable[[Any], object]
+) -> None:
+    """Run `work` on the simulated clock, and give `done` its result. A process that lives no more does not go on."""
+
+    def step() -> None:
+        if not lives():
+            work.close()
+            return
+        try:
+            seconds = work.send(None)
+        except StopIteration as end:
+            done(end.value)
+        else:
+            engine.after(seconds, step)
+
+    step()
+
+
+class Requests:
+    """The requests of one process: a MigrationWriter of the simulation.
+
+    Attributes:
+        lost_share: the share of requests that are lost on their way, and the share of lost answers.
+        lost_at: when the last request or answer was lost.
+    """
+
+    def __init__(self, world: World, name: str, rng: random.Random) -> None:
+        self.world = world
+        self.name = name
+        self.lost_share = 0.0
+        self.lost_at = 0.0
+        self._rng = rng
+
+    async def create(self, _: str, migration: Object) -> Written:
+        """Create the migration, as KubeVirt admits it."""
+        if not await self.arrives():
+            return _NO_ANSWER
+        spec, meta = migration["spec"], migration["metadata"]
+        vm, node, name = self.world.virt.vms[spec["vmiName"]], spec["addedNodeSelector"][HOSTNAME], meta["name"]
+        self.world.engine.trace(f"{self.name} creates {name} to {node}")
+        made = self.world.migrations.create(
+            vm, "reunite", node, name, moved_away_of(meta["annotations"].get(ANNOTATION_MOVED_AWAY))
+        )
+        if not await self.arrives():
+            return _NO_ANSWER
+        if made is None:
+            return Written(result=Result.REFUSED, because="KubeVirt refuses it")
+        return Written(result=Result.DONE, uid=made.uid)
+
+    async def delete(self, action: DeleteMigration) -> Written:
+        """Delete the migration, if it is as it was read."""
+        if not await self.arrives():
+            return _NO_ANSWER
+        migrations = self.world.migrations
+        found = [each for each in migrations.unfinished if each.uid == action.migration.uid]
+        changed = any(each.phase != action.migration.phase for each in found)
+        for each in found if not changed else ():
+            self.world.engine.trace(f"{self.name} deletes {each.name}")
+            migrations.delete(each)
+        if not await self.arrives():
+            return _NO_ANSWER
+        return Written(result=Result.REFUSED, because="it has changed") if changed else Written(result=Result.DONE)
+
+    async def arrives(self) -> bool:
+        """Whether a request, or its answer, arrives; after the time that it takes."""
+        await Pause(self._rng.uniform(*_ONE_WAY_SECONDS))
+        if self._rng.random() >= self.lost_share and not self.world.api.away:
+            return True
+        self.lost_at = self.world.engine.now
+        return False

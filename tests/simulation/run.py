@@ -1,0 +1,45 @@
+"""Run: one run of the simulation by names alone, so that a command can play exactly this run again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simulation.invariants import Invariants
+from simulation.month import WORKLOADS
+from simulation.mutations import PLANTED
+from simulation.policies import POLICIES
+from simulation.spoiled import SCENES
+from simulation.world import World
+
+
+class Run(NamedTuple):
+    """What is played: names of POLICIES, WORKLOADS, SCENES and PLANTED; the last two can be empty.
+
+    `faults`: with the faults that the seed draws.
+    """
+
+    policy: str
+    seed: int = 1
+    workload: str = "rough"
+    scene: str = ""
+    planted: str = ""
+    faults: bool = True
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        """The arguments of the command that plays it."""
+        named = {"--policy": self.policy, "--seed": str(self.seed), "--workload": self.workload}
+        named |= {"--scene": self.scene} if self.scene else {}
+        named |= {"--planted": self.planted} if self.planted else {}
+        return [*(word for pair in named.items() for word in pair), *(["--faults"] if self.faults else [])]
+
+    def checked_world(self) -> tuple[World, Invariants]:
+        """Return its world before the first event, and the checks that follow it."""
+        world = World(POLICIES[self.policy], self.seed, WORKLOADS[self.workload], with_faults=self.faults)
+        world.replay = f"PYTHONPATH=tests .venv/bin/python -m simulation {shlex.join(self.arguments)}"
+        plants = [SCENES[self.scene]] if self.scene else []
+        plants += [PLANTED[self.planted].plant] if self.planted else []
+        world.planted = lambda each: [plant(each) for plant in plants]
+        return world, Invariants(world)
