@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from simulation.check_answers import Breaks
-from simulation.engine import DAY, MINUTE
+from simulation.engine import DAY, EPOCH, MINUTE
 from simulation.migration import Migration
 from simulation.migrations import PARALLEL_IN_CLUSTER, PARALLEL_OUT_OF_NODE
 
@@ -26,6 +26,7 @@ _BACKOFF_SECONDS: Final = 10 * MINUTE
 _AT_ONCE: Final = 2
 _AT_ONCE_ON_NODE: Final = 1
 _MOVED_AWAY: Final = 2
+_WRITTEN_SECONDS: Final = 1.0  # what a round takes from its decision to its last request, at most
 _LATE_SECONDS: Final = 10.0  # what a watch may be behind, and the whole seconds of the API server's times
 
 
@@ -88,6 +89,10 @@ class MoveChecks:
             raise self.broken(
                 "calm", f"{vm.name} is moved to {migration.node}, which is Ready since {ready_since:.0f} only"
             )
+        windows = self.world.windows
+        times = [EPOCH.timestamp() + now - before for before in (0.0, _WRITTEN_SECONDS)]
+        if windows and not any(window.contains(time) for window in windows for time in times):
+            raise self.broken("window", f"{vm.name} is moved outside of the time windows")
         since = self.world.account.apart_since(vm)
         if now < since + _APART_SECONDS - _LATE_SECONDS:
             raise self.broken("too soon", f"{vm.name} is apart since {since:.0f} only")

@@ -9,7 +9,7 @@
 - room: no node has more pods than it has resources for.
 - one: a VM has at most one unfinished migration, and a node at most one pod of a VM.
 - budget: KubeVirt's limits on migrations hold, and those of reunite.
-- will, calm, cooldown, back-off, home: what reunite promises about each migration that it makes.
+- will, calm, window, cooldown, back-off, home: what reunite promises about each migration that it makes.
 """
 
 from __future__ import annotations

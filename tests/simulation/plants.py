@@ -147,7 +147,7 @@ def says_leave(_: PodCreation, answer: Answer, __: Watcher) -> Answer:
 # What the program reunite sees, and may do.
 
 
-def limits(**changed: float) -> Plant:
+def limits(**changed: Any) -> Plant:
     """The limits of `reunite` are others."""
 
     def plant(world: World) -> None:

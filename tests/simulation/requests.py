@@ -13,7 +13,7 @@ from simulation.api_server import Object
 from simulation.migration import HOSTNAME
 
 from webhook.core.reunite.decide import DeleteMigration
-from webhook.core.reunite.migration import ANNOTATION_MOVED_AWAY, moved_away_of
+from webhook.core.reunite.migration import ANNOTATION_MOVED_AWAY
 from webhook.reunite.writer import Result, Written
 
 if TYPE_CHECKING:
@@ -77,10 +77,9 @@ class Requests:
             return _NO_ANSWER
         spec, meta = migration["spec"], migration["metadata"]
         vm, node, name = self.world.virt.vms[spec["vmiName"]], spec["addedNodeSelector"][HOSTNAME], meta["name"]
+        moved_away = int(meta["annotations"].get(ANNOTATION_MOVED_AWAY, 0))
         self.world.engine.trace(f"{self.name} creates {name} to {node}")
-        made = self.world.migrations.create(
-            vm, "reunite", node, name, moved_away_of(meta["annotations"].get(ANNOTATION_MOVED_AWAY))
-        )
+        made = self.world.migrations.create(vm, "reunite", node, name, moved_away)
         if not await self.arrives():
             return _NO_ANSWER
         if made is None:

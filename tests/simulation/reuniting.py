@@ -161,7 +161,10 @@ class Reuniting:
         ):
             return False
         decided_at, facts = self._decided
-        return facts == self._vmis(names) and EPOCH.timestamp() + now < decided_at.next_change
+        until = decided_at.next_change
+        if self.limits.windows:  # they begin and end at whole minutes, and DecisionTime does not see that
+            until = min(until, 60.0 * (decided_at // 60.0 + 1.0))
+        return facts == self._vmis(names) and EPOCH.timestamp() + now < until
 
     def _note_drains(self) -> None:
         """Look for drains, as each round does: later a node does not show any more that it was cordoned."""

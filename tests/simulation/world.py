@@ -22,6 +22,7 @@ from simulation.watcher import Watcher
 from support.objects import builders
 
 from webhook.core.placement.replica_share import REPLICA_LABELS
+from webhook.core.reunite.window import Window
 from webhook.core.view import Kind
 
 _WEBHOOK_PODS: Final = 2
@@ -33,6 +34,7 @@ class World:
     Attributes:
         watchers: every process that follows the API server.
         planted: plants a fault before the first event.
+        windows: when `reunite` may migrate; empty for always.
         replay: the command that plays this world again. A Run knows it.
         freed_by_nobody: pods that wait because their node changed after the webhook's answer.
     """
@@ -48,6 +50,7 @@ class World:
         self.watchers: list[Watcher] = []
         self.reuniting: list[Reuniting] = []
         self.planted: Callable[[World], object] = lambda _: None
+        self.windows: tuple[Window, ...] = ()
         self.replay = "no command plays this world: a test has made it"
         self.freed_by_nobody = 0
         names = [f"node-{index:02}" for index in range(workload.nodes)]
