@@ -41,6 +41,7 @@ _PACKAGES: Final = {  # `go list -deps`: what the progress of a build is measure
     "krew": 303,
     "helm": 965,
     "helm-4": 1184,
+    "helm-unittest": 559,
     "cert-manager": 438,
     "monitoring": 1343,
     "descheduler": 1365,
@@ -108,6 +109,9 @@ KREW: Final = Unit(name="krew", packages={name: f"sigs.k8s.io/krew/cmd/{name}" f
 HELM: Final = Unit(name="helm", packages={"helm": "helm.sh/helm/v3/cmd/helm"})
 HELM_MAJORS: Final = (3, 4)
 HELM_4: Final = Unit(name="helm-4", packages={"helm": "helm.sh/helm/v4/cmd/helm"})
+HELM_UNITTEST: Final = Unit(
+    name="helm-unittest", packages={"helm-unittest": "github.com/helm-unittest/helm-unittest/cmd/helm-unittest"}
+)
 _CONTROLLER_GEN: Final = {"controller-gen": "sigs.k8s.io/controller-tools/cmd/controller-gen"}
 CERT_MANAGER: Final = Unit(
     name="cert-manager",
@@ -133,7 +137,7 @@ MONITORING: Final = Unit(
         "output:crd:dir={made}/crds",
     ),
 )
-EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, KREW, HELM, HELM_4, CERT_MANAGER, MONITORING)
+EVERY_UNIT: Final = (ETCD, *KUBERNETES.values(), KUBECTL, KREW, HELM, HELM_4, HELM_UNITTEST, CERT_MANAGER, MONITORING)
 
 DESCHEDULER: Final = Unit(name="descheduler", packages={"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"})
 KARPENTER: Final = Unit(
@@ -195,6 +199,15 @@ def helm(major: int = 3) -> Path:
         NotBuilt: nobody has made it.
     """
     return _built(HELM if major == HELM_MAJORS[0] else HELM_4) / "helm"
+
+
+def helm_unittest() -> Path:
+    """helm-unittest, which runs the suites of a chart.
+
+    Raises:
+        NotBuilt: nobody has made it.
+    """
+    return _built(HELM_UNITTEST) / "helm-unittest"
 
 
 def cert_manager_crds() -> list[Path]:

@@ -61,6 +61,10 @@ TESTED: Final[Mapping[str, tuple[str, str]]] = {
         f"{required('helm', 'helm.sh/helm/v3')}, {required('helm-4', 'helm.sh/helm/v4')}",
         "real: install, upgrade, rollback, uninstall",
     ),
+    "helm-unittest": (
+        required("helm-unittest", "github.com/helm-unittest/helm-unittest"),
+        f"real: the suites of the chart, with the code of Helm {required('helm-unittest', 'helm.sh/helm/v3')}",
+    ),
     "KubeVirt": (
         KUBEVIRT,
         "pods of VMs as KubeVirt's own code renders them. The tests play virt-controller",

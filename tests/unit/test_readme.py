@@ -1,6 +1,6 @@
 """README.md stays short, and the generated tables of docs/reference follow the code.
 
-`python tests/unit/test_readme.py` writes the tables.
+`PYTHONPATH=tests python tests/unit/test_readme.py` writes the tables.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def render(name: str, text: str) -> str:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_page_of_the_reference_shows_what_the_code_has(name: str) -> None:
-    """Otherwise run `python tests/unit/test_readme.py`."""
+    """Otherwise run `PYTHONPATH=tests python tests/unit/test_readme.py`."""
     text = page_of(name).read_text(encoding="utf-8")
     assert render(name, text) == text
 

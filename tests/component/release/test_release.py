@@ -114,6 +114,17 @@ def test_the_packed_chart_makes_the_objects_of_the_install(install: str, made: P
     assert {identity(item): without_helm(item) for item in items} == expected
 
 
+def test_the_packed_chart_has_no_suites(made: Path) -> None:
+    """Everything else in the chart's folder is in it, the pod of `helm test` too."""
+    folder = ROOT / "charts" / NAME
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    with tarfile.open(made / CHART) as archive:
+        packed = {name.removeprefix(f"{NAME}/") for name in archive.getnames()}
+    suites = {name for name in there if name.startswith("tests/")}
+    assert suites
+    assert packed == there - suites - {".helmignore"}
+
+
 def test_without_a_digest_the_image_is_its_tag(made: Path, tmp_path: Path) -> None:
     """Without a repository there is no krew manifest. The command says so.
 

@@ -87,15 +87,29 @@ def lint(*words: str) -> Said:
     return run("lint", "--strict", str(CHART), *_KUBERNETES, *words)
 
 
+def suites(chart: Path = CHART) -> Said:
+    """What helm-unittest says of the suites in a chart's folder. A key that it does not know is an error.
+
+    Raises:
+        NotBuilt: there is no helm-unittest.
+    """
+    return _alone(build.helm_unittest(), "--strict", str(chart))
+
+
 def run(*words: str, major: int = 3, **environment: str) -> Said:
-    """Run helm of this major version, with a home of its own, so that nothing of the user's counts.
+    """Run helm of this major version.
 
     Raises:
         NotBuilt: there is no helm.
     """
+    return _alone(build.helm(major), *words, **environment)
+
+
+def _alone(program: Path, *words: str, **environment: str) -> Said:
+    """Run a program with a home of its own, so that nothing of the user's counts."""
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(  # noqa: S603 - a program that we have built
-            [build.helm(major), *words],
+            [program, *words],
             env={"PATH": os.defpath, "HOME": home, **environment},
             capture_output=True,
             text=True,
