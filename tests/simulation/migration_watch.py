@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from simulation.api_server import VMS
 from simulation.engine import rfc3339
 from simulation.migration import Migration
 
+from webhook.core.api.node import Node
+from webhook.core.reunite.drains import drained
 from webhook.core.reunite.migration import Migration as SeenMigration
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ class MigrationWatch:
 
     Attributes:
         seen: the migrations that were shown, by name.
+        drained: the uids of those that were drains, as the process has noted them.
         late_seconds: how much later than usual the watch is: a fault.
         edit: changes what is shown: a planted fault.
     """
@@ -28,6 +31,7 @@ class MigrationWatch:
     def __init__(self, world: World, lag: Callable[[], float]) -> None:
         self.world = world
         self.seen: dict[str, SeenMigration] = {}
+        self.drained: frozenset[str] = frozenset()
         self.late_seconds = 0.0
         self.edit: Callable[[SeenMigration], SeenMigration] = lambda seen: seen
         self._lag = lag
@@ -35,7 +39,8 @@ class MigrationWatch:
         world.migrations.listeners.append(self._changed)
 
     def restart(self) -> None:
-        """List what KubeVirt has now."""
+        """List what KubeVirt has now, with nothing in memory."""
+        self.drained = frozenset()
         self._queue.clear()
         known = [*self.world.migrations.unfinished]
         known += [each for vm in self.world.virt.vms.values() for each in vm.finished]
@@ -53,6 +58,10 @@ class MigrationWatch:
                 self.seen.pop(name, None)
             else:
                 self.seen[name] = seen
+
+    def note_drains(self, nodes: Mapping[str, Node]) -> None:
+        """Note which migrations the nodes, by name, show as drains."""
+        self.drained = drained(self.seen.values(), nodes, self.drained)
 
     def _changed(self, migration: Migration) -> None:
         due = self.world.engine.now + self.late_seconds + self._lag()

@@ -30,7 +30,6 @@ from webhook.core.api.pod import Pod
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.core.reunite import decide
-from webhook.core.reunite.drains import drained
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
 from webhook.core.view import Kind, NeedObjects
 from webhook.kube.records.virt_launchers import to_object
@@ -77,7 +76,6 @@ class Reuniting:
         self.stuck = FreeingStuck(self)
         self.told = Told()
         self._lives = 0
-        self._drained: frozenset[str] = frozenset()
         self._rows: dict[str, tuple[list[str], list[object], VMStatus | None]] = {}
         self._decided: tuple[DecisionTime, object] | None = None
         self._controller = self._new()
@@ -108,7 +106,6 @@ class Reuniting:
         self.migrations.restart()
         self.stuck.forget()
         self._rows.clear()
-        self._drained = frozenset()
         self._decided, self._controller = None, self._new()
         self._turn(self._lives)
 
@@ -168,15 +165,12 @@ class Reuniting:
 
     def _note_drains(self) -> None:
         """Look for drains, as each round does: later a node does not show any more that it was cordoned."""
-        now = self.world.engine.now
-        if self.world.migrations.has_priorities or not (
-            self.watcher.has_arrivals() or self.migrations.has_arrivals(now)
-        ):
-            return
-        self._decided = None  # it was decided before these arrivals
-        self.watcher.sync()
-        self.migrations.sync(now)
-        self._drained = drained(self.migrations.seen.values(), self.watcher.caches[Kind.NODE].objects, self._drained)
+        now, has_priorities = self.world.engine.now, self.world.migrations.has_priorities
+        if not has_priorities and (self.watcher.has_arrivals() or self.migrations.has_arrivals(now)):
+            self._decided = None  # it was decided before these arrivals
+            self.watcher.sync()
+            self.migrations.sync(now)
+            self.migrations.note_drains(self.watcher.caches[Kind.NODE].objects)
 
     # The Facts of a round.
 
@@ -190,8 +184,7 @@ class Reuniting:
         names = list(self.world.virt.vms) if waiting else self._names()
         self._decided = now, self._vmis(names)
         migrations = list(self.migrations.seen.values())
-        nodes = self.watcher.caches[Kind.NODE].objects
-        self._drained = drained(migrations, nodes, self._drained)
+        self.migrations.note_drains(nodes := self.watcher.caches[Kind.NODE].objects)
         moving = (self.world.virt.vms[each.vmi] for each in migrations if not each.is_final)
         return decide.Situation(
             now=now,
@@ -201,7 +194,7 @@ class Reuniting:
             limits=self.limits,
             nodes_of={(VMS, vm.name): node for vm in moving if (node := self.world.virt.node_of(vm))},
             nodes=nodes,
-            drained=self._drained,
+            drained=self.migrations.drained,
         )
 
     def has_migration(self, _: str, name: str) -> bool:

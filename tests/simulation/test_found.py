@@ -18,5 +18,5 @@ from simulation.run import Run
     ids=lambda run: " ".join(run.arguments),
 )
 def test_a_run_that_broke_an_invariant_holds_all_of_them(run: Run) -> None:
-    """The cause is mended."""
+    """The program was changed after each of them."""
     hunt.play(run)

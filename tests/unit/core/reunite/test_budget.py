@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.objects.reunite_vms import ago, move, plan_of, situation, vm
 
 from webhook.core.reunite.limits import KubeVirtLimits
@@ -66,3 +67,23 @@ def test_a_round_keeps_the_limits_of_a_node_and_the_longest_apart_comes_first() 
     ]
     assert [each.row.name for each in asked] == ["old", "third"]
     assert plan.waiting["ns", "young"].rule is Rule.CLUSTER_BUSY
+
+
+def test_the_node_of_a_vm_without_the_annotation_is_counted() -> None:
+    """Two migrations leave node a; KubeVirt allows no third one. One of these VMs does not ask for co-scheduling."""
+    running = (move(5, "Running", vmi="other"), move(6, "Running", vmi="third"))
+    at = replace(situation(vm(), *running), nodes_of={("ns", "other"): "a", ("ns", "third"): "a"})
+    assert plan_of(at)[0].waiting[KEY].rule is Rule.NODE_BUSY
+
+
+@pytest.mark.parametrize("node", ["a", "c"], ids=["the source", "another node"])
+def test_both_nodes_count_of_a_vm_whose_target_pod_runs(node: str) -> None:
+    """Its row is on the target already, and not apart any more. Its VirtualMachineInstance is still on the source."""
+    coming = vm("other", "b", migrating=True)
+    moving = move(5, "Running", vmi="other", ours=True)
+    limits = {"at_once": 9, "at_once_per_node": 1}
+    at = replace(
+        situation(vm(node=node, homes=("b" if node == "c" else "d",)), coming, moving, **limits),
+        nodes_of={KEY: node, ("ns", "other"): "a"},
+    )
+    assert plan_of(at)[0].waiting[KEY].rule is Rule.NODE_BUSY

@@ -226,26 +226,6 @@ def test_each_rule_has_its_own_code() -> None:
     assert isinstance(Rule.MIGRATING.says_no(), NotYet)
 
 
-def test_the_node_of_a_vm_without_the_annotation_is_counted() -> None:
-    """Two migrations leave node a; KubeVirt allows no third one. One of these VMs does not ask for co-scheduling."""
-    running = (move(5, "Running", vmi="other"), move(6, "Running", vmi="third"))
-    at = replace(situation(vm(), *running), nodes_of={("ns", "other"): "a", ("ns", "third"): "a"})
-    assert plan_of(at)[0].waiting[KEY].rule is Rule.NODE_BUSY
-
-
-@pytest.mark.parametrize("node", ["a", "c"], ids=["the source", "another node"])
-def test_both_nodes_count_of_a_vm_whose_target_pod_runs(node: str) -> None:
-    """Its row is on the target already, and not apart any more. Its VirtualMachineInstance is still on the source."""
-    coming = vm("other", "b", migrating=True)
-    moving = move(5, "Running", vmi="other", ours=True)
-    limits = {"at_once": 9, "at_once_per_node": 1}
-    at = replace(
-        situation(vm(node=node, homes=("b" if node == "c" else "d",)), coming, moving, **limits),
-        nodes_of={KEY: node, ("ns", "other"): "a"},
-    )
-    assert plan_of(at)[0].waiting[KEY].rule is Rule.NODE_BUSY
-
-
 def test_a_name_that_another_vms_migration_has_is_left_out() -> None:
     """Somebody named the migration of another VM as this program would name its own."""
     at = situation(vm(), move(9_000, vmi="other", name="vm-reunite-1"))
