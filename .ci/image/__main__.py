@@ -1,6 +1,8 @@
-"""`make image`: builds the Dockerfile with docker, podman or buildah. Two builds of one commit give the same bytes.
+"""`make image`: builds the Dockerfile with docker, podman or buildah.
 
-It needs only the standard library. A file of the image has the time of the commit; SOURCE_DATE_EPOCH replaces it.
+It needs only the standard library. With podman and buildah each file of the image has the time of the commit, or of
+SOURCE_DATE_EPOCH: two builds of one commit give the same bytes. With docker only the image itself has this time. Docker
+with the containerd image store refuses to change the times of files in an image that it loads (buildx, issue 2733).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[2]
 EPOCH: Final = "SOURCE_DATE_EPOCH"  # reproducible-builds.org's name
 BUILDERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "docker": ("buildx", "build", "--output", "type=docker,rewrite-timestamp=true"),  # takes the time from EPOCH
+    "docker": ("build",),  # takes the time from EPOCH
     "podman": ("build", "--layers", "--timestamp", "{seconds}"),
     "buildah": ("build", "--layers", "--timestamp", "{seconds}"),
 }
@@ -44,7 +46,11 @@ def main(arguments: Sequence[str]) -> int:
     except NotBuiltError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    done = subprocess.run(command, check=False, env={**os.environ, EPOCH: str(seconds)})  # noqa: S603 - our own words
+    # Newer versions of buildah refuse a --timestamp beside the variable (containers/buildah, pull request 6208).
+    environment = {**os.environ, EPOCH: str(seconds)}
+    if builder != "docker":
+        del environment[EPOCH]
+    done = subprocess.run(command, check=False, env=environment)  # noqa: S603 - our own words
     if done.returncode == 0:
         sys.stdout.write(f"{name}, built by {builder}\n")
     return done.returncode

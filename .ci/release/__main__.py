@@ -56,16 +56,17 @@ def command_lines(wheel: bytes, platforms: Sequence[str], home: str, seconds: in
 
 
 def files(named: Image, platforms: Sequence[str], home: str, notes: str, seconds: int) -> dict[str, bytes]:
-    """Every file of the release by name, and the checksums as `sha256sum` writes them."""
+    """Every file of the release by name; the checksums are as `sha256sum` writes them."""
     made = distributions(seconds)
     (wheel,) = (name for name in made if name.endswith(".whl"))
     made.update(command_lines(made[wheel], platforms, home, seconds))
     made.update(bills_of_materials(wheel, made[wheel], named, seconds))
     made.update(install_files(named))
     name, chart = packed_chart(named, seconds)
-    made |= {name: chart, "RELEASE_NOTES.md": notes.encode()}
+    made |= {name: chart}
     sums = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(made.items()))
-    return {**made, SUMS: "".join(sums).encode()}
+    # The notes are the text of the release's page, and no file of it: a user who checks the sums does not have them.
+    return {**made, "RELEASE_NOTES.md": notes.encode(), SUMS: "".join(sums).encode()}
 
 
 def write(made: Mapping[str, bytes], directory: Path) -> None:

@@ -82,11 +82,12 @@ def runner(tmp_path: Path) -> Runner:
     (tmp_path / "webhook/__init__.py").write_bytes((ROOT / "webhook/__init__.py").read_bytes())
     dist = tmp_path / "dist"
     dist.mkdir()
-    files = {"install.yaml": b"an install", CHART: b"a chart", "RELEASE_NOTES.md": b"notes"}
+    files = {"install.yaml": b"an install", CHART: b"a chart"}
     for name, content in files.items():
         (dist / name).write_bytes(content)
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
     (dist / "SHA256SUMS").write_text(sums)
+    (dist / "RELEASE_NOTES.md").write_text("notes")
     return Runner(tmp_path)
 
 

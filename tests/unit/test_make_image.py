@@ -46,19 +46,20 @@ def builders(tmp_path: Path) -> Builders:
 
 
 TOLD: Final = {
-    "docker": "docker buildx build --output type=docker,rewrite-timestamp=true",
-    "podman": f"podman build --layers --timestamp {EPOCH}",
-    "buildah": f"buildah build --layers --timestamp {EPOCH}",
+    "docker": ("docker build", EPOCH),
+    "podman": (f"podman build --layers --timestamp {EPOCH}", ""),
+    "buildah": (f"buildah build --layers --timestamp {EPOCH}", ""),
 }
 
 
 @pytest.mark.parametrize(("builder", "told"), TOLD.items(), ids=TOLD)
-def test_each_builder_gets_the_time_and_the_name(builder: str, told: str, builders: Builders) -> None:
-    """The last line names the image."""
+def test_each_builder_gets_the_time_and_the_name(builder: str, told: tuple[str, str], builders: Builders) -> None:
+    """The time in one form only: some refuse both. The last line names the image."""
     builders.put(builder)
     done = builders.run()
     assert (done.returncode, done.stdout) == (0, f"{NAME}, built by {builder}\n")
-    assert builders.called.read_text() == f"{told} --tag {NAME} {ROOT}, {EPOCH}\n"
+    command, epoch = told
+    assert builders.called.read_text() == f"{command} --tag {NAME} {ROOT}, {epoch}\n"
 
 
 def test_a_builder_that_does_not_work_is_passed_over(builders: Builders) -> None:
@@ -75,7 +76,7 @@ def test_what_the_user_asks_for_is_passed_on(builders: Builders) -> None:
     builders.run("--builder", "buildah", "--base", "mirror/python:3.13", "--name", "here:1", "--no-cache")
     assert builders.called.read_text() == (
         f"buildah build --layers --timestamp {EPOCH} --build-arg PYTHON_IMAGE=mirror/python:3.13 --no-cache "
-        f"--tag here:1 {ROOT}, {EPOCH}\n"
+        f"--tag here:1 {ROOT}, \n"
     )
 
 

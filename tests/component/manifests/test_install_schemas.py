@@ -11,6 +11,7 @@ import pytest
 import yaml
 from controlplane import build
 from support.control_plane import rendering
+from support.control_plane.chart import ISSUER, all_on, render
 from support.control_plane.custom_schemas import custom_schema_errors
 from support.control_plane.kustomizing import kustomize
 from support.control_plane.rendering import CERT_MANAGER, INSTALLS, MANIFESTS, Object, installed
@@ -84,6 +85,21 @@ def test_every_object_of_every_component_fits_the_schema(minor: str, with_every_
     assert schema_errors(with_every_component, minor) == []
 
 
+@pytest.fixture(scope="module", params=ISSUER.values(), ids=ISSUER)
+def of_the_chart(request: pytest.FixtureRequest) -> list[Object]:
+    """The built-in objects of the chart with every component, and the pod of `helm test`."""
+    return [
+        item for item in render(request.param, *all_on(), test=True) if not item["apiVersion"].startswith(OF_OTHERS)
+    ]
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_object_of_the_chart_fits_the_schema(minor: str, of_the_chart: list[Object]) -> None:
+    """Also those that no install by kubectl has."""
+    assert "Pod" in {item["kind"] for item in of_the_chart}
+    assert schema_errors(of_the_chart, minor) == []
+
+
 def of_cert_manager(spoil: Callable[[Any], None] = lambda _: None) -> list[str]:
     """What cert-manager's schemas find wrong in its objects of our install, each of them spoilt first."""
     objects = [item for item in installed(CERT_MANAGER) if item["apiVersion"] == "cert-manager.io/v1"]
@@ -109,11 +125,17 @@ def test_a_spoilt_object_of_cert_manager_s_does_not_fit(spoil: Callable[[Any], N
     assert len(of_cert_manager(spoil)) == errors
 
 
-@pytest.mark.parametrize("minor", [MINORS[0], MINORS[-1]])
+@pytest.mark.parametrize("minor", MINORS)
 def test_every_object_of_the_examples_fits_the_schema(minor: str) -> None:
     """They are copied from: what they show must be right."""
     found = list(examples())
-    assert {item["kind"] for item in found} == {"Node", "PersistentVolume", "PersistentVolumeClaim", "Pod"}
+    assert {item["kind"] for item in found} == {
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "StorageClass",
+    }
     assert schema_errors(found, minor) == []
 
 
