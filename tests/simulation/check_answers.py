@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Breaks = Callable[[str, str], AssertionError]
 STALE_SECONDS: Final = 10.0  # webhook.kube.informer.freshness, STALE_AFTER_SECONDS
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _LAST_HOMES: Final = 12
 _ASSIGNED: Final = ("running", "starting")
 _POD_PREFIX: Final = f"{LONGHORN}/share-manager-"
@@ -80,8 +81,8 @@ class AnswerChecks:
         decision, title = admitted.answer.decision, entry_title(admitted.pod)
         self._told(admitted)
         if title != "virt-launcher":
-            if required_nodes(admitted.after) != required_nodes(admitted.pod):
-                raise self.broken("target", f"a {title} pod may run on {required_nodes(admitted.after)} only")
+            if _requirements(admitted.after) != _requirements(admitted.pod):
+                raise self.broken("target", f"a {title} pod has the requirements {_requirements(admitted.after)}")
             return
         vm = self.world.virt.vm_of(admitted.pod)
         self.asked[vm.uid] = Asked(admitted.at, admitted.pod, admitted.replica.name)
@@ -111,7 +112,7 @@ class AnswerChecks:
 
 def required_nodes(pod: Object) -> set[str]:
     """Return the nodes that the pod's affinity requires, by their names."""
-    required = _node_affinity(pod).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    required = _node_affinity(pod).get(_REQUIRED) or {}
     return _names(required.get("nodeSelectorTerms") or [])
 
 
@@ -119,6 +120,11 @@ def preferred_nodes(pod: Object) -> set[str]:
     """Return the nodes that the pod's affinity prefers, by their names or by their instance-manager pods."""
     preferred = _node_affinity(pod).get("preferredDuringSchedulingIgnoredDuringExecution") or []
     return _names([each["preference"] for each in preferred]) | set(near_weights(pod))
+
+
+def _requirements(pod: Object) -> list[object]:
+    affinity = pod["spec"].get("affinity") or {}
+    return [(affinity.get(kind) or {}).get(_REQUIRED) for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")]
 
 
 def _node_affinity(pod: Object) -> Object:

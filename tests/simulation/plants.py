@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 _AFFINITY: Final = "/spec/affinity"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _MINUTE: Final = 60.0
 Plant = Callable[["World"], object]
 Edit = Callable[[list[dict[str, Any]]], object]
@@ -121,14 +123,15 @@ def without_affinity(operations: list[dict[str, Any]]) -> None:
 
 
 def hard(operations: list[dict[str, Any]]) -> None:
-    """Make a preference a requirement."""
+    """Make preferences requirements."""
     for each in operations:
-        text = json.dumps(each["value"])
-        if each["path"].startswith(_AFFINITY) and "preferredDuringScheduling" in text:
-            node_affinity = each["value"]["nodeAffinity"]
-            preferred = node_affinity.pop("preferredDuringSchedulingIgnoredDuringExecution")
-            terms = {"nodeSelectorTerms": [term["preference"] for term in preferred]}
-            node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = terms
+        value = each["value"]
+        if not each["path"].startswith(_AFFINITY) or not isinstance(value, dict):
+            continue
+        if near := value.get("podAffinity", {}).pop(_PREFERRED, []):
+            value["podAffinity"][_REQUIRED] = [term["podAffinityTerm"] for term in near]
+        if nodes := value.get("nodeAffinity", {}).pop(_PREFERRED, []):
+            value["nodeAffinity"][_REQUIRED] = {"nodeSelectorTerms": [term["preference"] for term in nodes]}
 
 
 def logs_unchanged(_: PodCreation, answer: Answer, __: Watcher) -> Answer:

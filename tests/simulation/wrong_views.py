@@ -49,9 +49,9 @@ class PodsUncounted(CallView):
 
 
 class PodsOfAnotherVolume(CallView):
-    """The share-manager pod of the next volume is taken for the one of this volume."""
+    """The share-manager pod of the next first disk is taken for the one of this volume."""
 
     def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """Answer wrongly."""
-        head, _, number = volume.rpartition("-")
-        return super().share_manager_pod(f"{head}-{(int(number) + 1) % 10:02}")
+        number = int(volume.rpartition("-")[2])
+        return super().share_manager_pod(f"disk-{(number + 1) % 10:02}")
