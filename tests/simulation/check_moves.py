@@ -141,8 +141,11 @@ class MoveChecks:
         vm, now = self.world.virt.vms[name], self.world.engine.now
         past = self._past.get(vm.uid, [])
         others = [each for each in past if each.by != "reunite" and each.node]
+        # Without a priority a drain can count as a move away, and the sentence is true: others moved the VM.
+        has_priorities = self.world.migrations.has_priorities
+        known = [each for each in past if not (has_priorities and self._is_for_upkeep(each))]
         is_true = {
-            Rule.MOVED_AWAY: lambda: self._moved_away(past) >= _MOVED_AWAY,
+            Rule.MOVED_AWAY: lambda: self._moved_away(known) >= _MOVED_AWAY,
             Rule.TARGET_NAMED: lambda: any(
                 each.phase != "Failed" or each.ended > now - _LATE_SECONDS for each in others
             ),

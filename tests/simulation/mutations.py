@@ -64,7 +64,7 @@ MUTATIONS: Final = {
     "the budget of a node is forgotten": Mutation(REUNITE, plants.limits(at_once_per_node=100)),
     "a named target is no will": Mutation(REUNITE, plants.sees(names_target=False)),
     "an evacuation is not seen": Mutation(REUNITE, plants.sees(evacuates=None)),
-    "a drain counts as a move away": Mutation(REUNITE, plants.sees(priority=""), workload="month"),
+    "a drain counts as a move away": Mutation(REUNITE, plants.sees(priority="system-maintenance"), workload="month"),
     "what the last round did is forgotten": Mutation(REUNITE, plants.forgets_rounds),
     "the time windows are forgotten": Mutation(REUNITE, plants.limits(windows=()), "time windows"),
     "own migrations are not recognized": Mutation(REUNITE, plants.sees(ours=False, names_target=False)),
