@@ -86,7 +86,7 @@ CLUSTER_OPT_IN_ALL: Final = option(
     type=OneOf("off", "true", "required", "preferred"),
     help="Which VMs without the annotation kubevirt-scheduler/co-schedule, in Namespaces without that label, count as "
     "opted in: off, true (with --mode), required or preferred. Without this option the program reads it from the "
-    "annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration kubevirt-coschedule.",
+    "annotation kubevirt-scheduler/opt-in-all of the MutatingWebhookConfiguration of the webhook.",
 )
 WATCH_PODS: Final = option(
     "--watch-pods",
