@@ -37,6 +37,13 @@ _RATIO: Final = {
     "resources": [{"name": "memory", "weight": 3}, {"name": "cpu", "weight": 1}],
     "requestedToCapacityRatio": {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]},
 }
+_PACKING: Final = {  # what Trimaran's TargetLoadPacking does with measured load: pack a node up to 40 %, then spread
+    "type": "RequestedToCapacityRatio",
+    "resources": [{"name": "cpu", "weight": 1}],
+    "requestedToCapacityRatio": {
+        "shape": [{"utilization": 0, "score": 4}, {"utilization": 40, "score": 10}, {"utilization": 100, "score": 0}]
+    },
+}
 _ALL_SCORES: Final = [{"name": "*"}]
 PROFILES: Final = (
     Profile("most-allocated", "NodeResourcesFit MostAllocated", {}, _MOST),
@@ -61,6 +68,12 @@ PROFILES: Final = (
         {"disabled": [{"name": "NodeAffinity"}]},
         _MOST,
         heeds=False,
+    ),
+    Profile(
+        "trimaran-like",
+        "Trimaran's plugin set: no NodeResourcesBalancedAllocation; packing to 40 % for TargetLoadPacking",
+        {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]},
+        _PACKING,
     ),
     Profile(
         "one-score",
