@@ -58,13 +58,17 @@ class AnswerChecks:
             self._note_home(key.removeprefix(_POD_PREFIX))
 
     def _note_home(self, volume: str) -> None:
-        """Note which node is true evidence from now on: the pod's, or the ownerID of an assigned share-manager."""
+        """Note which node is evidence from now on: the pod's, or the ownerID of an assigned share-manager.
+
+        A terminating pod is none, and then ownerID counts: rule 6, tests/cases/evidence.yaml.
+        """
         if volume not in self.world.longhorn.volumes:
             return
         pod, known = self.world.longhorn.pod(volume), self.world.longhorn.volumes[volume]
-        node = known.owner if known.state in _ASSIGNED and pod is None else ""
-        if pod and "deletionTimestamp" not in pod["metadata"]:
-            node = pod["spec"].get("nodeName") or ""
+        live = pod if pod and "deletionTimestamp" not in pod["metadata"] else None
+        node = known.owner if known.state in _ASSIGNED and live is None else ""
+        if live:
+            node = live["spec"].get("nodeName") or ""
         self._homes[volume].append((self.world.engine.now, node))
 
     def was_home(self, volume: str, node: str) -> bool:
