@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from simulation.admission import Admitted, entry_title
@@ -22,6 +22,7 @@ STALE_SECONDS: Final = 10.0  # webhook.kube.informer.freshness, STALE_AFTER_SECO
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _LAST_HOMES: Final = 12
 _ASSIGNED: Final = ("running", "starting")
+_WAITS: Final = "waits for a node"
 _POD_PREFIX: Final = f"{LONGHORN}/share-manager-"
 
 
@@ -46,7 +47,8 @@ class AnswerChecks:
         self.broken = broken
         self.checked = 0
         self.asked: dict[str, Asked] = {}
-        self._homes: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
+        self._pods: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
+        self._owners: dict[str, deque[tuple[float, str]]] = defaultdict(lambda: deque(maxlen=_LAST_HOMES))
         world.api.listeners.append(self._changed)
         if world.webhook:
             world.webhook.admitted.append(self._admitted)
@@ -58,27 +60,30 @@ class AnswerChecks:
             self._note_home(key.removeprefix(_POD_PREFIX))
 
     def _note_home(self, volume: str) -> None:
-        """Note which node is evidence from now on: the pod's, or the ownerID of an assigned share-manager.
-
-        A terminating pod is none, and then ownerID counts: rule 6, tests/cases/evidence.yaml.
-        """
+        """Note the node of the live pod, and the ownerID of an assigned share-manager, from now on; empty for none."""
         if volume not in self.world.longhorn.volumes:
             return
         pod, known = self.world.longhorn.pod(volume), self.world.longhorn.volumes[volume]
         live = pod if pod and "deletionTimestamp" not in pod["metadata"] else None
-        node = known.owner if known.state in _ASSIGNED and live is None else ""
-        if live:
-            node = live["spec"].get("nodeName") or ""
-        self._homes[volume].append((self.world.engine.now, node))
+        now = self.world.engine.now
+        self._pods[volume].append((now, (live["spec"].get("nodeName") or _WAITS) if live else ""))
+        self._owners[volume].append((now, known.owner if known.state in _ASSIGNED else ""))
 
     def was_home(self, volume: str, node: str) -> bool:
-        """Whether the node was true evidence of the volume within STALE_SECONDS."""
-        homes = list(self._homes[volume])
-        if not homes:
-            return False
-        ends = [at for at, _ in homes[1:]] + [self.world.engine.now]
+        """Whether the node was evidence of the volume within STALE_SECONDS.
+
+        That is the node of the live pod, or else ownerID: a terminating pod is none (tests/cases/evidence.yaml). A
+        replica follows both by watches of their own, so one of them can be older than the other.
+        """
+        pods, owners = self._values(self._pods[volume]), self._values(self._owners[volume])
+        return node in pods or ("" in pods and node in owners)
+
+    def _values(self, noted: Iterable[tuple[float, str]]) -> set[str]:
+        """The values of the last STALE_SECONDS."""
+        entries = list(noted)
+        ends = [at for at, _ in entries[1:]] + [self.world.engine.now]
         oldest = self.world.engine.now - STALE_SECONDS
-        return any(each == node and end >= oldest for (_, each), end in zip(homes, ends, strict=True))
+        return {value for (_, value), end in zip(entries, ends, strict=False) if end >= oldest}
 
     def _admitted(self, admitted: Admitted) -> None:
         self.checked += 1
