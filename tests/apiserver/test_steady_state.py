@@ -18,7 +18,7 @@ from support.scenarios.admitting import admission_lines, admitted, until, until_
 PODS: Final = 200
 _REQUEST: Final = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
-_READING: Final = ("GET", "LIST")  # a WATCH, anybody's, is counted when it ends, which it does after some minutes
+_READING: Final = ("GET", "LIST")  # a WATCH, anybody's, is counted when it ends
 _RESOURCES: Final = ("persistentvolumeclaims", "persistentvolumes", "nodes", "pods", "sharemanagers")
 
 

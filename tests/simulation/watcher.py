@@ -28,7 +28,7 @@ from webhook.kube.informer.resource import Resource
 
 RESOURCES: Final = {resource.kind: resource for resource in kinds.resources("longhorn-system")}
 _WATCHED: Final = [resource for resource in RESOURCES.values() if resource.watched]
-_BOOKMARK_SECONDS: Final = 60.0  # webhook.kube.informer.freshness: the API server's pause between two bookmarks
+_BOOKMARK_SECONDS: Final = 60.0  # the API server's pause between two bookmarks; they stand for each sign of life
 _READ_MANY: Final = 16
 _ENCODE: Final = msgspec.json.Encoder().encode
 Drop = Callable[[Kind, bytes], bool]
@@ -155,7 +155,9 @@ class Watcher:
         for value in self.api.list(kind):
             cache.feed(_ENCODE({"type": "ADDED", "object": value}) + b"\n", now)
         cache.feed(_bookmark(str(self.api.version), last=True), now)
+        cache.ended(now)
         self._queues[kind].clear()
+        self._reconnect(kind, cache)
 
     def _list_again(self, kind: Kind, cache: ListWatch) -> None:
         if self.caches[kind] is cache:  # else the process has died in the meantime

@@ -36,6 +36,7 @@ SIZES: Final = {
     "ROLLING_CREATES": Size(300, 2_000, 10_000, "pods created, at least, while replicas are replaced"),
     "ROTATION_CREATES": Size(300, 5_000, 10_000, "pods created, at least, while certificates rotate"),
     "ROTATIONS": Size(2, 20, 40, "rotations, at least, meanwhile"),
+    "QUIET_SECONDS": Size(100, 100, 300, "seconds in which nothing changes, and every cache stays fresh"),
 }
 _CHOICE: Final = "TEST_SIZE"
 _COLUMNS: Final = Size._fields[:3]

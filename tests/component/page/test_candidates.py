@@ -65,9 +65,9 @@ def names(told: dict[str, Any]) -> list[str]:
 
 async def test_each_vm_has_its_state_its_next_start_and_the_line_that_opts_it_in(page: Paged) -> None:
     """VMs that are apart come first. The API server is asked nothing."""
-    asked = len(page.server.asked)
+    asked = len(page.server.reads)
     told = await candidates(page)
-    assert len(page.server.asked) == asked
+    assert len(page.server.reads) == asked
     assert names(told) == ["mail", "cold", "cache"]
     mail, cold, cache = told["rows"]
     assert (mail["state"], mail["node"], mail["annotation"], cache["annotation"]) == ("apart", "node-a", None, "false")

@@ -37,9 +37,9 @@ async def page(tmp_path: Path) -> AsyncIterator[Paged]:
 async def test_a_page_without_a_cursor_gets_everything(page: Paged) -> None:
     """Rows with their reasons, the counts, the last decisions, and whether all of it is up to date."""
     page.decisions.note(record(7))
-    asked = len(page.server.asked)
+    asked = len(page.server.reads)
     body = await state(page)
-    assert len(page.server.asked) == asked
+    assert len(page.server.reads) == asked
     rows = {row["name"]: row for row in body["rows"]}
     assert (rows["db"]["state"], rows["web"]["state"], rows["web"]["node"]) == ("together", "apart", "node-a")
     assert [(each["claim"], each["node"], each["together"]) for each in rows["web"]["volumes"]] == [

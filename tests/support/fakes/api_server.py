@@ -47,6 +47,11 @@ class ApiServer:
         """The URL of the server."""
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
+    @property
+    def reads(self) -> list[Asked]:
+        """Every request so far that begins no watch."""
+        return [asked for asked in self.asked if "watch" not in asked.query]
+
     async def __aenter__(self) -> Self:
         await self.start()
         return self

@@ -60,9 +60,9 @@ def refuses(answer: Answer, retry_after: str | None = None) -> Says:
 
 
 def lists(*objects: dict[str, Any], version: int = 10, **more: Any) -> Says:
-    """A streaming list, and a quiet watch after it for five minutes."""
+    """A streaming list, which ends as soon as it is whole."""
     body = b"".join(event("ADDED", each) for each in objects) + bookmark(version, end=True)
-    return Says(**{"body": body, "seconds": 300, **more})
+    return Says(**{"body": body, "seconds": 0, **more})
 
 
 def pages(*objects: dict[str, Any], version: int = 10, continue_: str = "", **more: Any) -> Says:

@@ -35,6 +35,9 @@ def filled(
         cache.next(now)
         cache.opened(200, None, now)
         cache.feed(b"".join(event("ADDED", each) for each in stored.get(kind, ())) + bookmark(99, end=True), now)
+        cache.ended(now)
+        cache.next(now)
+        cache.opened(200, None, now)
         assert cache.fresh(now)
         if lost_seconds is not None:
             cache.ended(now, "the connection broke")

@@ -103,11 +103,12 @@ class Collection:
     Attributes:
         streaming: whether a list by watch is "served", "refused" or "ignored".
         page_objects: how many objects a page has at most, whatever was asked for.
+        lags: whether open watches do not get the changes of now.
         past: every state that there was, in order.
     """
 
     def __init__(self, *objects: Object, streaming: str = "served", page_objects: int = 500) -> None:
-        self.streaming, self.page_objects = streaming, page_objects
+        self.streaming, self.page_objects, self.lags = streaming, page_objects, False
         self.revision = 1
         self.compacted = 0
         self.objects: dict[Name, Object] = {}
@@ -192,7 +193,7 @@ class Collection:
         self._history.append(Change(self.revision, type_, new))
         self._states[self.revision] = self.objects
         self.past.append(self.objects)
-        for watch in self.watches:
+        for watch in () if self.lags else self.watches:
             watch.say(event(type_, new))
 
 

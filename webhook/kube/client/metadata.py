@@ -29,3 +29,8 @@ class BareMeta(Struct, rename="camel", gc=False):
     namespace: str = ""
     resource_version: str = ""
     annotations: Annotations | None = None
+
+
+def is_before(version: str, than: str) -> bool:
+    """Return whether a resourceVersion is older: decimal numbers, of any length, can be compared (KEP-5504)."""
+    return version.isdecimal() and than.isdecimal() and (len(version), version) < (len(than), than)

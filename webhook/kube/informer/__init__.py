@@ -11,8 +11,8 @@ What a cache promises its readers:
   an API server that was restored from a backup: then a new list replaces `objects`.
 - `objects` may lag. While the watch is up, the lag is the time that an event takes. After the watch is lost, `age`
   returns how old `objects` may be, and `fresh` is True for 10 s (freshness.STALE_AFTER_SECONDS).
-- A connection that died is noticed after 90 s without an event (freshness.SILENCE_SECONDS). From then on the cache is
-  not fresh, even if the task that drives it has ended.
+- A connection that died is noticed after 90 s without a sign of life (freshness.SILENCE_SECONDS). From then on the
+  cache is not fresh, even if the task that drives it has ended.
 - A watch that is up again counts as up after 1 s (freshness.SETTLE_SECONDS). By then the API server has sent the events
   that happened while there was no watch.
 - An object that was deleted while the watch was down disappears with its event, or with the next list.

@@ -8,10 +8,12 @@ from typing import Final
 STALE_AFTER_SECONDS: Final = 10.0  # most restarts of an API server are shorter
 SETTLE_SECONDS: Final = 1.0  # by then a new watch has sent the events that happened while there was none
 SILENCE_SECONDS: Final = 90.0
-"""The longest time without an event on a watch. A healthy watch has one every 62.25 s, even if no object changes.
+"""The longest time without a sign of life on a watch: an event, or the watch's end in order.
 
-The API server sends a bookmark 60 s after the last one (cacher.go, defaultBookmarkFrequency). It checks by whole
-seconds, every 1.25 s at most, which bookmarks are due (dispatchEvents). The rest is for network and event loop.
+The webhook asks the API server to end each watch after WATCH_SECONDS at most (requests.py). Bookmarks are no such sign:
+the API server sends one each minute, but none while the collection's resourceVersion is the one that the watch began
+with (cache_watcher.go, process). Without changes, etcd's progress notifications move that resourceVersion, where
+somebody has turned them on. The rest is for network and event loop.
 """
 
 
@@ -42,10 +44,10 @@ class Freshness:
         self._known_at = at
         self.heard_at = max(at, self.heard_at)
 
-    def watch_up(self, now: float, *, from_list: bool = False) -> None:
-        """Take in that the watch is up. It counts as up after SETTLE_SECONDS, or at once if it began with a list."""
+    def watch_up(self, now: float) -> None:
+        """Take in that the watch is up. It counts as up after SETTLE_SECONDS."""
         self.heard_at = now
-        self._watched_from = now if from_list else now + SETTLE_SECONDS
+        self._watched_from = now + SETTLE_SECONDS
 
     def is_watched(self, now: float) -> bool:
         """Return whether the watch is up, has settled, and had an event within the last 90 s."""

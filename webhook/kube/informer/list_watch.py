@@ -13,6 +13,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
+from webhook.kube.client.metadata import is_before
 from webhook.kube.client.wire import Decoders, Failure, NotJSON, retry_after_seconds
 from webhook.kube.informer import requests
 from webhook.kube.informer.backoff import Backoff, Cause, Fault, cause_of, needs_list
@@ -118,10 +119,12 @@ class ListWatch(Store):
                 self._fault = Fault(Cause.GARBAGE, too_long)
         elif self._fault is None:
             self._fault = self._feed_watch(chunk, now)
-        return self._fault is None
+        return self._fault is None and self._mode is not RequestMode.NOTHING
 
     def ended(self, now: float, error: str = "", *, silent: bool = False) -> None:
         """Take in the end of the answer: in order, or with `error`; `silent` if no byte came for too long."""
+        if self._mode is RequestMode.NOTHING and not error:
+            return  # a streaming list is whole, and a watch of its own follows
         mode, self._mode = self._mode, RequestMode.NOTHING
         # A connection that broke may have been dead since the last event. A watch that ended with an ERROR event may
         # have missed events since then. A watch that ended in order was alive until now.
@@ -137,7 +140,7 @@ class ListWatch(Store):
             self._fail(Cause.SILENT if silent else Cause.CUT, error, now)
         elif mode is RequestMode.PAGE:
             self._end_page(now)
-        elif self._framing.body or (mode is RequestMode.STREAM and self.listing is not None):
+        elif self._framing.body or mode is RequestMode.STREAM:
             self._fail(Cause.CUT, "the answer ended before its end", now)
         elif not was_up:
             self._fail(Cause.CUT, "the watch ended as soon as it had begun", now)
@@ -150,7 +153,7 @@ class ListWatch(Store):
         for line in self._framing.add_lines(chunk):
             too_long = self._framing.excess(line)
             fault = Fault(Cause.GARBAGE, too_long) if too_long else self._apply(line, now)
-            if fault:
+            if fault or self._mode is RequestMode.NOTHING:
                 return fault
         too_long = self._framing.excess()
         return Fault(Cause.GARBAGE, too_long) if too_long else None
@@ -163,7 +166,7 @@ class ListWatch(Store):
         if isinstance(event, Failure):
             return self._error_event(event)
         version = event.meta.resource_version
-        if self.listing is None and _is_before(version, self._version):
+        if self.listing is None and is_before(version, self._version):
             before, self._version = self._version, ""
             return Fault(Cause.WENT_BACK, f"resourceVersion {version} after {before}: was the cluster restored?")
         self._freshness.heard(now)
@@ -184,7 +187,7 @@ class ListWatch(Store):
             self._version = meta.resource_version
         elif meta.annotations and meta.annotations.initial_events_end == "true":
             self._end_list(meta.resource_version, now)
-            self._freshness.watch_up(now, from_list=True)  # the stream of the list goes on as the watch
+            self._mode = RequestMode.NOTHING  # no more of this answer is wanted
         else:  # an API server that ignores sendInitialEvents sends all objects, and never the end of the list
             self._streams = False
             return _NO_STREAMING
@@ -243,8 +246,3 @@ class ListWatch(Store):
         self.problem = f"{cause.value}: {sentence}"
         if cause is not Cause.UNSUPPORTED:
             self._backoff.failed(now, self._retry_after)
-
-
-def _is_before(version: str, than: str) -> bool:
-    """Whether a resourceVersion is older (KEP-5504: decimal numbers, of any length, that can be compared)."""
-    return version.isdecimal() and than.isdecimal() and (len(version), version) < (len(than), than)

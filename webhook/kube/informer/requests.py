@@ -14,7 +14,8 @@ from msgspec import Struct
 from webhook.kube.informer.freshness import SILENCE_SECONDS
 from webhook.kube.informer.resource import Resource
 
-_WATCH_SECONDS: Final = 300  # the server ends a watch after 300 to 600 s, so that clients spread over its replicas
+WATCH_SECONDS: Final = (60, 80)  # after which the API server ends a watch: at least, at most, below SILENCE_SECONDS
+_LIST_SECONDS: Final = (300, 600)  # a streaming list of a large cluster takes its time
 _STREAMING_LIST: Final = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
 
 
@@ -41,17 +42,17 @@ class RequestMode(Enum):
 
 
 def streaming_list(resource: Resource, random: Callable[[], float]) -> Request:
-    """Return the request of a streaming list (KEP-3157): the newest state of all objects as events, then the watch.
+    """Return the request of a streaming list (KEP-3157): the newest state of all objects as events, then a bookmark.
 
     The request names no resourceVersion, so the API server reads the latest one from etcd. After a restart the webhook
     therefore never shows an older state than before.
     """
-    return _watch(resource, random, *_STREAMING_LIST)
+    return _watch(resource, random, _LIST_SECONDS, *_STREAMING_LIST)
 
 
 def watch(resource: Resource, random: Callable[[], float], version: str) -> Request:
     """Return the request for all events since the resourceVersion `version`."""
-    return _watch(resource, random, ("resourceVersion", version))
+    return _watch(resource, random, WATCH_SECONDS, ("resourceVersion", version))
 
 
 def page(resource: Resource, objects: int, continue_token: str) -> Request:
@@ -62,8 +63,10 @@ def page(resource: Resource, objects: int, continue_token: str) -> Request:
     return Request((*query, *_selectors(resource)))
 
 
-def _watch(resource: Resource, random: Callable[[], float], *more: tuple[str, str]) -> Request:
-    seconds = str(int(_WATCH_SECONDS * (1 + random())))
+def _watch(resource: Resource, random: Callable[[], float], bounds: tuple[int, int], *more: tuple[str, str]) -> Request:
+    """The API server ends the answer at a time between `bounds`, by chance: so clients spread over its replicas."""
+    least, most = bounds
+    seconds = str(int(least + (most - least) * random()))
     return Request(
         (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", seconds), *more, *_selectors(resource))
     )

@@ -78,13 +78,16 @@ async def test_a_claim_that_the_cache_lacks_costs_one_request(
 ) -> None:
     """The watch may be about to show an object that a fresh cache lacks, so only a GET can tell."""
     async with running(store):
-        claims = cluster.collections[PATHS[Kind.PERSISTENT_VOLUME_CLAIM]]
-        watches, claims.watches = claims.watches, []  # they lag
+        path = PATHS[Kind.PERSISTENT_VOLUME_CLAIM]
+        await until(
+            lambda: any((asked.path, "resourceVersion" in asked.query) == (path, True) for asked in server.asked)
+        )
+        claims = cluster.collections[path]
+        claims.lags = True
         claims.put(builders.persistent_volume_claim("new", volume_name="pv-disk"))
         answer, _ = await answered(store, builders.virt_launcher_pod(claims=["new"]))
         assert required(answer) == ("node-a",)
         assert gets(server) == ["/api/v1/namespaces/vms/persistentvolumeclaims/new"]
-        claims.watches = watches
 
 
 async def test_an_object_with_a_404_is_absent(store: ClusterCache, server: ApiServer) -> None:

@@ -125,13 +125,13 @@ async def test_tickets_and_the_pods_of_a_node_are_never_taken_from_a_cache(
 ) -> None:
     """Each call reads them: one GET, and one list of the pods on the node."""
     async with running(store):
-        before = len(server.asked)
+        before = len(server.reads)
         assert store.view().volume_attachment(VOLUME) is NoObject.NOT_CACHED
         assert store.view().virt_launchers_on("vms", "node-a") is NoObject.NOT_CACHED
         for _ in range(2):
             view = await store.read(store.view(), [ATTACHMENT, ON_NODE], now() + SOON)
             assert isinstance(view.volume_attachment(VOLUME), VolumeAttachment)
-        asked = server.asked[before:]
+        asked = server.reads[before:]
     of_node = {
         "labelSelector": "kubevirt.io=virt-launcher",
         "fieldSelector": "spec.nodeName=node-a",

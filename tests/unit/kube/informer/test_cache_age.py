@@ -10,10 +10,10 @@ from support.fakes.watching import Driver, Says, lists, manager, pages, refuses
 from support.models.model_api import bookmark, event, refusal
 
 from webhook.kube.informer.freshness import SETTLE_SECONDS, SILENCE_SECONDS, STALE_AFTER_SECONDS
+from webhook.kube.informer.requests import WATCH_SECONDS
 
 JUST = 0.001
-DAY = 86_400.0
-BOOKMARKS_SECONDS = 60 + 1 + 1.25  # freshness.SILENCE_SECONDS says where these come from
+HOUR, DAY = 3_600.0, 86_400.0
 
 
 def ages(driver: Driver, *after: float) -> list[float]:
@@ -22,7 +22,7 @@ def ages(driver: Driver, *after: float) -> list[float]:
 
 
 def lost() -> Driver:
-    """A cache that was listed, and whose watch then ended in order."""
+    """A cache that was listed, and has no watch yet."""
     driver = Driver()
     driver.play(lists(A, B))
     return driver
@@ -44,16 +44,20 @@ def test_a_cache_without_a_list_is_not_fresh() -> None:
     assert not driver.machine.fresh(driver.now)
 
 
-def test_while_the_watch_is_up_the_age_is_0() -> None:
-    """The age is 0 from the end of a streaming list on, while its watch is up."""
+def test_a_streaming_list_counts_from_its_end() -> None:
+    """The list is whole with a bookmark, and no more of the answer is wanted: a watch of its own follows."""
     driver = Driver()
     driver.ask()
     driver.machine.opened(200, None, driver.now)
-    driver.feed(event("ADDED", A))
+    assert driver.feed(event("ADDED", A))
     assert ages(driver, 0, 50) == [inf, inf]
-    driver.feed(bookmark(10, end=True))
-    assert ages(driver, 0, JUST, 50) == [0, 0, 0]
-    assert driver.machine.fresh(driver.now + 50)
+    assert not driver.feed(bookmark(10, end=True) + event("ADDED", B))
+    assert ages(driver, 0, 5) == [0, 5]
+    driver.machine.ended(driver.now)
+    assert (driver.machine.problem, sorted(driver.shown)) == ("", ["a"])
+    assert dict(driver.ask().query)["resourceVersion"] == "10"
+    driver.machine.opened(200, None, driver.now)
+    assert ages(driver, SETTLE_SECONDS - JUST, SETTLE_SECONDS, 50) == [pytest.approx(SETTLE_SECONDS - JUST), 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,7 @@ def test_while_the_watch_is_up_the_age_is_0() -> None:
 def test_a_cache_is_fresh_for_10_seconds_after_the_watch_is_lost(seconds: float, fresh: bool) -> None:  # noqa: FBT001 - a row's
     """A watch that ended in order was alive until then, so the age counts from its end."""
     driver = lost()
+    driver.play(Says(seconds=80))
     assert driver.machine.age(driver.now + seconds) == pytest.approx(seconds)
     assert driver.machine.fresh(driver.now + seconds) is fresh
 
@@ -201,32 +206,30 @@ def test_an_event_before_it_settled_confirms_nothing() -> None:
     assert driver.machine.age(driver.now) > 100
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["since the list", "since it is up again"])
-def test_a_watch_that_no_task_drives_is_not_fresh(again: bool) -> None:  # noqa: FBT001 - a row
+def test_a_watch_that_no_task_drives_is_not_fresh() -> None:
     """The task may have ended without a report. After SILENCE_SECONDS without an event the cache is not fresh."""
-    driver = Driver()
-    driver.ask()
-    driver.machine.opened(200, None, driver.now)
-    driver.feed(event("ADDED", A) + bookmark(10, end=True))
-    if again:
-        driver.machine.ended(driver.now)
-        driver.now += 7
-        reopened(driver)
+    driver = lost()
+    driver.now += 7
+    reopened(driver)
     fresh = [driver.machine.fresh(driver.now + seconds) for seconds in (SILENCE_SECONDS, SILENCE_SECONDS + JUST, DAY)]
     assert fresh == [True, False, False]
-    assert driver.machine.age(driver.now + DAY) == pytest.approx(DAY + 7 * again)
+    assert driver.machine.age(driver.now + DAY) == pytest.approx(DAY + 7)
 
 
-def test_a_quiet_watch_stays_fresh() -> None:
-    """It stays fresh for an hour with bookmarks only, each as late as the API server can send it."""
-    driver = Driver()
-    driver.ask()
-    driver.machine.opened(200, None, driver.now)
-    driver.feed(bookmark(10, end=True))
-    for version in range(11, 70):
-        assert ages(driver, 0, BOOKMARKS_SECONDS) == [0, 0]
-        driver.now += BOOKMARKS_SECONDS
-        driver.feed(bookmark(version))
+@pytest.mark.parametrize("chance", [0.0, 0.999])
+def test_a_collection_that_nobody_changes_stays_fresh(chance: float) -> None:
+    """It stays fresh for an hour without an event or a bookmark: the API server ends each watch in order."""
+    driver = Driver(random=lambda: chance)
+    driver.play(lists(A, B))
+    began = driver.now
+    while driver.now < began + HOUR:
+        seconds = int(dict(driver.ask().query)["timeoutSeconds"])
+        driver.machine.opened(200, None, driver.now)
+        assert all(driver.machine.fresh(driver.now + after) for after in range(seconds + 1))
+        driver.now += seconds
+        driver.machine.ended(driver.now)
+    assert (driver.asked[0], set(driver.asked[1:]), set(driver.waited)) == ("list", {"watch 10"}, {0.0})
+    assert WATCH_SECONDS[1] < SILENCE_SECONDS
 
 
 def test_a_kind_that_is_not_installed_is_known_to_be_empty() -> None:

@@ -19,9 +19,9 @@ def test_the_contract_step_by_step() -> None:
     assert [freshness.age(now) for now in (196.0, 286.0, 286.5)] == pytest.approx([0.0, 0.0, 90.5])
     freshness.watch_down(200.0)
     assert (freshness.age(203.0), freshness.fresh(210.0), freshness.fresh(210.1)) == (3.0, True, False)
-    freshness.watch_up(300.0, from_list=True)
-    assert freshness.age(300.0) == 0.0
-    freshness.watch_down(250.0)
-    assert freshness.age(300.0) == 100.0, (
-        "250 was before that watch was up: the last that is known is the end of the first"
+    freshness.watch_up(300.0)
+    assert freshness.age(301.0) == 0.0
+    freshness.watch_down(300.5)
+    assert freshness.age(302.0) == 102.0, (
+        "at 300.5 that watch had not settled: the last that is known is the end of the first"
     )

@@ -52,16 +52,17 @@ def test_a_second_list_makes_no_second_record() -> None:
     same, changed = node("node-a"), node("node-b")
     same["metadata"]["resourceVersion"] = changed["metadata"]["resourceVersion"] = "5"
 
-    def list_them(body: bytes, now: float) -> dict[str, Any]:
+    def answered(body: bytes, now: float) -> dict[str, Any]:
         assert isinstance(machine.next(now), Request)
         machine.opened(200, None, now)
         machine.feed(body, now)
         machine.ended(now)
         return machine.objects
 
-    before = list_them(lists(same, changed).body + _EXPIRED, 1000.0)
+    before = answered(lists(same, changed).body, 1000.0)
+    answered(_EXPIRED, 1000.0)
     changed["spec"]["unschedulable"] = True
-    after = list_them(lists(same, changed, version=20).body, 1100.0)
+    after = answered(lists(same, changed, version=20).body, 1100.0)
     assert after is not before
     assert after["node-a"] is before["node-a"]
     assert (before["node-b"].spec.unschedulable, after["node-b"].spec.unschedulable) == (None, True)

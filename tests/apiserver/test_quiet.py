@@ -1,0 +1,53 @@
+"""Caches of a cluster in which nothing changes: the API server may send nothing for minutes, and they stay fresh."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.control_plane.cluster_state import ClusterState
+from support.control_plane.control_plane import ControlPlane
+from support.drivers import serving
+from support.fakes.api_server import until
+from support.fakes.live import LONGHORN_NAMESPACE
+from support.sizes import size
+
+from webhook.component_base.kubeconfig import Kubeconfig
+from webhook.kube.cache.caches import Caches
+from webhook.kube.client.api import Api
+from webhook.kube.informer.freshness import SILENCE_SECONDS
+from webhook.kube.informer.reflector import Reflector, loop_time
+from webhook.kube.kinds import resources
+
+QUIET_SECONDS: Final = size("QUIET_SECONDS")
+_LOOK_SECONDS: Final = 0.1
+
+pytestmark = [pytest.mark.soak, pytest.mark.soak_only]
+
+
+async def test_a_quiet_cache_stays_fresh(tmp_path: Path) -> None:
+    """On an etcd without progress notifications, which would move the resourceVersion of a collection at rest."""
+    assert QUIET_SECONDS > SILENCE_SECONDS
+    with ControlPlane(tmp_path, scheduler=False) as plane, ClusterState(plane.api) as cluster:
+        cluster.become(serving.cluster())
+        api = await Api.connect(Kubeconfig(file=plane.kubeconfig(tmp_path / "kubeconfig", plane.admin)))
+        caches = Caches(resources(LONGHORN_NAMESPACE), streams=True, headroom={}, in_pod=False)
+        tasks = [asyncio.create_task(Reflector(api, cache).run()) for cache in caches.values()]
+        try:
+            await until(lambda: all(cache.fresh(loop_time()) for cache in caches.values()))
+            began, not_fresh = loop_time(), set[tuple[str, str]]()
+            while loop_time() < began + QUIET_SECONDS:
+                not_fresh |= {
+                    (str(kind), cache.problem) for kind, cache in caches.items() if not cache.fresh(loop_time())
+                }
+                await asyncio.sleep(_LOOK_SECONDS)
+            interrupted = sum((cache.causes for cache in caches.values()), Counter())
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await api.close()
+    assert (not_fresh, interrupted) == (set(), Counter())
