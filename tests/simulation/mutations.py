@@ -65,6 +65,7 @@ MUTATIONS: Final = {
     "a named target is no will": Mutation(REUNITE, plants.sees(names_target=False)),
     "an evacuation is not seen": Mutation(REUNITE, plants.sees(evacuates=None)),
     "a drain counts as a move away": Mutation(REUNITE, plants.sees(priority="system-maintenance"), workload="month"),
+    "an eviction counts as a drain": Mutation(REUNITE, plants.sees(priority="system-critical")),
     "what the last round did is forgotten": Mutation(REUNITE, plants.forgets_rounds),
     "the time windows are forgotten": Mutation(REUNITE, plants.limits(windows=()), "time windows"),
     "own migrations are not recognized": Mutation(REUNITE, plants.sees(ours=False, names_target=False)),

@@ -47,7 +47,8 @@ REUNITE: Final = (
         "--cooldown-seconds",
         default="86400",
         type=SECONDS,
-        help="How long a VM stays after this program has migrated it, even if it is apart again.",
+        help="How long a VM stays after this program has migrated it, or after an eviction that was no drain, even if "
+        "it is apart.",
     ),
     option(
         "--backoff-seconds",

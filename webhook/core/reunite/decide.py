@@ -181,6 +181,8 @@ def _why_not_now(vm: VM, history: History, situation: Situation) -> NotYet | Non
         return Rule.TOO_SOON.says_no(since=since or "an unknown time", seconds=int(limits.apart_seconds))
     if history.known_since and now < unix_seconds(history.known_since) + limits.cooldown_seconds:
         return Rule.MOVED_OFTEN.says_no(since=history.known_since, seconds=int(limits.cooldown_seconds))
+    if history.evicted and now < unix_seconds(history.evicted) + limits.cooldown_seconds:
+        return Rule.EVICTED.says_no(at=history.evicted, seconds=int(limits.cooldown_seconds))
     if history.came_home and now < unix_seconds(history.came_home.ended_or_created) + limits.cooldown_seconds:
         at = history.came_home.ended_or_created
         return Rule.COOLDOWN.says_no(at=at, seconds=int(limits.cooldown_seconds))

@@ -24,6 +24,7 @@ class History(Struct, frozen=True, kw_only=True):
         running: a migration that is not final. One from before the start counts, because KubeVirt counts it.
         named: a migration of somebody else that named its target, and did not fail.
         arrived: when the last successful migration of anybody ended (RFC 3339): the VM is on its node since then.
+        evicted: when that migration ended, if it was an eviction by a descheduler, as far as is known.
         came_home: the last successful migration of ours.
         failures: failed migrations of ours in a row, without a success after them, oldest first.
         moved_away: how often others moved the VM away after it came home, for another cause than a drain or an update.
@@ -35,6 +36,7 @@ class History(Struct, frozen=True, kw_only=True):
     running: Migration | None
     named: Migration | None
     arrived: str | None
+    evicted: str | None
     came_home: Migration | None
     failures: tuple[Migration, ...]
     moved_away: int
@@ -52,11 +54,13 @@ def history_of(migrations: Iterable[Migration], started: str, drained: Container
     final = [each for each in since if each.is_final]
     ours = [each for each in final if each.ours]
     came_home = next((each for each in reversed(ours) if each.succeeded), None)
+    arrived = next((each for each in reversed(final) if each.succeeded), None)
     moved_away, last = _moved_away(since, drained)
     return History(
         running=next((each for each in by_age if not each.is_final), None),
         named=next((each for each in reversed(since) if _is_a_will(each)), None),
-        arrived=next((each.ended_or_created for each in reversed(final) if each.succeeded), None),
+        arrived=arrived and arrived.ended_or_created,
+        evicted=arrived.ended_or_created if arrived and arrived.evacuates and _is_away(arrived, drained) else None,
         came_home=came_home,
         failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),
         moved_away=moved_away,
@@ -82,6 +86,10 @@ def _is_a_will(migration: Migration) -> bool:
     return migration.names_target and not migration.ours and not migration.failed
 
 
+def _is_away(migration: Migration, drained: Container[str]) -> bool:
+    return not (migration.ours or migration.is_for_upkeep or migration.uid in drained)
+
+
 def _moved_away(since: Iterable[Migration], drained: Container[str]) -> tuple[int, Migration | None]:
     """Count the moves away after a homecoming: the first successful migration of others after one of ours.
 
@@ -94,7 +102,7 @@ def _moved_away(since: Iterable[Migration], drained: Container[str]) -> tuple[in
             count = each.moved_away
         if not each.succeeded:
             continue
-        if is_home and not each.ours and not each.is_for_upkeep and each.uid not in drained:
+        if is_home and _is_away(each, drained):
             count, last = count + 1, each
         is_home = each.ours
     return count, last

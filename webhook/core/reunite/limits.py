@@ -20,7 +20,8 @@ class ReuniteLimits(Struct, frozen=True, kw_only=True):
         apart_seconds: how long a VM is apart before it is moved; and how long the node must be calm after a drain.
         at_once: migrations of `reunite` in the cluster that are not final.
         at_once_per_node: the same, of one node as source or as target.
-        cooldown_seconds: from the end of a successful migration of `reunite` to the next one of the same VM.
+        cooldown_seconds: from the end of a successful migration of `reunite`, or of an eviction by a descheduler, to
+            the next migration of the same VM.
         backoff_seconds: after a failed migration of a VM; doubled with each further failure, a day at most.
         failures: failed migrations of `reunite` within a day after which it stops.
         moved_away: how often others may move a VM away after it came home, before it is left alone.

@@ -79,6 +79,7 @@ class Rule(Enum):
         "KubeVirt keeps no migration of the VM before {since}, so it can have come home in these {seconds} s",
     )
     COOLDOWN = "Cooldown", "the VM came home at {at}, less than {seconds} s ago"
+    EVICTED = "Evicted", "something evicted the VM at {at}, less than {seconds} s ago, and no drain is known"
     BACKOFF = (
         "Backoff",
         "{failures} migrations in a row failed, the last at {at}; the next try is {seconds} s later",

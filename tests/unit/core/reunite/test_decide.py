@@ -27,6 +27,10 @@ def _ours(created: float, phase: str = "Succeeded", **changes: Any) -> Migration
     return move(created, phase, ours=True, names_target=True, **changes)
 
 
+def _evicted(phase: str = "Succeeded", **changes: Any) -> Migration:
+    return move(90_000, phase, **{"evacuates": "b", "ended": ago(86_399), **changes})
+
+
 _FAILED_TWICE = (_ours(5_000, "Failed"), _ours(1_200, "Failed"))
 
 
@@ -104,6 +108,14 @@ _FAILED_TWICE = (_ours(5_000, "Failed"), _ours(1_200, "Failed"))
         pytest.param(situation(vm(), _ours(86_399)), Rule.COOLDOWN, id="home almost a day ago"),
         pytest.param(situation(vm(), _ours(86_400)), None, id="home just a day ago"),
         pytest.param(situation(vm(), _ours(90_000, ended=ago(86_399))), Rule.COOLDOWN, id="the end counts"),
+        pytest.param(situation(vm(), _evicted()), Rule.EVICTED, id="evicted almost a day ago"),
+        pytest.param(situation(vm(), _evicted(ended=ago(86_400))), None, id="evicted just a day ago"),
+        pytest.param(situation(vm(), _evicted(priority="system-maintenance")), Rule.EVICTED, id="by a descheduler"),
+        pytest.param(situation(vm(), _evicted(priority="system-critical")), None, id="drained"),
+        pytest.param(situation(vm(), _evicted(updates=True)), None, id="updated"),
+        pytest.param(replace(situation(vm(), _evicted()), drained={"u"}), None, id="evicted, and known as drained"),
+        pytest.param(situation(vm(), _evicted("Failed")), None, id="an eviction that failed"),
+        pytest.param(situation(vm(), _evicted(), move(9_000)), None, id="evicted, and moved by a user since"),
         pytest.param(situation(vm(), _ours(599, "Failed")), Rule.BACKOFF, id="the first back-off almost over"),
         pytest.param(situation(vm(), _ours(600, "Failed")), None, id="the first back-off just over"),
         pytest.param(situation(vm(), *_FAILED_TWICE), None, id="the second back-off just over"),
