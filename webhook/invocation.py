@@ -26,7 +26,7 @@ class Invocation(NamedTuple):
     def of(cls, settings: Any) -> Invocation:
         """Return the invocation of a command with these settings."""
         values = [(name, getattr(settings, name)) for name in _CLUSTER_OPTIONS]
-        return cls(options=tuple(f"--{name} {shlex.quote(str(value))}" for name, value in values if value is not None))
+        return cls(options=tuple(f"--{name} {_typed(value)}" for name, value in values if value is not None))
 
     def line(self, arguments: str) -> str:
         """Return the command line that runs the program with these arguments on the same cluster."""
@@ -37,6 +37,11 @@ class Invocation(NamedTuple):
         if cure is None or not cure.arguments:
             return cure.sentence if cure else ""
         return f"{cure.sentence}: {self.line(cure.arguments)}"
+
+
+def _typed(value: Path | str) -> str:
+    """Return the value as the user types it again; FILE for a pipe, which can be read only once."""
+    return "FILE" if isinstance(value, Path) and value.is_fifo() else shlex.quote(str(value))
 
 
 AS_STARTED: Final = Invocation()

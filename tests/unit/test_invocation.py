@@ -1,0 +1,25 @@
+"""The commands that messages suggest, for the cluster that the user named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+from webhook.invocation import PROGRAM, Invocation
+
+
+def _suggested(manifests: Path | None, context: str | None = None) -> str:
+    settings = SimpleNamespace(manifests=manifests, kubeconfig=None, context=context)
+    return Invocation.of(settings).line("status")
+
+
+def test_a_suggested_command_asks_the_same_cluster(tmp_path: Path) -> None:
+    """With the options as the user types them; a pipe has no name to type again."""
+    described, pipe = tmp_path / "a b.yaml", tmp_path / "pipe"
+    described.touch()
+    os.mkfifo(pipe)
+    assert _suggested(None) == f"{PROGRAM} status"
+    assert _suggested(None, "lab") == f"{PROGRAM} status --context lab"
+    assert _suggested(described) == f"{PROGRAM} status --manifests '{described}'"
+    assert _suggested(pipe) == f"{PROGRAM} status --manifests FILE"
