@@ -45,12 +45,12 @@ def gone(cluster: Cluster, asked: ObjectRef) -> None:
 async def test_fresh_caches_need_no_request(store: ClusterCache, server: ApiServer) -> None:
     """A pod with a claim in use, a cold claim and a hint costs no request."""
     async with running(store):
-        asked = len(server.asked)
+        asked = len(server.reads)
         answer, view = await answered(store, POD)
         assert required(answer) == ("node-a",)
         for claim in ("data", "state", "hinted", "stopped", "cordoned", "block", "single"):
             await answered(store, builders.virt_launcher_pod(claims=[claim]))
-        assert len(server.asked) == asked
+        assert len(server.reads) == asked
         assert view.staleness() is None
 
 

@@ -152,7 +152,7 @@ async def test_a_handshake_that_fails_breaks_no_watch(cluster: Cluster, tmp_path
     bundle = tmp_path / "ca.crt"
     authority.cert_pem.write_to_path(str(bundle))
     async with server, connected(server, tmp_path, authority=bundle) as api, reflecting(api) as cache:
-        await until(lambda: cache.synced)
+        await until(lambda: len(server.asked) == 2)  # the list, and the watch
         other.issue_cert("127.0.0.1").configure_cert(server.tls)
         for _ in range(3):
             with pytest.raises(ApiError, match="certificate"):

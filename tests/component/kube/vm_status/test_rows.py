@@ -42,13 +42,13 @@ async def test_each_vm_has_a_row_and_nothing_is_asked_for(
 ) -> None:
     """A pass makes a row for each VM and sends no request."""
     async with running(store):
-        asked = len(server.asked)
+        asked = len(server.reads)
         found = await rows.refresh()
         assert states(rows) == {"db": State.TOGETHER, "web": State.APART}
         assert found.counts == dict.fromkeys(State, 0) | {State.TOGETHER: 1, State.APART: 1}
         assert found.by_namespace == {"vms": {State.TOGETHER: 1, State.APART: 1}}
         assert (found.version, found.at, found.late) == (1, NOON, ())
-        assert len(server.asked) == asked
+        assert len(server.reads) == asked
 
 
 async def test_a_pass_without_changes_keeps_the_version(
