@@ -59,7 +59,7 @@ def history_of(migrations: Iterable[Migration], started: str, drained: Container
     return History(
         running=next((each for each in by_age if not each.is_final), None),
         named=next((each for each in reversed(since) if _is_a_will(each)), None),
-        arrived=arrived and arrived.ended_or_created,
+        arrived=arrived.ended_or_created if arrived else None,
         evicted=arrived.ended_or_created if arrived and arrived.evacuates and _is_away(arrived, drained) else None,
         came_home=came_home,
         failures=tuple(each for each in ours if each.failed and (came_home is None or _age(each) > _age(came_home))),

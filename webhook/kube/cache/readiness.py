@@ -37,7 +37,7 @@ def cache_state(cache: ListWatch, now: float) -> CacheState:
         known += f", {cache.unreadable} unreadable ones left out so far"
     if not cache.synced:
         known = "not synced"
-    elif cache.problem:
+    elif cache.problem or cache.age(now):  # between two watches there is no problem
         known += f", known {cache.age(now):.0f} s ago"
     else:
         known += f", last event {cache.heard(now):.0f} s ago"
