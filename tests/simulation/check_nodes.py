@@ -2,8 +2,8 @@
 
 A pod that our terms keep waiting is stranded. Excepted is a pod one of whose nodes has changed since the evidence was
 read: it was cordoned or lost, or a pod took the room on which the replica that answered could not count. Such a pod
-came within the delay of a slow watch. Another replica answered for it, or none did, or it got no term and can go to
-any node (docs/concepts/full-nodes.md, What remains). It carries no pin: replicas count the pins of one another by
+came within the delay of a slow watch. Another replica answered for it, or none did, or it got no term for this node and
+can go to any (docs/concepts/full-nodes.md, What remains). It carries no pin: replicas count the pins of one another by
 their shares (decision 0008). `reunite --restart-stuck` frees a pod that waits; `World.freed_by_nobody` counts it.
 """
 
@@ -96,7 +96,7 @@ class NodeChecks:
     def _filled_unseen(self, node: str, pod: Object, asked: Asked) -> bool:
         """Whether the pod would have room on the node without pods of which the replica could not know."""
         state = self.world.scheduler.state(node)
-        unseen = [requested for key, requested in state.pods.items() if self._unseen(key, asked)]
+        unseen = [requested for key, requested in state.pods.items() if self._unseen(key, node, asked)]
         return state.fits(
             Requests(
                 requests(pod).cpu - sum(each.cpu for each in unseen),
@@ -104,13 +104,13 @@ class NodeChecks:
             )
         )
 
-    def _unseen(self, key: str, asked: Asked) -> bool:
-        """Whether a pod on a node came too late for the watch of the replica, and not by a term of this replica."""
+    def _unseen(self, key: str, node: str, asked: Asked) -> bool:
+        """Whether a pod on the node came too late for the watch of the replica, and not by a term of this replica."""
         other = self.world.api.pod(key)
         if other is None or self._bound.get(key, 0.0) < asked.at - SLOWEST_WATCH_SECONDS or required_nodes(other):
             return False
         answer = self._asked.get(self.world.virt.vm_of(other).uid) if entry_title(other) == "virt-launcher" else None
-        return answer is None or answer.replica != asked.replica or not preferred_nodes(other)
+        return answer is None or answer.replica != asked.replica or node not in preferred_nodes(other)
 
     def _room(self, pod: Object) -> None:
         node = pod["spec"]["nodeName"]
