@@ -10,9 +10,11 @@ from typing import Final
 import pytest
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
+from support.control_plane.control_plane_flags import HOST
 from support.drivers import serving
 from support.fakes.api_server import until
 from support.fakes.live import LONGHORN_NAMESPACE
+from support.fakes.proxy import Address, Proxy
 from support.sizes import size
 
 from webhook.component_base.kubeconfig import Kubeconfig
@@ -29,25 +31,34 @@ pytestmark = [pytest.mark.soak, pytest.mark.soak_only]
 
 
 async def test_a_quiet_cache_stays_fresh(tmp_path: Path) -> None:
-    """On an etcd without progress notifications, which would move the resourceVersion of a collection at rest."""
+    """On an etcd without progress notifications, which would move the resourceVersion of a collection at rest.
+
+    Each watch ends and is followed by the next one, on the same connection.
+    """
     assert QUIET_SECONDS > SILENCE_SECONDS
-    with ControlPlane(tmp_path, scheduler=False) as plane, ClusterState(plane.api) as cluster:
+    with (
+        ControlPlane(tmp_path, scheduler=False) as plane,
+        ClusterState(plane.api) as cluster,
+        Proxy(Address(HOST, plane.port)) as way,
+    ):
         cluster.become(serving.cluster())
-        api = await Api.connect(Kubeconfig(file=plane.kubeconfig(tmp_path / "kubeconfig", plane.admin)))
+        server = f"https://{HOST}:{way.address.port}"
+        api = await Api.connect(Kubeconfig(file=plane.kubeconfig(tmp_path / "kubeconfig", plane.admin, server=server)))
         caches = Caches(resources(LONGHORN_NAMESPACE), streams=True, headroom={}, in_pod=False)
         tasks = [asyncio.create_task(Reflector(api, cache).run()) for cache in caches.values()]
         try:
-            await until(lambda: all(cache.fresh(loop_time()) for cache in caches.values()))
-            began, not_fresh = loop_time(), set[tuple[str, str]]()
+            await until(lambda: all(cache.age(loop_time()) == 0 for cache in caches.values()))
+            began, connections, not_fresh = loop_time(), way.accepted, set[tuple[str, str]]()
             while loop_time() < began + QUIET_SECONDS:
                 not_fresh |= {
                     (str(kind), cache.problem) for kind, cache in caches.items() if not cache.fresh(loop_time())
                 }
                 await asyncio.sleep(_LOOK_SECONDS)
+            new_connections = way.accepted - connections
             interrupted = sum((cache.causes for cache in caches.values()), Counter())
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await api.close()
-    assert (not_fresh, interrupted) == (set(), Counter())
+    assert (not_fresh, interrupted, new_connections) == (set(), Counter(), 0)
