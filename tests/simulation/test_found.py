@@ -15,6 +15,7 @@ from simulation.run import Run
         Run(REUNITE.title, 11, "short"),  # budget: a VM whose target pod ran was counted on its target only
         Run(REUNITE.title, 18, "short"),  # back-off: a deletion whose answer was lost was forgotten
         Run(REUNITE.title, 5, "rough", "restarts after cordons"),  # stranded: a pod left the node that it preferred
+        Run(REUNITE.title, 4454, "short"),  # budget: a migration was not counted while its share-manager had no node
         Run(REUNITE.title, 709, "rough"),  # evidence: the check took no ownerID while a pod was terminating
     ],
     ids=lambda run: " ".join(run.arguments),

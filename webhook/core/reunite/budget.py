@@ -41,6 +41,7 @@ class MigrationBudget:
         self._all = self._ours = 0
         self._ours_at: Counter[str] = Counter()
         self._outbound: Counter[str] = Counter()
+        self._anywhere = 0  # ours without a known target: each node counts them
         for each in running:
             key = (each.namespace, each.vmi)
             target = each.target_node or (homes_of.get(key) if each.ours else None)
@@ -55,9 +56,9 @@ class MigrationBudget:
         if self._outbound[source] >= self._outbound_limit:
             return Rule.NODE_BUSY.says_no(running=self._outbound[source], node=source, limit=self._outbound_limit)
         for node in (source, target):
-            if self._ours_at[node] >= self._limits.at_once_per_node:
-                limit = self._limits.at_once_per_node
-                return Rule.NODE_BUSY.says_no(running=self._ours_at[node], node=node, limit=limit)
+            if self._ours_at[node] + self._anywhere >= self._limits.at_once_per_node:
+                running, limit = self._ours_at[node] + self._anywhere, self._limits.at_once_per_node
+                return Rule.NODE_BUSY.says_no(running=running, node=node, limit=limit)
         return None
 
     def take(self, source: str, target: str) -> None:
@@ -67,6 +68,7 @@ class MigrationBudget:
     def _count(self, source: str | None, target: str | None, *, ours: bool) -> None:
         self._all += 1
         self._ours += ours
+        self._anywhere += ours and target is None
         if source:
             self._outbound[source] += 1
         for node in {source, target}:

@@ -20,7 +20,8 @@ def _kubevirt(**changes: Any) -> KubeVirtLimits:
 @pytest.mark.parametrize(
     ("running", "kubevirt", "rule"),
     [
-        pytest.param([move(1, "Running", "x", ours=True)], {}, None, id="one of ours"),
+        pytest.param([move(1, "Running", "x", ours=True, target_node="c")], {}, None, id="one of ours, elsewhere"),
+        pytest.param([move(1, "Running", "x", ours=True)], {}, Rule.NODE_BUSY, id="one of ours, who knows where"),
         pytest.param([move(1, "Running", x, ours=True) for x in "xy"], {}, Rule.CLUSTER_BUSY, id="two of ours"),
         pytest.param([move(1, "Running", x) for x in "uvw"], {}, None, id="three of others, one stays free"),
         pytest.param([move(1, "Pending", x) for x in "uvwx"], {}, Rule.CLUSTER_BUSY, id="four of others"),
