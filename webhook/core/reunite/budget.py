@@ -56,8 +56,8 @@ class MigrationBudget:
         if self._outbound[source] >= self._outbound_limit:
             return Rule.NODE_BUSY.says_no(running=self._outbound[source], node=source, limit=self._outbound_limit)
         for node in (source, target):
-            if self._ours_at[node] + self._anywhere >= self._limits.at_once_per_node:
-                running, limit = self._ours_at[node] + self._anywhere, self._limits.at_once_per_node
+            running, limit = self._ours_at[node] + self._anywhere, self._limits.at_once_per_node
+            if running >= limit:
                 return Rule.NODE_BUSY.says_no(running=running, node=node, limit=limit)
         return None
 
@@ -68,9 +68,9 @@ class MigrationBudget:
     def _count(self, source: str | None, target: str | None, *, ours: bool) -> None:
         self._all += 1
         self._ours += ours
-        self._anywhere += ours and target is None
         if source:
             self._outbound[source] += 1
-        for node in {source, target}:
-            if ours and node:
-                self._ours_at[node] += 1
+        if ours and target is None:
+            self._anywhere += 1
+        elif ours:
+            self._ours_at.update({node for node in (source, target) if node})

@@ -88,3 +88,9 @@ def test_both_nodes_count_of_a_vm_whose_target_pod_runs(node: str) -> None:
         nodes_of={KEY: node, ("ns", "other"): "a"},
     )
     assert plan_of(at)[0].waiting[KEY].rule is Rule.NODE_BUSY
+
+
+def test_a_migration_without_a_known_target_counts_once_at_each_node() -> None:
+    """At its source, too: a limit of two leaves room for one more there."""
+    at = situation(vm(), move(1, "Running", "x", ours=True, source_node="a"), at_once_per_node=2)
+    assert plan_of(at)[0].creates
