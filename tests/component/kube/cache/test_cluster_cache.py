@@ -79,9 +79,7 @@ async def test_a_claim_that_the_cache_lacks_costs_one_request(
     """The watch may be about to show an object that a fresh cache lacks, so only a GET can tell."""
     async with running(store):
         path = PATHS[Kind.PERSISTENT_VOLUME_CLAIM]
-        await until(
-            lambda: any((asked.path, "resourceVersion" in asked.query) == (path, True) for asked in server.asked)
-        )
+        await until(lambda: any(each.path == path and "resourceVersion" in each.query for each in server.asked))
         claims = cluster.collections[path]
         claims.lags = True
         claims.put(builders.persistent_volume_claim("new", volume_name="pv-disk"))
