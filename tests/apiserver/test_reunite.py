@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import yaml
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.control_plane import ControlPlane
 from support.control_plane.kube_api import Object
@@ -124,6 +126,47 @@ def test_one_round_is_printed_and_writes_nothing(once: Once, control_plane: Cont
         *("moved-reunite-1:", "from", "node", "node-b", "to", "node", "node-a"),
     ]
     assert migrations(control_plane) == []
+
+
+def test_a_plan_of_status_says_the_same(
+    once: Once, control_plane: ControlPlane, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same target; and, if another pod does not want the VM on its node, the same reason."""
+
+    def planned() -> tuple[list[Object], str]:
+        kubeconfig = control_plane.kubeconfig(tmp_path / "plan", control_plane.admin)
+        cli.main(["status", "moved", "-n", NAMESPACE, "--plan", "--kubeconfig", str(kubeconfig)])
+        out = capsys.readouterr().out
+        return [each for each in yaml.safe_load_all(out) if each], out
+
+    (migration,), _ = planned()
+    assert migration["spec"] == {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
+    assert "moved-reunite-1: from node node-b to node node-a" in re.sub(" +", " ", once()[1])
+    control_plane.api.create(unfriendly("node-a"))
+    try:
+        why = "a pod in the same kubernetes.io/hostname as node node-a has a required anti-affinity that excludes this"
+        offered, out = planned()
+        assert (offered, f"no live migration: {why}" in out) == ([], True)
+        assert f"NotPlaceable: {why}" in re.sub(" +", " ", once()[1])
+    finally:
+        control_plane.api.delete(unfriendly("node-a"))
+
+
+def unfriendly(node: str) -> Object:
+    """A pod of another application on a node, with an anti-affinity to every virt-launcher pod."""
+    rule = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "unfriendly", "namespace": NAMESPACE},
+        "spec": {
+            "nodeName": node,
+            "affinity": {"podAntiAffinity": required},
+            "containers": [{"name": "app", "image": "example.invalid/app"}],
+            "terminationGracePeriodSeconds": 0,
+        },
+    }
 
 
 def test_the_first_rule_that_says_no_is_printed(once: Once) -> None:

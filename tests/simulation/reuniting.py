@@ -243,8 +243,8 @@ class Reuniting:
 
     async def step(self, row: VMStatus) -> Step:
         """Return the VM's migration to the node of its share-managers, or why there is none."""
-        pod = convert(virt_launcher_pod(self.world.virt.vms[row.name]), Pod)
-        nodes = self.watcher.view()
-        while isinstance(found := step(row, VMDetails(pod=pod), self.watcher.cached_view(), nodes, None), NeedObjects):
+        details = VMDetails(pod=convert(virt_launcher_pod(self.world.virt.vms[row.name]), Pod))
+        nodes, known = self.watcher.view(), self.watcher.cached_view()
+        while isinstance(found := step(row, details, known, nodes, nodes.snapshot()), NeedObjects):
             nodes = self.watcher.read(nodes, found.refs)
         return found

@@ -10,24 +10,22 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from webhook.core.api.container import Quantities
 from webhook.core.api.kubevirt import HOSTNAME, LABEL_MIGRATION_JOB_UID, without_target_rule
 from webhook.core.api.pod import Pod
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.patch.unpatch import without_applied_patch
 from webhook.core.reunite.limits import FIRST_VERSION
-from webhook.core.scheduler.state import node_info
-from webhook.core.scheduler.state.node_info import NodeRequests
-from webhook.core.scheduler.state.pod_requests import usage
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, ListedSnapshot, SnapshotUnavailable
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.kube import reader
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.view import CallView
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
-from webhook.kube.client.wire import Decoders
-from webhook.plan.step import Step, TargetNode, VMDetails, step
+from webhook.kube.scheduler_cache.listed_snapshot import list_nodes, list_snapshot
+from webhook.plan.step import Step, VMDetails, counted, may_migrate, step
 
 _READS_AT_ONCE: Final = 16
 KUBEVIRT_PATH: Final = "/apis/kubevirt.io/v1/kubevirts"
@@ -37,7 +35,7 @@ VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
 class Planner:
     """Makes the steps of a plan. It reads at one API server; `known` has the claims and volumes of the VMs.
 
-    If `cluster` watches all pods, the target node is evaluated beside them. Otherwise its pods are read.
+    Nodes are evaluated beside all pods: those that `cluster` watches, or else those that the API server lists.
     """
 
     def __init__(
@@ -46,9 +44,7 @@ class Planner:
         self._api = api
         self._known = known
         self._cluster_cache = cluster or ClusterCache(api, longhorn_namespace=longhorn_namespace)
-        self._counts_pods = cluster is not None
         self._views: dict[tuple[str, ...], CallView] = {}  # by the names of the target nodes
-        self._target_nodes: dict[str, TargetNode] = {}
         self._slots = asyncio.Semaphore(_READS_AT_ONCE)
 
     async def steps(self, rows: Sequence[VMStatus]) -> tuple[list[Step], str]:
@@ -57,21 +53,31 @@ class Planner:
         found = VERSION.match(version)
         old = f"KubeVirt {version} has no addedNodeSelector, 1.5 is the first" if found and _is_old(found) else ""
         vms = await asyncio.gather(*(self._read(row, old) for row in rows))
+        snapshot: AnySnapshot = NOT_COUNTED
+        if any(may_migrate(row, vm) for row, vm in zip(rows, vms, strict=True)):
+            snapshot, note = counted(await self._list_snapshot())
+            vms = [replace(vm, notes=[*note, *vm.notes]) for vm in vms]
         # One after the other: a migration takes resources of its target node from the later ones.
-        return [await self._step(row, vm) for row, vm in zip(rows, vms, strict=True)], version
+        return [await self._step(row, vm, snapshot) for row, vm in zip(rows, vms, strict=True)], version
 
     async def step(self, row: VMStatus) -> Step:
-        """Return the step for one row, for a KubeVirt that has addedNodeSelector."""
+        """Return the step for one row, by the pods that are watched, for a KubeVirt that has addedNodeSelector."""
         return await self._step(row, await self._read(row, ""))
 
-    async def _step(self, row: VMStatus, vm: VMDetails) -> Step:
+    async def _step(self, row: VMStatus, vm: VMDetails, snapshot: AnySnapshot | None = None) -> Step:
         places = row.share_manager_nodes
-        target = await self._target_node(places[0]) if len(places) == 1 and not self._counts_pods else None
         view = self._views.get(places) or self._cluster_cache.view()
-        while isinstance(found := step(row, vm, self._known, view, target), NeedObjects):
+        while isinstance(found := step(row, vm, self._known, view, snapshot or view.snapshot()), NeedObjects):
             deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
             view = self._views[places] = await self._cluster_cache.read(view, found.refs, deadline)
         return found
+
+    async def _list_snapshot(self) -> ListedSnapshot | SnapshotUnavailable:
+        try:
+            nodes = await list_nodes(self._api)
+        except ApiError as problem:
+            return SnapshotUnavailable(str(problem))
+        return await list_snapshot(self._api, nodes, NO_HEADROOM)
 
     async def _read(self, row: VMStatus, old: str) -> VMDetails:
         async with self._slots:
@@ -92,27 +98,6 @@ class Planner:
             unmigratable=old or found.unmigratable,
             notes=[f"the VM's condition LiveMigratable could not be read: {problem}"] if problem else [],
         )
-
-    async def _target_node(self, node: str) -> TargetNode:
-        """The target node, read once for all VMs whose share-managers are on it."""
-        if node not in self._target_nodes:
-            self._target_nodes[node] = await self._read_target_node(node)
-        return self._target_nodes[node]
-
-    async def _read_target_node(self, node: str) -> TargetNode:
-        requested = NodeRequests()
-        try:
-            found = await reader.get(self._api, f"/api/v1/nodes/{reader.name(node)}")
-            fields = f"spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed"
-            pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=fields)
-            allocatable = node_info.allocatable(
-                msgspec.convert((found.get("status") or {}).get("allocatable"), Quantities | None)
-            )
-        except (ApiError, msgspec.ValidationError) as error:
-            return TargetNode({}, requested, str(error))
-        for pod in pods:
-            requested.add(usage(pod.spec, pod.status))
-        return TargetNode(allocatable, requested)
 
     async def _get(self, path: str) -> tuple[Mapping[str, Any], str]:
         try:

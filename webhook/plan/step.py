@@ -6,27 +6,29 @@ only if all share-managers of the VM are on one node. As far as is known, the VM
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.core.api.kubevirt import HOSTNAME
-from webhook.core.api.meta import ObjectMeta
-from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import State, VMStatus
 from webhook.core.placement import feasibility
-from webhook.core.reasons import Why
 from webhook.core.reunite.migration import migration_object
 from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
-from webhook.core.scheduler.state.node_info import NodeInfo, NodeRequests
-from webhook.core.scheduler.state.pod_requests import usage
-from webhook.core.scheduler.state.snapshot import NOT_COUNTED, NotCounted
-from webhook.core.scheduler.status import Passed
+from webhook.core.scheduler.state.snapshot import (
+    NOT_COUNTED,
+    AnySnapshot,
+    ListedSnapshot,
+    NoSnapshot,
+    NotCounted,
+    SnapshotUnavailable,
+)
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 from webhook.terminal import printable
 
@@ -51,30 +53,6 @@ class VMDetails(Struct, frozen=True, kw_only=True):
     notes: Sequence[str] = ()
 
 
-class TargetNode:
-    """The node of a migration: its allocatable resources, and the requests of its pods and of the planned ones.
-
-    `problem` says why these are not known; it is empty if they are known.
-    """
-
-    def __init__(self, allocatable: Mapping[str, int], requested: NodeRequests, problem: str = "") -> None:
-        self.problem = problem
-        self._allocatable = allocatable
-        self._requested = requested
-
-    def refusal(self, node: str, pod: Pod) -> Why | None:
-        """Return why the pod does not fit on the node; None if it fits, or if the resources are not known."""
-        if self.problem:
-            return None
-        info = NodeInfo(Node(metadata=ObjectMeta(name=node)), self._allocatable, self._requested)
-        status = feasibility.filter_by_requests(_cycle(pod), info)
-        return None if isinstance(status, Passed) else status.why
-
-    def add(self, pod: Pod) -> None:
-        """Count the pod as one of the node."""
-        self._requested.add(usage(pod.spec))
-
-
 class Step(Struct, frozen=True, kw_only=True):
     """What to do about one VM: sentences, and the VirtualMachineInstanceMigration; or why there is none."""
 
@@ -96,8 +74,22 @@ class Step(Struct, frozen=True, kw_only=True):
             yield printable(f"#   {sentence}")
 
 
+def counted(snapshot: AnySnapshot) -> tuple[AnySnapshot, list[str]]:
+    """Return what `step` can evaluate a node with, and a sentence for the user if the other pods are not known."""
+    if not isinstance(snapshot, NoSnapshot):
+        return snapshot, []
+    problem = snapshot.problem if isinstance(snapshot, SnapshotUnavailable) else "no node has status.allocatable"
+    no_room = "if the node has no room for the VM, the migration fails and the VM stays"
+    return NOT_COUNTED, [f"other pods are not counted ({problem}); {no_room}"]
+
+
+def may_migrate(row: VMStatus, vm: VMDetails) -> bool:
+    """Whether only the nodes and their pods decide if a migration brings the VM to its share-managers."""
+    return row.state is not State.STUCK and len(row.share_manager_nodes) == 1 and not _refusal(row, vm)
+
+
 def step(
-    row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, target: TargetNode | None
+    row: VMStatus, vm: VMDetails, known: ClusterView, nodes: ClusterView, snapshot: AnySnapshot
 ) -> Step | NeedObjects:
     """Return what to do about a VM that is apart or stuck, or the objects of `nodes` that must be read first.
 
@@ -106,8 +98,9 @@ def step(
         vm: what else is known of the VM.
         known: has the claims and volumes of the VM.
         nodes: has the nodes.
-        target: the one node of the VM's share-managers. A migration in the plan is added to its pods. With None the
-            snapshot of `nodes` is asked, and the rules are those of a required node affinity.
+        snapshot: with a Snapshot, the rules are those of a required node affinity. A migration in the plan is added to
+            a ListedSnapshot. With NotCounted, only the nodes and the pod count, and a sentence names what was not
+            evaluated.
     """
     restarted = _restart(row, vm)
     if row.state is State.STUCK:
@@ -121,42 +114,32 @@ def step(
     if not refusal and vm.pod:
         found = share_managers.find_share_managers(vm.pod, row.namespace, known)
         volumes = share_managers.bound_volumes(found) if isinstance(found, list) else []
-        snapshot = NOT_COUNTED if target else nodes.snapshot()
         cycle = CycleState(IncomingPod.of(vm.pod, row.namespace, volumes), snapshot)
-        refusal = _node_refusal(places[0], vm.pod, cycle, nodes, target)
+        refusal = _node_refusal(places[0], cycle, nodes)
     if isinstance(refusal, NeedObjects):
         return refusal
     if refusal or not vm.pod:
-        return Step(row=row, sentences=[f"not possible without downtime: {refusal}", start], refusal=str(refusal))
-    warnings = _not_evaluated(vm.pod)
-    if target:
-        warnings += [f"the node's free resources could not be read: {target.problem}"] if target.problem else []
-        target.add(vm.pod)
+        return Step(row=row, sentences=[f"no live migration: {refusal}", start], refusal=str(refusal))
+    warnings = _not_evaluated(vm.pod) if isinstance(snapshot, NotCounted) else []
+    if isinstance(snapshot, ListedSnapshot):
+        snapshot.add(replace(vm.pod, spec=replace(vm.pod.spec, node_name=places[0])))
     sentences = [start, f"without downtime: to {places[0]}, by this live migration", *warnings, *vm.notes]
     return Step(
         row=row, sentences=sentences, migration=migration_object(row.namespace, row.name, _hostname(places[0], nodes))
     )
 
 
-def _node_refusal(
-    name: str, pod: Pod, cycle: CycleState, nodes: ClusterView, target: TargetNode | None
-) -> str | NeedObjects:
-    """Why the pod can't be migrated to this node; empty if it can."""
+def _node_refusal(name: str, cycle: CycleState, nodes: ClusterView) -> str | NeedObjects:
+    """Why the pod can't be migrated to this node, or is not known to fit there; empty if it can be migrated."""
     verdict = feasibility.evaluate(name, cycle, nodes)
     if isinstance(verdict, NeedObjects):
         return verdict
+    if not verdict.feasible:
+        return verdict.why.sentence
     undecidable = None if isinstance(cycle.snapshot, NotCounted) else feasibility.why_undecidable(cycle)
     if undecidable:
-        return undecidable.sentence
-    full = target.refusal(name, pod) if target else None
-    if full or not verdict.feasible:
-        return (full or verdict.why).sentence
+        return f"only kube-scheduler can tell: {undecidable.sentence}"
     return "" if _hostname(name, nodes) else f"node {name} has no label {HOSTNAME}"
-
-
-def _cycle(pod: Pod) -> CycleState:
-    """Return the state of the pod by itself: other pods are not counted here."""
-    return CycleState(IncomingPod.of(pod, ""), NOT_COUNTED)
 
 
 def _hostname(name: str, nodes: ClusterView) -> str:
@@ -178,8 +161,8 @@ def _refusal(row: VMStatus, vm: VMDetails) -> str:
 
 
 def _not_evaluated(pod: Pod) -> list[str]:
-    """A sentence for rules that only kube-scheduler can evaluate. If they forbid the node, the VM stays on its node."""
-    why: Why | None = feasibility.why_not_evaluated(_cycle(pod))
+    """A sentence for the rules between pods. If they forbid the node, the VM stays on its node."""
+    why = feasibility.why_not_evaluated(CycleState(IncomingPod.of(pod, ""), NOT_COUNTED))
     return (
         [f"not evaluated: {why.sentence}; if that forbids the node, the migration fails and the VM stays"]
         if why

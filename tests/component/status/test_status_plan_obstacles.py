@@ -50,9 +50,9 @@ def test_there_is_no_migration_to_a_full_node(status: Status, api: StaticApi) ->
     put(api, full("others", cpu="60"))
     ran = status("--plan")
     assert len(migrations(ran)) == 1
-    assert sentences(ran, "web")[0].startswith(
-        "not possible without downtime: node node-b has too little of cpu: 3000m is requested, 63000m of 64000m"
-    )
+    said = sentences(ran, "web")[0]
+    assert said.startswith("no live migration: ")
+    assert "node node-b has too little of cpu: 3000m is requested, 63000m of 64000m is taken" in said
     put(api, full("others", cpu="62"))
     assert migrations(status("--plan")) == []
 
@@ -100,17 +100,86 @@ def test_where_the_vm_does_not_fit_there_is_no_migration(
     ran = status("web --plan")
     assert migrations(ran) == []
     assert sentences(ran, "web") == [
-        f"not possible without downtime: {why}",
+        f"no live migration: {why}",
         "with its next start: virtctl restart web -n vms",
     ]
 
 
-def test_a_rule_of_kube_scheduler_alone_is_named(status: Status, api: StaticApi) -> None:
-    """If the rule forbids the node, the migration fails and the VM stays. The plan therefore has the migration."""
-    spread = [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 1, "labelSelector": {}}]
-    put(api, spec(topologySpreadConstraints=spread))
+APART: Final = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "db"}}}
+        ]
+    }
+}
+SPREAD: Final = [
+    {
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "maxSkew": 1,
+        "labelSelector": {"matchLabels": {"app": "db"}},
+    }
+]
+
+
+def labelled(pod: dict[str, Any], app: str = "db") -> dict[str, Any]:
+    """The pod with a label."""
+    pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), "app": app}
+    return pod
+
+
+RULES: Final = {
+    "its anti-affinity": (
+        [spec(affinity=APART), labelled(full("other"))],
+        "a pod that the pod's required anti-affinity excludes (app=db) is in the same kubernetes.io/hostname as node",
+    ),
+    "the anti-affinity of another pod": (
+        [labelled(running_pod("web", "page")), {**full("other"), "spec": {**full("other")["spec"], "affinity": APART}}],
+        "a pod in the same kubernetes.io/hostname as node node-b has a required anti-affinity that excludes this pod",
+    ),
+    "its topology spread": (
+        [labelled(spec(topologySpreadConstraints=SPREAD)), labelled(full("one")), labelled(full("two"))],
+        "topology spread",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "why"), RULES.values(), ids=RULES)
+def test_rules_between_pods_are_those_of_a_pin(
+    changed: list[dict[str, Any]], why: str, status: Status, api: StaticApi
+) -> None:
+    """A plan offers no migration that `reunite` would not create, and that kube-scheduler would refuse."""
+    put(api, *changed)
+    ran = status("web --plan")
+    assert migrations(ran) == []
+    assert sentences(ran, "web")[0].startswith("no live migration: ")
+    assert why in sentences(ran, "web")[0]
+
+
+def test_a_pod_that_is_elsewhere_is_no_obstacle(status: Status, api: StaticApi) -> None:
+    """The same rule, and the other pod is on node-c."""
+    other = labelled(full("other"))
+    other["spec"]["nodeName"] = "node-c"
+    put(api, spec(affinity=APART), other)
+    assert len(migrations(status("web --plan"))) == 1
+
+
+def test_a_rule_that_only_kube_scheduler_evaluates_is_named(status: Status, api: StaticApi) -> None:
+    """As for `reunite`, there is no migration whose place is not known."""
+    put(api, spec(resourceClaims=[{"name": "gpu"}]))
+    ran = status("web --plan")
+    assert migrations(ran) == []
+    assert sentences(ran, "web")[0].startswith("no live migration: only kube-scheduler can tell: the pod ")
+
+
+def test_without_the_pods_the_rules_between_them_are_named(status: Status, api: StaticApi) -> None:
+    """If a rule forbids the node, the migration fails and the VM stays. The plan therefore has the migration."""
+    api.refuse("/api/v1/pods", 403, "not for you")
+    put(api, spec(topologySpreadConstraints=SPREAD))
     ran = status("web --plan")
     assert len(migrations(ran)) == 1
-    assert sentences(ran, "web")[-1].startswith(
-        "not evaluated: the pod has a DoNotSchedule topology spread over zone; if "
+    assert sentences(ran, "web")[-2] == (
+        "not evaluated: the pod has a DoNotSchedule topology spread over kubernetes.io/hostname; if that forbids the "
+        "node, the migration fails and the VM stays"
     )
+    assert sentences(ran, "web")[-1].startswith("other pods are not counted (403 Forbidden: not for you); ")

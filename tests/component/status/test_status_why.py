@@ -76,7 +76,7 @@ def test_a_vm_that_is_not_apart_has_nothing_to_do(status: Status) -> None:
 
 
 def test_kubevirts_own_rule_on_a_migration_target_is_no_warning(status: Status, api: StaticApi) -> None:
-    """KubeVirt keeps each target off the VM's node by a required anti-affinity; a user's own is still named."""
+    """KubeVirt keeps each target off the VM's node by a required anti-affinity; a user's own still counts."""
     rule = {
         "labelSelector": {"matchLabels": {"kubevirt.io/created-by": builders.OWNER_UID}},
         "topologyKey": "kubernetes.io/hostname",
@@ -93,7 +93,9 @@ def test_kubevirts_own_rule_on_a_migration_target_is_no_warning(status: Status, 
     ]
     users = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "kubernetes.io/hostname"}
     target["spec"]["affinity"]["podAntiAffinity"][required].append(users)
-    put(api, target)
-    assert sentences(status("web --plan"), "web")[-1].startswith(
-        "not evaluated: the pod has required inter-pod anti-affinity; if "
+    other = running_pod("other", "none", "node-b")
+    other["metadata"]["labels"] = {"app": "db"}
+    put(api, target, other)
+    assert sentences(status("web --plan"), "web")[0].startswith(
+        "no live migration: a pod that the pod's required anti-affinity excludes (app=db) is in the same "
     )

@@ -19,11 +19,10 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.node import CSINode, Node
+from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
-from webhook.core.placement.replica_share import is_replica
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
+from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
@@ -39,10 +38,9 @@ from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
 from webhook.kube.reader import connect_for_terminal
+from webhook.kube.scheduler_cache.listed_snapshot import list_nodes, list_snapshot
 
 _FINISHED: Final = ("Succeeded", "Failed")
-_COUNTED: Final = ",".join(f"status.phase!={phase}" for phase in _FINISHED)
-_CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
 
 
 class NotFound(UserError):
@@ -121,9 +119,8 @@ class LiveReader:
 
     async def _all_nodes(self) -> dict[Ref, LiveRead]:
         """All nodes with all their fields. The transform of the cache would drop some."""
-        collection = self._cluster_cache.caches[Kind.NODE].resource.collection
-        items = await reader.get_all(self._api, collection, Decoders(Node))
-        return {ObjectRef(Kind.NODE, NamespacedName("", node.metadata.name or "")): LiveRead(node) for node in items}
+        nodes = await list_nodes(self._api)
+        return {ObjectRef(Kind.NODE, NamespacedName("", name)): LiveRead(node) for name, node in nodes.items()}
 
     async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
         resource, found = self._cluster_cache.caches[kind].resource, dict[Ref, LiveRead]()
@@ -144,14 +141,8 @@ class LiveReader:
             self._listings.snapshot.leave_out(is_gone)
 
     async def _count(self, headroom: Mapping[str, int]) -> ListedSnapshot | SnapshotUnavailable:
-        try:
-            pods = await reader.get_all(self._api, "/api/v1/pods", Decoders(Pod), fields=_COUNTED)
-            drivers = await reader.get_all(self._api, _CSI_NODES, Decoders(CSINode))
-        except ApiError as problem:
-            return SnapshotUnavailable(str(problem))
         nodes = {ref.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
-        limits_of = {each.metadata.name or "": volume_limits_of(each.spec) for each in drivers}
-        return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, sum(map(is_replica, pods))))
+        return await list_snapshot(self._api, nodes, headroom)
 
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Read the PersistentVolume of the volume, and list the VMs' pods in the namespace of its claim."""

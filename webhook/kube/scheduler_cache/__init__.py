@@ -1,3 +1,3 @@
-"""The pods and nodes of a live cluster as kube-scheduler counts them, including pods that were just admitted. No
-rule rejects a node here.
+"""The pods and nodes of a live cluster as kube-scheduler counts them: watched, with pods that were just admitted, or
+listed once. No rule rejects a node here.
 """

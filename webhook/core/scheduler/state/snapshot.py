@@ -111,6 +111,11 @@ class ListedSnapshot:
             if not is_gone(pod):
                 self._add(pod)
 
+    def add(self, pod: Pod) -> None:
+        """Count one pod more, beside the listed ones."""
+        for pod_info in pod_infos(pod):
+            self._cache.add(pod_info)
+
     def _add(self, pod: Pod) -> None:
         self._handles[_key(pod)] = [self._cache.add(pod_info) for pod_info in pod_infos(pod)]
 
