@@ -22,6 +22,7 @@ from support.objects import builders, builders_pods
 from support.scenarios.admitting import Admission, admission_lines, until, until_watched
 
 from webhook.core.patch.json_patch import add
+from webhook.core.reasons import LABEL_CO_SCHEDULE
 
 LABEL: Final = "tests/disk"
 _SET_FOR_EACH: Final = ("name", "uid", "creationTimestamp", "managedFields")  # by the API server, for each pod
@@ -35,6 +36,7 @@ CHANGES: Final = {
     "annotates the pod": add("/metadata/annotations/other", "webhook"),
 }
 """What the later webhook does: to a pod that we never saw it does the same."""
+OPTS_OUT: Final = add("/metadata/annotations/kubevirt-scheduler~1co-schedule", "false")
 
 _LINUX: Final = {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}
 _ANY_DISK: Final = {"key": LABEL, "operator": "NotIn", "values": ["tape"]}
@@ -174,6 +176,47 @@ def test_a_virt_launcher_pod_is_decided_on_again(change: str, spec: Object, here
     assert (f"; not required, because {told.not_required}: " in late.decision) == bool(told.not_required)
     assert set(late.required) == (set() if told.not_required else {"node-a"})
     assert "node-a" in late.preferred
+
+
+@pytest.fixture
+def labelled_namespace(here: Here) -> Iterator[None]:
+    """The label of the VMs' Namespace opts in those without an annotation."""
+    namespace = builders.labeled_namespace(builders.NAMESPACE, None)
+
+    def label(value: str | None) -> None:
+        here.installed.plane.api.patch(namespace, {"metadata": {"labels": {LABEL_CO_SCHEDULE: value}}})
+
+    label("true")
+    try:
+        yield
+    finally:
+        label(None)
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_a_vm_that_a_later_webhook_opts_out_is_left_alone(spec: Object, here: Here) -> None:
+    """The API server calls us for a pod with "false" if we have written into the pod; we remove all of that."""
+    assert opted_out_late(here, launcher(**spec)) == "required"
+
+
+@pytest.mark.usefixtures("labelled_namespace")
+def test_a_vm_of_a_namespace_that_a_later_webhook_opts_out_is_left_alone(here: Here) -> None:
+    """The same, by the entry for pods without an annotation."""
+    pod = launcher(opt_in=None)
+    until(lambda: here.created(pod, dryRun="All").required == ["node-a"], "a pin because of the label")
+    assert opted_out_late(here, pod) == "required"
+
+
+def opted_out_late(here: Here, pod: Object) -> str:
+    """Our first decision; the pod is stored as if we had never seen it."""
+    early = here.created(jsonpatch.apply_patch(pod, [OPTS_OUT]), dryRun="All")
+    before = len(admission_lines(here.server))
+    with here.later.doing(OPTS_OUT):
+        late = here.created(pod, dryRun="All")
+    first, second = admission_lines(here.server)[before:]
+    assert (second["decision"], second["reason"]) == ("unchanged", "OptedOut")
+    assert as_asked_for(late) == as_asked_for(early)
+    return str(first["decision"])
 
 
 @pytest.mark.parametrize("change", CHANGES)

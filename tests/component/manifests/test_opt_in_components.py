@@ -26,12 +26,18 @@ from support.drivers.command_lines import values
 
 from webhook import cli
 from webhook.core.admit import Entry
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 LABEL: Final = "kubevirt-scheduler/co-schedule"
-HAS: Final = f"has(object.metadata.annotations) && '{LABEL}' in object.metadata.annotations"
+ANNOTATION: Final = "object.metadata.annotations"
+HAS: Final = f"'{LABEL}' in {ANNOTATION}"
 ANNOTATIONS: Final = (None, "false", "true")
-LETS: Final = {f"{HAS} && object.metadata.annotations['{LABEL}'] != 'false'": ["true"], f"!({HAS})": [None]}
-"""Expression -> which values of the annotation the pods have that it lets through."""
+WRITTEN: Final = f"'{ANNOTATION_APPLIED_PATCH}' in {ANNOTATION}"
+LETS: Final = {
+    f"has({ANNOTATION}) && ({WRITTEN} || {HAS} && {ANNOTATION}['{LABEL}'] != 'false')": ["true"],
+    f"!(has({ANNOTATION}) && {HAS} && !({WRITTEN}))": [None],
+}
+"""Expression -> the values of the annotation of the pods that it lets through, if we did not write into the pod."""
 PODS: Final = {
     Entry.VIRT_LAUNCHER: {"kubevirt.io": "virt-launcher"},
     Entry.MIGRATION_TARGET: {"kubevirt.io": "virt-launcher", "kubevirt.io/migrationJobUID": "u"},
