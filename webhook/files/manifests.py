@@ -67,6 +67,9 @@ class Manifests:
         """
         self.objects = objects = DescribedObjects(documents)
         self._claims = objects.of(PersistentVolumeClaim)
+        self._claims_in: dict[str, list[PersistentVolumeClaim]] = {}
+        for key, claim in sorted(self._claims.items()):
+            self._claims_in.setdefault(key.namespace, []).append(claim)
         self._volumes = objects.within(PersistentVolume, "")
         self._nodes = objects.within(Node, "")
         self._share_managers = objects.within(ShareManager, longhorn_namespace)
@@ -115,9 +118,9 @@ class Manifests:
         """Return the names of all nodes, sorted."""
         return sorted(self._nodes)
 
-    def claims(self, namespace: str) -> list[PersistentVolumeClaim]:
+    def claims(self, namespace: str) -> Sequence[PersistentVolumeClaim]:
         """Return the claims of a namespace, by name."""
-        return [claim for key, claim in sorted(self._claims.items()) if key.namespace == namespace]
+        return self._claims_in.get(namespace, [])
 
     def all_virt_launchers(self) -> Sequence[Pod]:
         """Return all virt-launcher pods."""
