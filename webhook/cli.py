@@ -126,11 +126,12 @@ no kubectl; with --manifests it reads files instead.""",
         "candidates",
         short_help="Show which VMs would gain by co-scheduling, before they opt in",
         help="""\
-Show each VM that runs and has a volume with a share-manager, whether the VM has opted in or not.
+Show each VM that has a volume with a share-manager: running or stopped, opted in or not.
 
 The table shows whether the VM is with its share-manager now, and what the webhook would decide if the VM started now
-with the annotation. The webhook need not be installed. The program reads the cluster as kubectl would, and writes
-nothing; it needs to list the pods of all namespaces.""",
+with the annotation. For a stopped VM the decision is for the pod that KubeVirt would create from the VirtualMachine.
+The webhook need not be installed. The program reads the cluster as kubectl would, and writes nothing; it needs to list
+the pods of all namespaces, and VirtualMachines for those that are stopped.""",
         examples=f"""\
 # What would the whole cluster gain?
 {PROGRAM} candidates -A

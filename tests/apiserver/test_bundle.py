@@ -1,4 +1,4 @@
-"""bundle on a real API server: what status and explain say of the file is what they say of the cluster."""
+"""bundle on a real API server: status, explain and candidates say of the file what they say of the cluster."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from support.scenarios.vm_scenes import STATES, scenes
 
 from webhook import cli
 from webhook.bundle.settings import BUNDLE
+from webhook.candidates.settings import CANDIDATES
 from webhook.explain.settings import EXPLAIN
 from webhook.status.settings import STATUS
 
 NAMESPACE: Final = builders.NAMESPACE
-DISKS: Final = {"db": "root", "moved": "page", "pinned": "mail", "cold": "cold"}
+DISKS: Final = {"db": "root", "moved": "page", "pinned": "mail", "cold": "cold", "off": "cold"}
+STOPPED: Final = "off"
 PASSWORD: Final = "only-for-the-guest"  # noqa: S105 - of nothing
 SECRETS: Final = (PASSPHRASE, PASSWORD)
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -40,12 +42,13 @@ VIEWER: Final = {
     ],
 }
 BINDING: Final = viewer_binding("bundle-viewer")
+NOT_SHOWN: Final = "so VMs that are stopped are not shown"
 
 
 @pytest.fixture(autouse=True)
 def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Remove the settings of the user who runs the tests."""
-    remove_settings(monkeypatch, (*STATUS, *EXPLAIN, *BUNDLE))
+    remove_settings(monkeypatch, (*STATUS, *EXPLAIN, *CANDIDATES, *BUNDLE))
 
 
 def instance_spec(vm: str) -> Object:
@@ -97,7 +100,7 @@ def volume_of(disk: str) -> Object:
 
 @pytest.fixture(scope="module")
 def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """Four VMs with their VirtualMachines and VirtualMachineInstances, and a StorageClass."""
+    """Four VMs with their VirtualMachines and VirtualMachineInstances, one that is stopped, and a StorageClass."""
     definitions = [crd("VirtualMachine"), crd("VirtualMachineInstance")]
     with ClusterState(control_plane.api) as state:
         state.become([])
@@ -105,7 +108,7 @@ def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
         control_plane.install(definitions)
         for vm in DISKS:
             control_plane.api.create(machine(vm))
-        uids = {vm: control_plane.api.create(instance(vm))["metadata"]["uid"] for vm in DISKS}
+        uids = {vm: control_plane.api.create(instance(vm))["metadata"]["uid"] for vm in DISKS if vm != STOPPED}
         state.become([*running(uids), volume_of("root"), a_class(provisioner="driver.longhorn.io")])
         yield control_plane
     for definition in definitions:
@@ -146,6 +149,7 @@ ASKED: Final = (
     f"status -n {NAMESPACE} -o json",
     "status -A -o json",
     f"status db moved -n {NAMESPACE} -o json",
+    "candidates -A -o json",
     *(f"explain vm/{vm} -n {NAMESPACE} -o json" for vm in DISKS),
     f"explain vmi/db -n {NAMESPACE} -o json",
     f"explain pod/virt-launcher-db-aaaaa -n {NAMESPACE} -o json",
@@ -170,6 +174,16 @@ def test_a_bundle_names_its_cluster_and_its_time(run: Run, plane: ControlPlane, 
     assert {item["name"]: item["state"] for item in found["items"] if item["namespace"] == NAMESPACE} == STATES
 
 
+def test_candidates_shows_the_vm_that_is_stopped_too(run: Run) -> None:
+    """Its decision is that of `explain` for its VirtualMachine."""
+    found = {item["name"]: item for item in json.loads(run("candidates -A -o json")[1])["items"]}
+    assert {name: item["state"] for name, item in found.items()} == {**STATES, STOPPED: "stopped"}
+    off = found[STOPPED]
+    assert (off["node"], off["optedIn"], off["nextStart"]["followed"]) == (None, True, True)
+    explained = json.loads(run(f"explain vm/{STOPPED} -n {NAMESPACE} -o json")[1])
+    assert (off["nextStart"]["reason"], off["notes"]) == (explained["reason"], explained["notes"])
+
+
 def test_nothing_secret_is_in_a_bundle(run: Run, plane: ControlPlane, tmp_path: Path) -> None:
     """The passphrase of a volume, and what a VM's user wrote for the guest, are in the cluster and not in the file."""
     for kind in (("v1", "Pod", "longhorn-system"), ("kubevirt.io/v1", "VirtualMachine", NAMESPACE)):
@@ -190,6 +204,7 @@ def test_what_could_not_be_read_is_unknown_and_never_absent(run: Run, plane: Con
     try:
         code, _, errors = run(f"bundle -o {file}", user=user)
         live = run(f"status -n {NAMESPACE} -o json", user=user)
+        candidates = run(f"candidates -n {NAMESPACE} -o json", user=user)
     finally:
         plane.api.delete(BINDING)
         plane.api.delete(VIEWER)
@@ -205,6 +220,11 @@ def test_what_could_not_be_read_is_unknown_and_never_absent(run: Run, plane: Con
     assert states == {item["name"]: item["state"] for item in json.loads(live[1])["items"]}
     assert states["db"] == "unknown"
     assert refused in found[2]
+    assert (candidates[0], {item["name"] for item in json.loads(candidates[1])["items"]}) == (1, set(STATES))
+    assert (
+        f'cannot list resource "virtualmachines" in API group "kubevirt.io" at the cluster scope; {NOT_SHOWN}'
+        in (candidates[2])
+    )
     code, out, errors = run(f"explain vm/db -n {NAMESPACE}", made_of=file)
     assert (code, out) == (2, "")
     assert f'User "{user.name}" cannot list resource "virtualmachines"' in errors

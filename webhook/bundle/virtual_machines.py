@@ -123,6 +123,7 @@ class _VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class _VMIStatus(kubevirt.Status, rename="camel", frozen=True, kw_only=True):
+    phase: str | None = None
     volume_status: list[_VolumeStatus] | None = None
 
 

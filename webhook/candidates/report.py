@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final, Literal
 
 from msgspec import Struct
 
 from webhook.core.observe.candidate import Candidate, NextStart, opt_in_change
 from webhook.core.observe.vm_status import State
-from webhook.status.report import VolumeItem, volume_item
+from webhook.status.report import VolumeItem, resource_name, volume_item
 from webhook.terminal import printable
+
+STOPPED: Final = "stopped"
 
 
 class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
     """One VM. `change` is the command that opts the VM in, `no_change` why a VM that has not opted in has no command.
 
-    `annotation` is the value of its annotation kubevirt-scheduler/co-schedule, None without one. `namespace_label` is
-    the value of its Namespace's label, None without one or if the VM has the annotation.
+    `state` is STOPPED for a VM without a pod. `annotation` is the value of its annotation
+    kubevirt-scheduler/co-schedule, None without one. `namespace_label` is the value of its Namespace's label, None
+    without one or if the VM has the annotation. `notes`: what is not known of the pod of the next start.
     """
 
     namespace: str
     name: str
     node: str | None
-    state: State
+    state: State | Literal["stopped"]
     opted_in: bool
     annotation: str | None
     namespace_label: str | None
@@ -30,6 +34,7 @@ class CandidateItem(Struct, rename="camel", frozen=True, kw_only=True):
     change: str
     no_change: str
     volumes: list[VolumeItem]
+    notes: Sequence[str]
 
     @property
     def gains(self) -> bool:
@@ -46,37 +51,45 @@ class CandidateReport(Struct, rename="camel", frozen=True, kw_only=True):
     items: list[CandidateItem]
 
 
-def candidate_item(candidate: Candidate, owner: str | None) -> CandidateItem:
+def candidate_item(candidate: Candidate, owner: str | None, notes: Sequence[str] = ()) -> CandidateItem:
     """Return a VM in the form that is printed. `owner` is its VirtualMachine, None if it has none."""
-    now, (change, no_change) = candidate.now, opt_in_change(candidate, owner)
+    change, no_change = opt_in_change(candidate, owner)
     return CandidateItem(
-        namespace=now.namespace,
-        name=now.name,
-        node=now.node,
-        state=now.state,
+        namespace=candidate.vm.namespace,
+        name=candidate.vm.name,
+        node=candidate.node,
+        state=candidate.state or STOPPED,
         opted_in=candidate.opted_in,
         annotation=candidate.annotation,
         namespace_label=candidate.label,
         next_start=candidate.next_start,
         change=change,
         no_change=no_change,
-        volumes=[volume_item(volume) for volume in now.volumes],
+        volumes=[volume_item(volume) for volume in candidate.volumes],
+        notes=notes,
     )
 
 
 def count_gains(items: Sequence[CandidateItem]) -> str:
-    """Return how many VMs there are, how many are apart, and how many would gain; for at least one VM."""
+    """Return how many VMs there are, how many are apart or stopped, and how many would gain; for at least one VM."""
     apart = sum(each.state is State.APART for each in items)
+    stopped = sum(each.state == STOPPED for each in items)
     others = [each for each in items if not each.opted_in]
     gaining = sum(each.gains for each in others)
     return (
-        f"{_vms(len(items))} with a share-manager, {apart} of them apart from it; {len(others)} not opted in, "
+        f"{_vms(len(items))} with a share-manager, {apart} of them apart from it"
+        f"{f', {stopped} stopped' if stopped else ''}; {len(others)} not opted in, "
         f"{gaining} of those would be placed at the next start"
     )
 
 
 def _vms(count: int) -> str:
     return f"{count} VM" if count == 1 else f"{count} VMs"
+
+
+def resource(item: CandidateItem) -> str:
+    """Return the VM's name as `kubectl get -o name` prints names: a VM that is stopped has no other object."""
+    return f"virtualmachine.kubevirt.io/{item.name}" if item.state == STOPPED else resource_name(item.name)
 
 
 def commands(items: Iterable[CandidateItem]) -> list[str]:

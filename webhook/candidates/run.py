@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from operator import attrgetter
 from typing import Final, TextIO
 
 import msgspec
@@ -11,21 +12,23 @@ import msgspec
 from webhook.candidates import report, text
 from webhook.candidates.report import CandidateItem, CandidateReport
 from webhook.candidates.settings import CandidatesSettings
+from webhook.candidates.stopped import stopped_vms, why_not_known
 from webhook.cluster_options import opt_in_all_unknown, vm_names
 from webhook.component_base.errors import did_you_mean
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.opt_in import Policy
 from webhook.core.scheduler.matching.label_selector import Selector
+from webhook.explain.derive.notes import CLUSTER
 from webhook.files.candidates import candidate_in, owner_in
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import opt_in_all_in, pods_of_vms, require_pods, unread
 from webhook.status.output import now
-from webhook.status.report import resource_name
 from webhook.terminal import to_json, to_yaml
 
 EXIT_COMPLETE: Final = 0
 EXIT_INCOMPLETE: Final = 1
 EXIT_MISSING: Final = 2
+_BY_NAME: Final = attrgetter("namespace", "name")
 
 
 def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
@@ -43,31 +46,47 @@ def run(chosen: CandidatesSettings, *, stdout: TextIO, stderr: TextIO) -> int:
     namespace = "" if chosen.all_namespaces else chosen.namespace or (made.namespace if made else "default")
     setting, unknown = (chosen.opt_in_all, "") if chosen.opt_in_all else opt_in_all_in(cluster)
     policy = Policy(longhorn_namespace=chosen.longhorn_namespace, opt_in_all=setting)
-    candidates = list(_items(cluster, policy, namespace, chosen.selector))
+    stopped, not_known = stopped_vms(cluster, policy, namespace, chosen.selector), why_not_known(cluster)
+    candidates = sorted([*_running(cluster, policy, namespace, chosen.selector), *stopped.items], key=_BY_NAME)
     names = vm_names(chosen.names)
     items = [each for each in candidates if not names or each.name in names]
-    found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=unread(cluster), items=items)
+    problems = unread(cluster)
+    if not_known and made:
+        problems.append(f"VirtualMachine: {not_known}; so VMs that are stopped are not shown")
+    problems += (said for key, said in stopped.unreadable.items() if not names or key.name in names)
+    found = CandidateReport(cluster=origin, at=made.at if made else now(), problems=problems, items=items)
     with suppress(BrokenPipeError):
         stdout.write(_render(found, chosen))
+    vm, has = "running VM" if not_known else "VM", "is known to have" if problems else "has"
     where = f"namespace {namespace}" if namespace else "any namespace"
-    stderr.write(f"{report.count_gains(items) if items else f'{_nobody(chosen)} in {where} has a share-manager'}\n")
-    if chosen.output == "table" and any(each.change for each in items):
-        stderr.write("the lines that opt VMs in: --output commands\n")
-    stderr.writelines(f"not everything could be read: {problem}\n" for problem in found.problems)
+    nobody = f"no {vm}{_asked(chosen)} in {where} {has} a share-manager"
+    stderr.write(f"{report.count_gains(items) if items else nobody}\n")
+    stderr.writelines(f"{sentence}\n" for sentence in _remarks(found, chosen))
+    if not_known and not made:
+        stderr.write(f"only VMs that run are shown: {not_known}\n")
     if unknown:
         stderr.write(f"{opt_in_all_unknown(unknown)}\n")
     shown = {each.name for each in candidates}
-    missing = [name for name in names if name not in shown]
-    absent = "no running VM of this name has a share-manager"
+    missing = [name for name in names if name not in shown | {key.name for key in stopped.unreadable}]
+    absent = f"no {vm} of this name {has} a share-manager"
     stderr.writelines(f"{name}: {absent}{did_you_mean(name, shown)}\n" for name in missing)
-    return EXIT_MISSING if missing else EXIT_INCOMPLETE if found.problems else EXIT_COMPLETE
+    return EXIT_MISSING if missing else EXIT_INCOMPLETE if problems else EXIT_COMPLETE
 
 
-def _nobody(chosen: CandidatesSettings) -> str:
+def _remarks(found: CandidateReport, chosen: CandidatesSettings) -> Iterator[str]:
+    """What a reader of the report must know besides: a sentence each."""
+    if chosen.output == "table" and any(each.change for each in found.items):
+        yield "the lines that opt VMs in: --output commands"
+    if any(each.notes for each in found.items):
+        yield f"the next pod of a stopped VM is {CLUSTER}"
+    yield from (f"not everything could be read: {problem}" for problem in found.problems)
+
+
+def _asked(chosen: CandidatesSettings) -> str:
     if chosen.names:
-        return "none of these VMs"
+        return " of these names"
     labels = ",".join(map(str, chosen.selector.requirements)) if chosen.selector else ""
-    return f"no running VM with labels {labels}" if labels else "no running VM"
+    return f" with labels {labels}" if labels else ""
 
 
 def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
@@ -82,9 +101,9 @@ def _cluster(chosen: CandidatesSettings) -> tuple[Manifests, str]:
     return Manifests(found.documents(), longhorn_namespace=chosen.longhorn_namespace), found.made.cluster
 
 
-def _items(cluster: Manifests, policy: Policy, namespace: str, selector: Selector | None) -> Iterator[CandidateItem]:
-    """Each VM of the namespace that has a share-manager and these labels, by namespace and name."""
-    for key, pods in sorted(pods_of_vms(cluster, selector).items()):
+def _running(cluster: Manifests, policy: Policy, namespace: str, selector: Selector | None) -> Iterator[CandidateItem]:
+    """Each VM of the namespace that has a pod with these labels, and a share-manager."""
+    for key, pods in pods_of_vms(cluster, selector).items():
         if namespace not in ("", key.namespace):
             continue
         candidate = candidate_in(cluster, pods, policy)
@@ -98,7 +117,7 @@ def _render(found: CandidateReport, chosen: CandidatesSettings) -> str:
     if chosen.output == "yaml":
         return to_yaml(msgspec.to_builtins(found))
     if chosen.output == "name":
-        lines = [resource_name(each.name) for each in found.items]
+        lines = [report.resource(each) for each in found.items]
     else:
         lines = report.commands(found.items) if chosen.output == "commands" else _table(found, chosen)
     return "".join(f"{line}\n" for line in lines)

@@ -38,9 +38,9 @@ CANDIDATES: Final = (
         "-o",
         default="table",
         type=OneOf("table", "commands", "json", "yaml", "name"),
-        help="Output format: table, json, yaml, name (virtualmachineinstance.kubevirt.io/NAME) or commands. commands "
-        "has, for each VM that has not opted in, the line that opts the VM in; for one that somebody has opted out, a "
-        "comment.",
+        help="Output format: table, json, yaml, name (virtualmachineinstance.kubevirt.io/NAME, for a stopped VM "
+        "virtualmachine.kubevirt.io/NAME) or commands. commands has, for each VM that has not opted in, the line that "
+        "opts the VM in; for one that somebody has opted out, a comment.",
     ),
     NO_HEADERS,
     KUBECONFIG,

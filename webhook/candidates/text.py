@@ -7,6 +7,7 @@ from typing import Final
 
 from webhook.candidates.report import CandidateItem
 from webhook.core.decision import UNCHANGED
+from webhook.explain.derive.notes import CLUSTER
 from webhook.terminal import columns, printable
 
 _HEAD: Final = ("NAMESPACE", "VM", "NODE", "SHARE-MANAGERS", "STATE", "OPTED-IN", "NEXT-START", "WHY")
@@ -26,10 +27,10 @@ def _cells(each: CandidateItem) -> tuple[str, ...]:
         each.name,
         each.node or "-",
         share_managers,
-        each.state.value,
+        str(each.state),
         _opted_in(each),
         _next_start(each),
-        each.next_start.because,
+        "; ".join([each.next_start.because, *(note for note in each.notes if note != CLUSTER)]),
     )
 
 

@@ -196,4 +196,5 @@ async def test_a_process_that_watches_virt_launcher_pods_only_has_them_too() -> 
     live = CandidateTracker(filled(cluster(vm_pod("web", containers=HALF)), WatchedPods.VIRT_LAUNCHER), Policy())
     found = await decided(live)
     assert isinstance(found, Candidate)
-    assert (found.next_start.decision, live.owner(found.now)) == ("required", "web")
+    (row,) = (await live.refresh()).rows
+    assert (found.next_start.decision, live.owner(row)) == ("required", "web")

@@ -1,7 +1,7 @@
 """What a VM would gain by co-scheduling: where the VM is now, and what the webhook would decide at its next start.
 
 The VM may have opted in or not. The pod of the next start is the current one without its node, and without what the
-webhook and a live migration have added to it.
+webhook and a live migration have added to it. For a VM without a pod the caller makes the pod of the next start.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from msgspec.structs import replace
 
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import LABEL_MIGRATION_JOB_UID
+from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import UNCHANGED, Decision, Leave, outcome
 from webhook.core.observe.vm_status import State, VMStatus, vm_status_of
+from webhook.core.observe.vm_volumes import VMVolumeStatus, volumes_of
 from webhook.core.opt_in import OptIn, Policy, label_of, opt_in_of
 from webhook.core.patch import unpatch
 from webhook.core.placement.virt_launcher import place_virt_launcher
@@ -51,17 +53,23 @@ class NextStart(Struct, frozen=True, kw_only=True):
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A VM that runs and has a volume with a ShareManager; or one whose objects could not be read.
+    """A VM that has a volume with a ShareManager; or one whose objects could not be read.
 
     Attributes:
-        now: the VM as `status` would show it if it had opted in.
+        vm: its namespace and name.
+        node: where the VM is, None if it is on no node.
+        state: what `status` would show if the VM had opted in; None for a VM without a pod.
+        volumes: its claims.
         annotation: the value of its annotation, None without one.
         label: the value of its Namespace's label, None without one. A VM with an annotation never needs it.
         not_opted_in: why the VM does not ask for co-scheduling; None if it does.
         decision: what the webhook would decide if the VM started now and asked for co-scheduling.
     """
 
-    now: VMStatus
+    vm: NamespacedName
+    node: str | None
+    state: State | None
+    volumes: tuple[VMVolumeStatus, ...]
     annotation: str | None
     label: str | None
     not_opted_in: Why | None
@@ -97,18 +105,42 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
     now = status_if_asked(pods, view, policy)
     if now is None:
         return None
-    pod = _running(pods)
-    opt_in = opt_in_of(pod, pod.metadata.namespace or "", view, policy)
+    return _at_next_start(_running(pods), now.volumes, now.state, view, policy)
+
+
+def candidate_of_start(pod: Pod, view: ClusterView, policy: Policy) -> Candidate | NeedObjects | None:
+    """Return what a VM without a pod would gain if it started with this pod; None if no volume has a ShareManager."""
+    volumes = volumes_of(pod, view)
+    return _at_next_start(pod, volumes, None, view, policy) if _has_share_manager(volumes) else None
+
+
+def _has_share_manager(volumes: Sequence[VMVolumeStatus]) -> bool:
+    """Whether a volume has a ShareManager, or may have one that could not be read."""
+    return any(volume.state or volume.unread for volume in volumes)
+
+
+def _at_next_start(
+    pod: Pod, volumes: tuple[VMVolumeStatus, ...], state: State | None, view: ClusterView, policy: Policy
+) -> Candidate | NeedObjects:
+    namespace = pod.metadata.namespace or ""
+    opt_in = opt_in_of(pod, namespace, view, policy)
     if isinstance(opt_in, NeedObjects):
         return opt_in
     not_opted_in = None if isinstance(opt_in, OptIn) else opt_in
-    following = _next_pod(_asking(pod) if not_opted_in else pod)
-    decision = place_virt_launcher(following, pod.metadata.namespace or "", view, policy)
+    decision = place_virt_launcher(_next_pod(_asking(pod) if not_opted_in else pod), namespace, view, policy)
     if isinstance(decision, NeedObjects):
         return decision
     annotation = pod.metadata.annotation(ANNOTATION_CO_SCHEDULE)
-    label = label_of(view.namespace(pod.metadata.namespace or "")) if annotation is None else None
-    return Candidate(now=now, annotation=annotation, label=label, not_opted_in=not_opted_in, decision=decision)
+    return Candidate(
+        vm=NamespacedName(namespace, kubevirt.vm_name(pod)),
+        node=pod.spec.node_name,
+        state=state,
+        volumes=volumes,
+        annotation=annotation,
+        label=label_of(view.namespace(namespace)) if annotation is None else None,
+        not_opted_in=not_opted_in,
+        decision=decision,
+    )
 
 
 def status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
@@ -118,8 +150,7 @@ def status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> V
         return None
     asking = unfinished if has_opted_in(unfinished, view, policy) else [_asking(each) for each in unfinished]
     now = vm_status_of(asking, view, policy)
-    is_one = now and (now.state is State.UNKNOWN or any(volume.state for volume in now.volumes))
-    return now if is_one else None
+    return now if now and _has_share_manager(now.volumes) else None
 
 
 def has_opted_in(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> bool:
@@ -140,7 +171,7 @@ def opt_in_change(candidate: Candidate, owner: str | None) -> tuple[str, str]:
         return "", why.sentence
     if owner is None:
         return "", "no VirtualMachine owns this instance: its creator can set the annotation"
-    return opt_in_command(owner, candidate.now.namespace), ""
+    return opt_in_command(owner, candidate.vm.namespace), ""
 
 
 def opt_in_command(vm: str, namespace: str) -> str:

@@ -26,7 +26,6 @@ from webhook.core.reasons import CHAIN_ORDER, Reason, Why
 from webhook.core.view import ClusterView, NoObject
 
 _MESSAGE_CHARS: Final = 300  # of kube-scheduler's message, which counts nodes for each of its filters
-_LOST: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
 
 
 class State(StrEnum):
@@ -165,9 +164,9 @@ def _state(pod: Pod, volumes: Sequence[VMVolumeStatus], *, pinned: bool) -> tupl
     apart = [volume for volume in volumes if volume.together is False]
     if apart:
         return State.APART, apart[0].why, min(_later(pod_since, volume.since) for volume in apart) or None
-    lost = [volume for volume in volumes if volume.why.reason in _LOST]
-    if lost:
-        return State.UNKNOWN, lost[0].why, pod_since
+    unread = [volume for volume in volumes if volume.unread]
+    if unread:
+        return State.UNKNOWN, unread[0].why, pod_since
     starting = [volume for volume in volumes if _is_starting(volume)]
     if starting:
         return State.PENDING, starting[0].why, pod_since

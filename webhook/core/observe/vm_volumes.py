@@ -16,6 +16,7 @@ from webhook.core.reasons import Reason, Why
 from webhook.core.view import ClusterView, NeedObjects, NoObject
 
 STARTING: Final = "starting"
+_UNREAD: Final = (Reason.CLAIM_LOOKUP_FAILED, Reason.SHARE_MANAGER_POD_UNREAD)
 
 
 class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
@@ -38,6 +39,11 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
     together: bool | None
     since: str | None
     why: Why
+
+    @property
+    def unread(self) -> bool:
+        """Whether an object on the way from the claim to the node could not be read."""
+        return self.why.reason in _UNREAD
 
 
 def volumes_of(pod: Pod, view: ClusterView) -> tuple[VMVolumeStatus, ...]:

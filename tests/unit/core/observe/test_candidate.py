@@ -15,7 +15,14 @@ from webhook.core.api.kubevirt import HOSTNAME, LABEL_CREATED_BY, LABEL_MIGRATIO
 from webhook.core.api.meta import LabelSelector, NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Pin
-from webhook.core.observe.candidate import Candidate, NextStart, candidate_of, opt_in_change, opt_in_command
+from webhook.core.observe.candidate import (
+    Candidate,
+    NextStart,
+    candidate_of,
+    candidate_of_start,
+    opt_in_change,
+    opt_in_command,
+)
 from webhook.core.observe.vm_status import State
 from webhook.core.opt_in import Policy
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, Reason
@@ -47,7 +54,7 @@ def test_a_vm_that_is_apart_shows_the_decision_of_its_next_start(value: str | No
     objects = [*disk("root"), *served("root", "node-b")]
     candidate = found(annotated(launcher("root", nodeName="node-a"), value), objects=objects)
     assert candidate is not None
-    assert (candidate.now.state, candidate.annotation, candidate.opted_in) == (State.APART, value, opted_in)
+    assert (candidate.state, candidate.annotation, candidate.opted_in) == (State.APART, value, opted_in)
     assert isinstance(candidate.decision, Pin)
     assert candidate.decision.nodes == ("node-b",)
     assert candidate.decision.required == (() if value == "preferred" else ("node-b",))
@@ -70,7 +77,7 @@ def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None
     objects = [*disk("root"), builders.share_manager("root", state="stopped")]
     candidate = found(annotated(launcher("root", nodeName="node-a"), None), objects=objects)
     assert candidate is not None
-    assert (candidate.now.state, candidate.next_start.followed) == (State.FREE, True)
+    assert (candidate.state, candidate.next_start.followed) == (State.FREE, True)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +96,40 @@ def test_the_share_manager_follows_a_vm_whose_share_manager_is_stopped() -> None
 def test_a_vm_without_a_share_manager_is_no_candidate(pods: list[Pod], objects: list[Object]) -> None:
     """Nothing could be gained."""
     assert found(*pods, objects=objects) is None
+
+
+@pytest.mark.parametrize("value", [None, "true"])
+def test_a_vm_without_a_pod_has_no_node_and_no_state(value: str | None) -> None:
+    """The caller makes the pod of its next start."""
+    objects = [*disk("root"), *served("root", "node-b"), *disk("own", access_modes=["ReadWriteOnce"])]
+    pod = annotated(launcher("root", "own", conditions=[]), value)
+    candidate = candidate_of_start(pod, cluster(*NODES, *objects), Policy())
+    assert isinstance(candidate, Candidate)
+    assert (candidate.vm, candidate.node, candidate.state) == (NamespacedName("vms", "db01"), None, None)
+    assert [volume.claim for volume in candidate.volumes] == ["root", "own"]
+    assert (candidate.opted_in, candidate.next_start.nodes) == (value is not None, ("node-b",))
+
+
+@pytest.mark.parametrize("claims", [(), ("own",)])
+def test_a_vm_without_a_pod_and_without_a_share_manager_is_no_candidate(claims: tuple[str, ...]) -> None:
+    """As a VM with a pod."""
+    view = cluster(*NODES, *disk("own", access_modes=["ReadWriteOnce"]))
+    assert candidate_of_start(launcher(*claims), view, Policy()) is None
+
+
+def test_a_vm_without_a_pod_whose_claim_could_not_be_read_is_a_candidate() -> None:
+    """Nobody knows that it has no share-manager. The decision says what is missing, also for a pod that waits."""
+    claim = ObjectRef(Kind.PERSISTENT_VOLUME_CLAIM, NamespacedName("vms", "root"))
+    view = cluster(*NODES, *disk("root"), *served("root", "node-b"))
+    unread = Patchy(view, {claim: NoObject.UNAVAILABLE})
+    for candidate, state in (
+        (candidate_of_start(launcher("root"), unread, Policy()), None),
+        (candidate_of([launcher("root", conditions=[])], unread, Policy()), State.PENDING),
+    ):
+        assert isinstance(candidate, Candidate)
+        assert (candidate.state, candidate.decision.why.reason) == (state, Reason.CLAIM_LOOKUP_FAILED)
+    asked = candidate_of_start(launcher("root"), Patchy(view, {claim: NoObject.NOT_CACHED}), Policy())
+    assert asked == NeedObjects((claim,))
 
 
 def test_an_object_that_must_be_read_first_is_named() -> None:

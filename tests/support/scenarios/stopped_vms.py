@@ -1,0 +1,62 @@
+"""VMs that are stopped, and one that runs; and what `candidates -o json` says of each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from support.drivers.status_runs import NODES, Object, Ran
+from support.objects import builders
+from support.objects.deriving import a_vm
+from support.objects.fleets import disk, running_pod, served
+
+from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
+
+
+def machine(name: str, *claims: str, asks: str | None = None, labels: Object | None = None, **spec: Any) -> Object:
+    """A VirtualMachine with disks of these claims; `asks` is the annotation of its template."""
+    volumes = [{"name": f"disk-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    meta = {"annotations": {} if asks is None else {ANNOTATION_CO_SCHEDULE: asks}, "labels": labels or {}}
+    made = a_vm({"domain": {}, "volumes": volumes}, meta, own={"name": name, "namespace": "vms"}, vm_spec=spec)
+    return {**made, "apiVersion": "kubevirt.io/v1"}
+
+
+def pod(vm: str, claim: str, phase: str) -> Object:
+    """A pod of a VM that has not opted in, on node-b."""
+    made = running_pod(vm, claim, "node-b")
+    made["metadata"]["annotations"].pop(ANNOTATION_CO_SCHEDULE)
+    return {**made, "status": {"phase": phase}}
+
+
+def objects() -> list[Object]:
+    """The VM `web` runs. `plain` has no share-manager. All others are stopped."""
+    return [
+        *map(builders.node, NODES),
+        *map(builders.longhorn_node, NODES),
+        builders.labeled_namespace("vms", None),
+        *disk("root"),
+        *served("root", "node-a"),
+        *disk("cold"),
+        builders.share_manager("cold", state="stopped"),
+        *disk("own", access_modes=["ReadWriteOnce"]),
+        pod("web", "root", "Running"),
+        machine("web", "root"),
+        machine("asks", "root", asks="true"),
+        machine("off", "cold", labels={"app": "shop"}),
+        machine("out", "cold", asks="false"),
+        machine("over", "cold"),
+        pod("over", "cold", "Succeeded"),
+        machine("plain", "own"),
+        machine("sized", "cold", instancetype={"name": "u1.medium"}),
+        machine("two", "cold", "own", "root"),
+    ]
+
+
+STOPPED: Final = ["asks", "off", "out", "over", "sized", "two"]
+STATES: Final = {**dict.fromkeys(STOPPED, "stopped"), "web": "apart"}
+
+
+def items(told: Ran) -> dict[str, Any]:
+    """VM -> its item of -o json."""
+    found = {item["name"]: item for item in told.report["items"]}
+    assert len(found) == len(told.report["items"])
+    return found
