@@ -20,7 +20,9 @@ LINE: Final = (
     "kubectl patch virtualmachine mail -n office --type merge -p "
     """'{"spec":{"template":{"metadata":{"annotations":{"kubevirt-scheduler/co-schedule":"true"}}}}}'"""
 )
-SUMMARY: Final = "1 of 1 VM together with their share-manager. 2 other VMs have a share-manager and do not ask, 1 apart"
+SUMMARY: Final = (
+    "1 of 1 VM together with their share-manager. 2 other VMs that run have a share-manager and do not ask, 1 apart"
+)
 
 
 def fleet(many: int = 0) -> list[Object]:
@@ -44,12 +46,15 @@ async def test_few_candidates_are_listed_below_the_vms_and_counted_in_the_headli
     """Each with what its next start would decide."""
     await tab.until(f"{ROWS} === 2")
     await tab.until_text("#summary", SUMMARY)
-    assert await tab.text("#candidates-hint") == "2 VMs, 1 apart"
+    assert await tab.text("#candidates-hint") == "2 running VMs, 1 apart"
     assert await tab.value(NAMES) == ["office/mail", "vms/cache"]
     row = " ".join((await tab.text("#candidate-rows tr.apart")).split())
     for part in ("apart", "mail-root → on node-b", "required node-b", "pod share-manager-mail-root is on node node-b"):
         assert part in row
     assert LINE in row
+    how = await tab.text("#candidates-how")
+    assert how.startswith("These VMs run, have a share-manager and do not ask for co-scheduling. ")
+    assert how.endswith(" are not in this list: kubevirt-coschedule candidates -A shows these, too.")
     said = 'Its annotation says kubevirt-scheduler/co-schedule: "false"'
     assert said in " ".join((await tab.text("#candidate-rows tr.together")).split())
     tops = "['vms', 'candidates', 'fleet'].map((id) => document.getElementById(id).getBoundingClientRect().top)"
@@ -75,12 +80,12 @@ async def test_many_candidates_are_folded_and_cost_no_decision(
         monkeypatch.setattr(page.tracker, "candidate", lambda row: decided.append(row.name) or decide(row))
         await tab.size(WIDE)
         await tab.open(page.url)
-        await tab.until_text("#candidates-hint", "42 VMs, 1 apart")
+        await tab.until_text("#candidates-hint", "42 running VMs, 1 apart")
         assert (await tab.value(ROWS), decided) == (0, [])
         assert await tab.value("document.getElementById('unfold').ariaExpanded") == "false"
         await tab.click("#unfold")
         await tab.until(f"{ROWS} === 20")
-        assert await tab.text("#candidates-hint") == "42 VMs, 1 apart; the first 20 are listed"
+        assert await tab.text("#candidates-hint") == "42 running VMs, 1 apart; the first 20 are listed"
         assert len(set(decided)) == 20
         await tab.click("#more-candidates")
         await tab.until(f"{ROWS} === 42")
@@ -98,7 +103,7 @@ async def test_the_filter_selects_candidates_too(tab: Tab) -> None:
     )
     await tab.until(f"{ROWS} === 1")
     assert await tab.value(NAMES) == ["office/mail"]
-    assert await tab.text("#candidates-hint") == "2 VMs, 1 apart; the filter selects 1"
+    assert await tab.text("#candidates-hint") == "2 running VMs, 1 apart; the filter selects 1"
 
 
 async def test_without_candidates_nothing_is_shown(tmp_path: Path, browser: Browser) -> None:
@@ -136,12 +141,12 @@ async def test_after_a_lost_connection_the_rows_are_marked_as_old(page: Paged, t
     await tab.until(f"{ROWS} === 2")
     await page.listener.stop(0)
     await tab.value("document.querySelector('[data-state=apart]').click()")  # the page asks at once
-    await tab.until_text("#candidates-hint", "2 VMs, 1 apart; not up to date (no connection): as of ")
+    await tab.until_text("#candidates-hint", "2 running VMs, 1 apart; not up to date (no connection): as of ")
     await tab.until_text("#summary", "Not up to date. At ")
     assert "do not ask" not in await tab.text("#summary")
     await page.listen()
     await tab.value("document.querySelector('[data-state=apart]').click()")
-    await tab.until("document.getElementById('candidates-hint').textContent === '2 VMs, 1 apart'")
+    await tab.until("document.getElementById('candidates-hint').textContent === '2 running VMs, 1 apart'")
     tab.said[:] = [each for each in tab.said if "ERR_CONNECTION_" not in each and "ERR_EMPTY_RESPONSE" not in each]
 
 

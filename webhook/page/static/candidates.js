@@ -1,5 +1,5 @@
-// The candidates: VMs that have a share-manager and do not ask for co-scheduling. The server decides for those that are
-// listed, so the page asks for rows only while the list is unfolded.
+// The candidates: VMs that run, have a share-manager and do not ask for co-scheduling. The server decides for those
+// that are listed, so the page asks for rows only while the list is unfolded. The server reads no VirtualMachines.
 
 import { command } from "./detail.js";
 import { $, breakable, clock, el, plural, setText, sync } from "./dom.js";
@@ -12,7 +12,7 @@ const FEW = 5; // so many are listed without a click
 const FIRST = 20;
 const MORE = 50;
 const MOST = 200; // in an answer
-const HOW = "These VMs have a share-manager and do not ask for co-scheduling. The line of a VM opts it in, from its next start on.";
+const HOW = "These VMs run, have a share-manager and do not ask for co-scheduling. The line of a VM opts it in, from its next start on. VMs that are stopped are not in this list: kubevirt-coschedule candidates -A shows these, too.";
 
 let page = null; // its filter, whether it is at rest, and what to call after an answer
 let told = null; // the last answer
@@ -51,7 +51,7 @@ export const candidateNamespaces = () => told?.namespaces ?? [];
 export function candidateWords() {
   if (!told?.known || !told.total || lost !== null || told.late.length) return "";
   const { apart = 0 } = told.counts;
-  const others = told.total === 1 ? "1 other VM has a share-manager and does" : `${told.total.toLocaleString("en")} other VMs have a share-manager and do`;
+  const others = told.total === 1 ? "1 other VM that runs has a share-manager and does" : `${told.total.toLocaleString("en")} other VMs that run have a share-manager and do`;
   return `${others} not ask${apart ? `, ${apart.toLocaleString("en")} apart` : ""}`;
 }
 
@@ -116,7 +116,7 @@ function hint(open) {
   if (!told.follows) return "not known, because this server watches no pods: run kubevirt-coschedule candidates -A";
   if (!told.known) return `not known: ${told.late.length ? told.late.join("; ") : "the server has not read the pods of the VMs yet"}`;
   const { apart = 0 } = told.counts;
-  const parts = [`${plural(told.total, "VM")}, ${apart.toLocaleString("en")} apart`];
+  const parts = [`${plural(told.total, "running VM")}, ${apart.toLocaleString("en")} apart`];
   if (told.matching < told.total) parts.push(`the filter selects ${told.matching.toLocaleString("en")}`);
   if (open && told.rows.length < told.matching) parts.push(`the first ${told.rows.length} are listed`);
   const at = `${clock(Date.parse(told.at))} UTC`;
