@@ -24,7 +24,7 @@ from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
-from webhook.core.view import ClusterView, Kind, NoObject, ObjectRef, Ref
+from webhook.core.view import Kind, NoObject, ObjectRef, Ref
 from webhook.explain.api import names
 from webhook.explain.api.longhorn import Volume
 from webhook.explain.api.names import Named, Type
@@ -82,11 +82,8 @@ class LiveReader:
         self._nodes: Listed[str] | None = None
 
     @property
-    def view(self) -> ClusterView:
+    def view(self) -> LiveView:
         """The objects that were read so far."""
-        return self._view()
-
-    def _view(self) -> LiveView:
         return LiveView(self._cluster_cache.caches, self._reads, self._listings)
 
     def read(self, refs: Sequence[Ref]) -> None:
@@ -95,7 +92,7 @@ class LiveReader:
 
     async def _read(self, refs: Sequence[Ref]) -> CallView:
         deadline = asyncio.get_running_loop().time() + reader.ANSWER_SECONDS
-        return await self._cluster_cache.read(self._view(), refs, deadline)
+        return await self._cluster_cache.read(self.view, refs, deadline)
 
     def node_names(self) -> Listed[str]:
         """Return the names of all nodes, sorted. The user must be allowed to list both kinds of nodes."""
@@ -225,17 +222,10 @@ class LiveReader:
 
     def pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
         """Return the pods that virt-controller created for this VMI, except those that have finished."""
-        listed: Listed[Pod] = self._run(self._all_pods_of_vmi(vmi, namespace))
+        found = self.lookup(names.VIRTUAL_MACHINE_INSTANCE, vmi, namespace)
+        if not found.items:
+            return Listed(problem=found.problem)
+        uid = found.items[0].value.get("metadata", {}).get("uid", "")
+        listed: Listed[Pod] = self._run(self._listed(namespace, "pods", Pod, f"{CREATED_BY}={uid}"))
         unfinished = [pod for pod in listed.items if not (pod.status and pod.status.phase in _FINISHED)]
         return Listed(unfinished, listed.problem)
-
-    async def _all_pods_of_vmi(self, vmi: str, namespace: str) -> Listed[Pod]:
-        type_ = names.VIRTUAL_MACHINE_INSTANCE
-        try:
-            found = await reader.get(self._api, type_.path(reader.within(namespace), reader.name(vmi)))
-        except reader.Missing:
-            return Listed()
-        except ApiError as problem:
-            return Listed(problem=str(problem))
-        uid = found.get("metadata", {}).get("uid", "")
-        return await self._listed(namespace, "pods", Pod, f"{CREATED_BY}={uid}")
