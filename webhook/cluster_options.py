@@ -108,8 +108,9 @@ SHORTLIST: Final = option(
     default="auto",
     type=OneOf("auto", "off"),
     help="Whether a preference in a cluster of more than 100 nodes comes with a short list of required nodes, so that "
-    "kube-scheduler scores the preferred one: auto or off. A cluster autoscaler makes no node for a pod with such a "
-    "list. If one runs, choose off. auto: no list in a cluster with Karpenter's nodes (label karpenter.sh/nodepool).",
+    "kube-scheduler scores the preferred one: auto or off. An autoscaler makes no node for a pod with such a list. "
+    "auto: no list beside Karpenter's nodes (label karpenter.sh/nodepool), and none beside cluster-autoscaler "
+    "(ConfigMap cluster-autoscaler-status). If another autoscaler runs, choose off.",
 )
 LONGHORN_NAMESPACE: Final = option(
     "--longhorn-namespace",

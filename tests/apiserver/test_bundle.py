@@ -192,7 +192,7 @@ def test_nothing_secret_is_in_a_bundle(run: Run, plane: ControlPlane, tmp_path: 
     assert code == 0
     assert [secret for secret in (*SECRETS, LAST_APPLIED, "cloudInit", '"env"') if secret in out] == []
     assert errors.startswith("standard output: written from context tests, ")
-    assert "left out: Secrets and ConfigMaps, environment" in errors
+    assert "left out: Secrets, data of ConfigMaps, environment" in errors
     assert list(tmp_path.glob("*.json")) == []
 
 

@@ -16,6 +16,7 @@ from support.objects.builders import LONGHORN_NAMESPACE, NAMESPACE
 
 from certs.rotation import state
 
+AUTOSCALER: Final = "cluster-autoscaler-status"
 READ: Final = ("get", "list", "watch")
 KEPT: Final = ("get", "watch", "patch")
 NAMESPACES: Final = ("default", NAMESPACE, NAME, LONGHORN_NAMESPACE, "kube-system")
@@ -28,6 +29,7 @@ CLUSTER_WIDE: Final = {
         for verb in READ
     ),
     *((group, kind, "", verb) for group, kind in (("", "pods"), ("storage.k8s.io", "csinodes")) for verb in READ[1:]),
+    *(("", "configmaps", AUTOSCALER, verb) for verb in READ[1:]),
 }
 IN_LONGHORN_S: Final = {
     *(("", "pods", "", verb) for verb in READ),

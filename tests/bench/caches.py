@@ -99,7 +99,7 @@ def inside(large: Cluster, way: str, repeats: int) -> None:
 def each_kind(large: Cluster, kinds: int) -> None:
     """One kind at a time."""
     title("One kind at a time, stream: CPU seconds per 100,000 objects; MiB")
-    for resource in [each for each in resources("longhorn-system") if each.watched][-kinds:]:
+    for resource in [each for each in resources("longhorn-system", autoscaler=False) if each.watched][-kinds:]:
         run = large.bench.run("inside.py", large.kubeconfig, resource.title)
         found = run["list"]
         per_100k = found["objects"] / 100_000

@@ -137,6 +137,7 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
         collection(6, PODS, scale.launchers, stored.launcher, lambda name: int(name[17:23]), after=stored.other_pod),
         collection(7, "/apis/storage.k8s.io/v1/csinodes", scale.nodes, stored.csi_node, lambda name: int(name[5:])),
         collection(8, "/api/v1/namespaces", scale.namespaces, stored.namespace, lambda name: int(name[7:])),
+        collection(9, "/api/v1/configmaps", 0, stored.namespace, int),  # no cluster-autoscaler
     )
 
 

@@ -78,7 +78,12 @@ def _cluster_cache(settings: ServeSettings, api: Api) -> ClusterCache:
     return ClusterCache(
         api,
         longhorn_namespace=settings.longhorn_namespace,
-        kinds=resources(settings.longhorn_namespace, WatchedPods(settings.watch_pods), own_namespace),
+        kinds=resources(
+            settings.longhorn_namespace,
+            WatchedPods(settings.watch_pods),
+            own_namespace,
+            autoscaler=settings.shortlist == "auto",
+        ),
         headroom=settings.headroom,
     )
 

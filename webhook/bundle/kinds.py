@@ -46,6 +46,7 @@ KINDS = (
     BundledKind(type=names.STORAGE_CLASS, decoded=kept.NamedStorageClass),
     BundledKind(type=Type(kind="CSINode", plural="csinodes", api_version="storage.k8s.io/v1"), decoded=node.CSINode),
     _core("Namespace", "namespaces", meta.Namespace),
+    _core("ConfigMap", "configmaps", meta.ConfigMap, f"metadata.name={meta.CLUSTER_AUTOSCALER_STATUS}"),
     BundledKind(type=names.WEBHOOK_CONFIGURATION, decoded=kept.WebhookConfiguration),
     BundledKind(type=names.VIRTUAL_MACHINE, decoded=virtual_machines.KeptVirtualMachine),
     BundledKind(type=names.VIRTUAL_MACHINE_INSTANCE, decoded=virtual_machines.KeptVMI),

@@ -20,9 +20,9 @@ EXIT_WHOLE: Final = 0
 EXIT_PARTIAL: Final = 1
 _STDOUT: Final = Path("-")
 _LEFT_OUT: Final = (
-    "left out: Secrets and ConfigMaps, environment and commands of containers, cloud-init and disks' content of VMs, "
-    "all annotations but those of co-scheduling; in it: names, labels, node selectors and affinities. Read it before "
-    "you pass it on"
+    "left out: Secrets, data of ConfigMaps, environment and commands of containers, cloud-init and disks' content of "
+    "VMs, annotations except those of co-scheduling; in it: names, labels, node selectors and affinities. Read it "
+    "before you pass it on"
 )
 
 

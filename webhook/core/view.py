@@ -32,6 +32,7 @@ class Kind(StrEnum):
     VOLUME_ATTACHMENT = "Longhorn VolumeAttachment"
     CSI_NODE = "CSINode"
     NAMESPACE = "Namespace"
+    CLUSTER_AUTOSCALER_STATUS = "ConfigMap cluster-autoscaler-status"
     VIRT_LAUNCHER_POD = "virt-launcher Pod"
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
 
@@ -131,8 +132,8 @@ class ClusterView(Protocol):
         """The number of `node_names` that are Ready and not cordoned."""
         ...
 
-    def has_karpenter_nodes(self) -> bool:
-        """Whether one of `node_names` has the label of Karpenter's nodes."""
+    def has_autoscaler(self) -> bool:
+        """Whether Karpenter made one of `node_names`, or cluster-autoscaler writes its status; True if not known."""
         ...
 
     def snapshot(self) -> AnySnapshot:

@@ -49,6 +49,7 @@ _YOUR_PERMISSIONS: Final = (
     "you may not read every object that explain needs; the webhook reads as its service account, and can decide "
     "otherwise"
 )
+_NO_SHORTLIST: Final = "explained without a short list: whether cluster-autoscaler runs is not known ({problem})"
 _LABELS: Final = ("request", "object", "metadata", "labels")
 _CONFIGURATION: Final = "kubevirt-coschedule"  # manifests/base/webhook.yaml
 _NOT_SENT: Final = (
@@ -90,7 +91,7 @@ def explain(
         entry = entry if unknown else Entry.MIGRATION_TARGET
     try:
         body = json.dumps(request.review, default=str).encode()
-        answer = _answer(body, entry, subject.namespace, cluster, policy)
+        answer, no_shortlist = _answer(body, entry, subject.namespace, cluster, policy)
     except (BadReview, ValueError, RecursionError) as error:
         problem = "nested too deeply" if isinstance(error, RecursionError) else error
         raise BadDocument(f"{subject.source}: {subject.kind}: {problem}") from None
@@ -104,7 +105,7 @@ def explain(
         object=subject,
         cluster=cluster.origin,
         entry=entry.title,
-        notes=[*request.notes, *unknown, *found.problem, *lost],
+        notes=[*request.notes, *unknown, *no_shortlist, *found.problem, *lost],
         hints=[*request.hints, *running],
         running=request.running,
         now=_now(vm_now(request.vm_pods, cluster, policy), invocation),
@@ -125,10 +126,12 @@ def explain(
     )
 
 
-def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy) -> Answer:
-    """Return the answer of core. Only for a pod that opted in are the pods of the cluster listed: there can be many.
+def _answer(
+    body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, policy: Policy
+) -> tuple[Answer, list[str]]:
+    """Return the answer of core, and a sentence if it has no short list because an autoscaler may run.
 
-    Raises as admit does.
+    Only for a pod that opted in are the pods of the cluster listed: there can be many. Raises as admit does.
     """
 
     def ask(view: ClusterView) -> Answer | NeedObjects:
@@ -136,9 +139,13 @@ def _answer(body: bytes, entry: Entry, namespace: str, cluster: ClusterReader, p
 
     first = answer_when_read(cluster, ask)
     if first.pod is None:
-        return first
-    cluster.prepare_snapshot(gone_before(first.pod, namespace), needed=_opted_in(first.decision))
-    return answer_when_read(cluster, ask)
+        return first, []
+    needed = _opted_in(first.decision)
+    cluster.prepare_snapshot(gone_before(first.pod, namespace), needed=needed)
+    problem = cluster.prepare_autoscaler() if needed and policy.shortlist else ""
+    answer = answer_when_read(cluster, ask)
+    is_preference = not isinstance(answer.decision, Leave) and not answer.decision.required
+    return answer, [_NO_SHORTLIST.format(problem=problem)] if problem and is_preference else []
 
 
 def entry_of(review: Any) -> Entry:

@@ -50,5 +50,9 @@ class ClusterBundle(Struct, rename="camel", frozen=True, kw_only=True):
     lists: list[BundleList]
 
     def problem(self, api_version: str, kind: str) -> str:
-        """Return why the objects of a kind could not be listed; empty if they were."""
-        return next((each.problem for each in self.lists if (each.api_version, each.kind) == (api_version, kind)), "")
+        """Return why the objects of a kind could not be listed; empty if they were.
+
+        The bundle of an older version can lack the list of a kind.
+        """
+        listed = (each.problem for each in self.lists if (each.api_version, each.kind) == (api_version, kind))
+        return next(listed, f"the bundle has no list of {kind}")

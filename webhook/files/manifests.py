@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import SHARE_MANAGER_POD_PREFIX, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import Namespace, NamespacedName
+from webhook.core.api.meta import ConfigMap, Namespace, NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
@@ -37,6 +37,7 @@ _TYPES: Final[Mapping[Kind, type[Any]]] = {
     Kind.VOLUME_ATTACHMENT: VolumeAttachment,
     Kind.CSI_NODE: CSINode,
     Kind.NAMESPACE: Namespace,
+    Kind.CLUSTER_AUTOSCALER_STATUS: ConfigMap,
     Kind.VIRT_LAUNCHER_POD: Pod,
     Kind.VIRT_LAUNCHERS_ON_NODE: Pod,
 }
@@ -130,9 +131,10 @@ class Manifests:
         """Count the nodes that are Ready and not cordoned."""
         return sum(node.usable for node in self._nodes.values())
 
-    def has_karpenter_nodes(self) -> bool:
-        """Return whether Karpenter made any of the nodes."""
-        return any(node.from_karpenter for node in self._nodes.values())
+    def has_autoscaler(self) -> bool:
+        """Return whether Karpenter made any of the nodes, or cluster-autoscaler writes its status or may do so."""
+        seen = any(node.from_karpenter for node in self._nodes.values()) or self.objects.of(ConfigMap)
+        return bool(seen or self.objects.unread(ConfigMap))
 
     def view(self) -> Manifests:
         """Return itself: files do not change, so the cluster is its own view."""

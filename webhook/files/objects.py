@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from webhook.core.api.longhorn import LONGHORN_API_VERSION, LonghornNode, ShareManager, VolumeAttachment
-from webhook.core.api.meta import Namespace, NamespacedName, ObjectMeta
+from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, Namespace, NamespacedName, ObjectMeta
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -32,6 +32,7 @@ TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
     (LONGHORN_API_VERSION, "VolumeAttachment"): VolumeAttachment,
     ("storage.k8s.io/v1", "CSINode"): CSINode,
     ("v1", "Namespace"): Namespace,
+    ("v1", "ConfigMap"): ConfigMap,
 }
 """The kinds that core reads."""
 
@@ -134,7 +135,7 @@ class DescribedObjects:
         type_, looked_up = TYPES.get(kind), _group_and_kind(*kind)
         if kind == (bundle.BUNDLE_API_VERSION, bundle.BUNDLE_KIND):
             self.bundle = document.read(ClusterBundle)
-        elif type_ is None and looked_up not in _LOOKED_UP:
+        elif (type_ is None and looked_up not in _LOOKED_UP) or _is_other_config_map(document):
             self.ignored[f"{document.api_version} {document.kind}"] += 1
         else:
             self._add(document, document.read(type_ or _Named), looked_up)
@@ -149,6 +150,13 @@ class DescribedObjects:
             shown = "/".join(filter(None, key))
             raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {earlier.place}")
         self._taken[kind][key] = _Taken(value, document if kind in _LOOKED_UP else None, document.place)
+
+
+def _is_other_config_map(document: Document) -> bool:
+    """Whether this is a ConfigMap that nothing reads, as users have in their files."""
+    metadata = document.value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return (document.api_version, document.kind) == _KIND_OF[ConfigMap] and name != CLUSTER_AUTOSCALER_STATUS
 
 
 def _group_and_kind(api_version: str, kind: str) -> tuple[str, str]:

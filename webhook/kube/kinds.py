@@ -8,10 +8,11 @@ from typing import Final
 
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
+from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records import claims, csi_nodes, namespaces, nodes, volumes
+from webhook.kube.records import claims, config_maps, csi_nodes, namespaces, nodes, volumes
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.longhorn import longhorn_nodes, share_manager_pods, share_managers, volume_attachments
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -29,12 +30,16 @@ class WatchedPods(StrEnum):
 
 
 def resources(
-    longhorn_namespace: str, pods: WatchedPods = WatchedPods.ALL, own_namespace: str = OWN_NAMESPACE
+    longhorn_namespace: str,
+    pods: WatchedPods = WatchedPods.ALL,
+    own_namespace: str = OWN_NAMESPACE,
+    *,
+    autoscaler: bool = True,
 ) -> tuple[Resource, ...]:
     """Return the resource of every kind that core reads.
 
     Longhorn's kinds are read from `longhorn_namespace` only. `pods` says which pods are watched. The webhook's own pods
-    are in `own_namespace`.
+    are in `own_namespace`. `autoscaler`: whether the ConfigMap of cluster-autoscaler is watched.
     """
     longhorn = f"/apis/{LONGHORN_API_VERSION}"
     return (
@@ -134,6 +139,19 @@ def resources(
             wire=namespaces.WireNamespace,
             transform=namespaces.transform,
             to_object=namespaces.to_object,
+        ),
+        Resource(
+            kind=Kind.CLUSTER_AUTOSCALER_STATUS,
+            title=CLUSTER_AUTOSCALER_STATUS,
+            prefix="/api/v1",
+            plural="configmaps",
+            namespaced=True,
+            # A rule with resourceNames allows list and watch with this selector only (apiserver requestinfo.go).
+            fields=f"metadata.name={CLUSTER_AUTOSCALER_STATUS}",
+            wire=config_maps.WireConfigMap,
+            transform=config_maps.transform,
+            to_object=config_maps.to_object,
+            watched=autoscaler,
         ),
         Resource(
             kind=Kind.VOLUME_ATTACHMENT,

@@ -48,7 +48,7 @@ class Facts:
     def __init__(self, api: Api, policy: Policy, limits: ReuniteLimits) -> None:
         longhorn_namespace = policy.longhorn_namespace
         own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
-        kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace)
+        kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace, autoscaler=False)
         self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
         self.known = CachedView(self.cluster.caches)
         self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace

@@ -134,11 +134,47 @@ def test_several_volumes_list_each_namespace_once(explain: Explain, api: StaticA
     assert len(listed) == 2
 
 
-def test_a_large_cluster_has_a_short_list(explain: Explain, api: StaticApi) -> None:
-    """As the webhook chooses one from its caches, here from the nodes that were listed."""
+def grow(api: StaticApi) -> None:
+    """Add so many nodes that kube-scheduler scores only a sample."""
     for each in cold_start.nodes(*(f"more-{index:03}" for index in range(110))):
         plural = f"{LONGHORN}/nodes" if "longhorn" in each["apiVersion"] else "/api/v1/nodes"
         api.objects[f"{plural}/{each['metadata']['name']}"] = each
+
+
+def asked_for_config_maps(api: StaticApi) -> list[str]:
+    """The requests for ConfigMaps so far."""
+    return [path for path in api.asked if path.startswith("/api/v1/configmaps")]
+
+
+def test_a_cluster_autoscaler_is_looked_for_once(explain: Explain, api: StaticApi) -> None:
+    """Only in a large cluster, and only if the webhook could write a short list."""
+    explain("volume/pvc-disk")
+    grow(api)
+    explain("volume/pvc-disk --shortlist=off")
+    assert asked_for_config_maps(api) == []
+    status = builders.cluster_autoscaler_status("scaling")
+    api.objects["/api/v1/namespaces/scaling/configmaps/cluster-autoscaler-status"] = status
+    items = explain("volume/pvc-disk volume/pvc-disk").found["items"]
+    assert [(found["shortlist"], found["notes"]) for found in items] == [([], items[0]["notes"])] * 2
+    assert "cluster-autoscaler" not in str(items[0]["notes"])
+    (asked,) = asked_for_config_maps(api)
+    assert "fieldSelector=metadata.name%3Dcluster-autoscaler-status" in asked
+
+
+def test_a_cluster_autoscaler_that_is_not_known_is_said(explain: Explain, api: StaticApi) -> None:
+    """Without the right to list the ConfigMap there is no short list, and one request."""
+    grow(api)
+    api.refuse("/api/v1/configmaps", 403, "not for you")
+    note = "explained without a short list: whether cluster-autoscaler runs is not known (403 Forbidden: not for you)"
+    for found in explain("volume/pvc-disk volume/pvc-disk").found["items"]:
+        assert (found["decision"], found["shortlist"]) == ("preferred", [])
+        assert found["notes"].count(note) == 1
+    assert len(asked_for_config_maps(api)) == 1
+
+
+def test_a_large_cluster_has_a_short_list(explain: Explain, api: StaticApi) -> None:
+    """As the webhook chooses one from its caches, here from the nodes that were listed."""
+    grow(api)
     found = explain("volume/pvc-disk").found
     assert (found["shortlist"][0], len(found["shortlist"])) == ("node-b", 64)
     assert explain("volume/pvc-disk --shortlist=off").found["shortlist"] == []

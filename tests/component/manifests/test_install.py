@@ -120,21 +120,28 @@ GROUPS: Final = {
     "/apis/storage.k8s.io/v1": "storage.k8s.io",
     "/apis/longhorn.io/v1beta2": "longhorn.io",
 }
-CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE)
+CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE, Kind.CLUSTER_AUTOSCALER_STATUS)
+ONLY: Final = "metadata.name="
 ROLES: Final = (("ClusterRole", NAME, ""), ("ClusterRole", f"{NAME}-pods", ""), ("Role", NAME, LONGHORN_NAMESPACE))
 """(kind, name, scope) of what the service account has."""
 
 
-def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str, str]]:
-    """(namespace, API group, resource, verb) that the role grants."""
-    assert all(rule.keys() == {"apiGroups", "resources", "verbs"} for rule in role["rules"])
+def granted(role: Mapping[str, Any], namespace: str) -> set[tuple[str, str, str, str, str]]:
+    """(namespace, API group, resource, name or empty, verb) that the role grants."""
+    assert all(rule.keys() - {"resourceNames"} == {"apiGroups", "resources", "verbs"} for rule in role["rules"])
     return {
-        (namespace, group, resource, verb)
+        (namespace, group, resource, name, verb)
         for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
+        for name in rule.get("resourceNames", ("",))
         for verb in rule["verbs"]
     }
+
+
+def only_name(resource: Resource) -> str:
+    """The only object that the program reads of this kind; empty if it reads all."""
+    return resource.fields.removeprefix(ONLY) if resource.fields.startswith(ONLY) else ""
 
 
 def verbs(resource: Resource) -> set[str]:
@@ -146,7 +153,7 @@ def verbs(resource: Resource) -> set[str]:
 def test_the_service_account_may_read_what_the_program_reads_and_nothing_else() -> None:
     """Exactly, to the namespace and the verb; and the bindings grant it to that account."""
     read = {
-        (resource.namespace, GROUPS[resource.prefix], resource.plural, verb)
+        (resource.namespace, GROUPS[resource.prefix], resource.plural, only_name(resource), verb)
         for resource in kinds.resources(LONGHORN_NAMESPACE)
         for verb in verbs(resource)
     }

@@ -55,6 +55,7 @@ def path_of(each: dict[str, Any]) -> str:
         "Node": Kind.LONGHORN_NODE if longhorn else Kind.NODE,
         "Pod": Kind.VIRT_LAUNCHER_POD if launcher else Kind.SHARE_MANAGER_POD,
         "VolumeAttachment": Kind.VOLUME_ATTACHMENT,
+        "ConfigMap": Kind.CLUSTER_AUTOSCALER_STATUS,
     }
     return PATHS[kinds.get(each["kind"]) or Kind(each["kind"])]
 
@@ -109,11 +110,11 @@ async def reflecting(
 
 
 @asynccontextmanager
-async def running(store: ClusterCache) -> AsyncIterator[ClusterCache]:
-    """Keep the store's caches until the block ends. The block begins when all caches are synced."""
+async def running(store: ClusterCache, *, without: str = "") -> AsyncIterator[ClusterCache]:
+    """Keep the store's caches until the block ends. The block begins when all are synced, but the one `without`."""
     task = asyncio.create_task(store.run())
     try:
-        await until(lambda: task.done() or all(state.fresh for state in store.states()))
+        await until(lambda: task.done() or all(state.fresh for state in store.states() if state.title != without))
         yield store
     finally:
         await _cancelled(task)

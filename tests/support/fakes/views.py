@@ -84,9 +84,9 @@ class Patchy:
         """Implement ClusterView."""
         return self._whole.usable_nodes()
 
-    def has_karpenter_nodes(self) -> bool:
+    def has_autoscaler(self) -> bool:
         """Implement ClusterView."""
-        return self._whole.has_karpenter_nodes()
+        return self._whole.has_autoscaler()
 
     def snapshot(self) -> AnySnapshot:
         """Implement ClusterView."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 from support.objects.builders_cluster import (  # noqa: F401 - tests take all objects from this module
     LONGHORN_DRIVER,
     NAMESPACE,
+    cluster_autoscaler_status,
     labeled_namespace,
     node,
     persistent_volume,

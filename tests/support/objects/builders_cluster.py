@@ -148,3 +148,9 @@ def labeled_namespace(name: str = NAMESPACE, label: str | None = "true") -> Obje
         {} if label is None else {"kubevirt-scheduler/co-schedule": label}
     )
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def cluster_autoscaler_status(namespace: str = "kube-system", status: str = "autoscalerStatus: Running") -> Object:
+    """The ConfigMap that cluster-autoscaler rewrites every 10 s with another `status`."""
+    metadata = {"name": "cluster-autoscaler-status", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"status": status}}

@@ -24,7 +24,7 @@ _POD_SPEC_KEYS: Final = frozenset(
 )
 _ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
 _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels", "namespace", *_POD_SPEC_KEYS})
-_CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes", "vms", "pods"})
+_CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes", "vms", "pods", "clusterAutoscaler"})
 _NODE_KEYS: Final = frozenset(
     {"ready", "cordoned", "deleting", "taints", "labels", "longhorn", "exists", "allocatable", "volumeLimits"}
 )
@@ -142,6 +142,8 @@ def cluster(row: Any) -> Iterator[Object]:
     with_longhorn = row.get("longhornNodes", "as-nodes") != "none"
     for name, state in _named(row.get("nodes", []), "cluster.nodes"):
         yield from _node(name, only(state, _NODE_KEYS, f"cluster.nodes.{name}"), with_longhorn=with_longhorn)
+    if "clusterAutoscaler" in row:
+        yield builders.cluster_autoscaler_status(row["clusterAutoscaler"])
     volumes = row.get("volumes", {})
     for claim, state in _named(volumes, "cluster.volumes"):
         yield from _volume(claim, only(state, _VOLUME_KEYS, f"cluster.volumes.{claim}"))

@@ -11,7 +11,7 @@ from support.objects import builders
 
 from webhook.bundle import virtual_machines
 from webhook.bundle.kept import NamedSetting, NamedStorageClass, PersistentVolume, WebhookConfiguration, as_json
-from webhook.core.api.meta import Namespace
+from webhook.core.api.meta import ConfigMap, Namespace
 from webhook.core.api.pod import Pod
 from webhook.core.observe.reunite_messages import ReuniteEvent
 from webhook.explain.derive.notes import _NOT_DERIVED
@@ -155,3 +155,11 @@ NARROWED: Final[dict[str, tuple[type[Any], Object, Object | None]]] = {
 def test_what_a_type_takes_whole_is_narrowed(type_: type[Any], value: Object, left: Object | None) -> None:
     """To the keys that a rule reads, and to the objects that have a name that a rule reads."""
     assert kept(value, type_) == left
+
+
+def test_of_a_config_map_only_the_metadata_stays() -> None:
+    """cluster-autoscaler's status names node groups, and its annotation changes every 10 s."""
+    status = builders.cluster_autoscaler_status(status=HIDDEN)
+    status["metadata"]["annotations"] = {"cluster-autoscaler.kubernetes.io/last-updated": HIDDEN}
+    left = kept({**status, "binaryData": {"b": HIDDEN}}, ConfigMap)
+    assert left == {"metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system", "annotations": {}}}

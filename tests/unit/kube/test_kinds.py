@@ -30,9 +30,10 @@ PATHS = {
     Kind.VIRT_LAUNCHER_POD: ("/api/v1/pods", "/api/v1/namespaces/vms/pods/disk"),
     Kind.VOLUME_ATTACHMENT: (f"{LONGHORN}/volumeattachments", f"{LONGHORN}/volumeattachments/disk"),
     Kind.NAMESPACE: ("/api/v1/namespaces", "/api/v1/namespaces/disk"),
+    Kind.CLUSTER_AUTOSCALER_STATUS: ("/api/v1/configmaps", "/api/v1/namespaces/vms/configmaps/disk"),
     Kind.CSI_NODE: ("/apis/storage.k8s.io/v1/csinodes", "/apis/storage.k8s.io/v1/csinodes/disk"),
 }
-IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD)
+IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD, Kind.CLUSTER_AUTOSCALER_STATUS)
 
 
 @pytest.mark.parametrize("kind", RESOURCES)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
+
+CLUSTER_AUTOSCALER_STATUS: Final = "cluster-autoscaler-status"
+"""The ConfigMap that a running cluster-autoscaler rewrites every 10 s, and deletes when it ends.
+
+Upstream: kubernetes/autoscaler cluster-autoscaler/clusterstate/utils/status.go, and core/static_autoscaler.go
+(ExitCleanUp). The ConfigMap is in cluster-autoscaler's own namespace. The name is the default of
+--status-config-map-name. With --write-status-configmap=false there is none.
+"""
 
 
 class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -54,6 +62,12 @@ class ObjectMeta(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
 
 class Namespace(Struct, frozen=True, kw_only=True, gc=False):
     """v1.Namespace: its name and labels."""
+
+    metadata: ObjectMeta
+
+
+class ConfigMap(Struct, frozen=True, kw_only=True, gc=False):
+    """v1.ConfigMap without its data: core reads only whether CLUSTER_AUTOSCALER_STATUS exists."""
 
     metadata: ObjectMeta
 

@@ -44,8 +44,9 @@ def pick(
     A list is a hard requirement. Therefore its nodes together must have enough for every pod that is limited to a short
     list and not bound yet, wherever those pods will run, and for this pod. A list holds for as long as the pod waits.
     Therefore there is none while most nodes are unusable: the usable nodes of the moment may be too few later. No
-    object is read for a list: a node that `view` does not have is left out. Karpenter makes no node for a pod that must
-    run on nodes by metadata.name (its provisioner.go, validateNodeSelectorTerm), so there is none beside its nodes.
+    object is read for a list: a node that `view` does not have is left out. No autoscaler makes a node for a pod that
+    must run on nodes by metadata.name (Karpenter: provisioner.go, validateNodeSelectorTerm; cluster-autoscaler:
+    simulator/node_info_utils.go). Therefore there is none beside an autoscaler.
 
     Args:
         cycle: the pod under admission.
@@ -58,7 +59,7 @@ def pick(
     most = most_nodes(required, MAX_TERMS)
     if usable <= SCORED_WHOLE_NODES or 2 * usable <= len(names) or most < LEAST_NODES:
         return ()
-    if view.has_karpenter_nodes() or view.staleness() or why_undecidable(cycle) or names_some_nodes(required):
+    if view.has_autoscaler() or view.staleness() or why_undecidable(cycle) or names_some_nodes(required):
         return ()  # a term of the pod that names no node would stay beside the list
     chosen: dict[str, int] = {}
     for name in (*preferred[:most], *_spread(names, seed)):

@@ -66,6 +66,13 @@ class ClusterReader(Protocol):
         """
         ...
 
+    def prepare_autoscaler(self) -> str:
+        """Have the next `view` know whether a cluster-autoscaler runs, if a short list is possible in this cluster.
+
+        Returns why that is not known; empty if it is, or if it does not matter.
+        """
+        ...
+
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Have the next `view` hold the claims and VMs that use a Longhorn volume.
 

@@ -18,10 +18,11 @@ from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.component_base.runner import TerminalRunner
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.scheduler.state.node_info import NO_HEADROOM
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref
@@ -121,8 +122,7 @@ class LiveReader:
 
     async def _all_of(self, kind: Kind) -> dict[Ref, LiveRead]:
         resource, found = self._cluster_cache.caches[kind].resource, dict[Ref, LiveRead]()
-        items = await reader.get_all(self._api, resource.collection, Decoders(resource.wire))
-        for item in items:
+        for item in await reader.get_all(self._api, resource.collection, Decoders(resource.wire)):
             key = resource.key_of(item.metadata)
             read = LiveRead(resource.to_object(key, resource.transform(item)))
             found[ObjectRef(kind, NamespacedName("", str(key)))] = read
@@ -140,6 +140,14 @@ class LiveReader:
     async def _count(self, headroom: Mapping[str, int]) -> ListedSnapshot | SnapshotUnavailable:
         nodes = {ref.name: read.value for ref, read in self._reads.items() if isinstance(read.value, Node)}
         return await list_snapshot(self._api, nodes, headroom)
+
+    def prepare_autoscaler(self) -> str:
+        """List the ConfigMap of cluster-autoscaler once, if so many nodes were listed that a short list is possible."""
+        if self._listings.autoscalers is None and len(self._listings.nodes or ()) > SCORED_WHOLE_NODES:
+            named = f"metadata.name={CLUSTER_AUTOSCALER_STATUS}"
+            found = self._run(self._listed("", "configmaps", ConfigMap, fields=named))
+            self._listings = replace(self._listings, autoscalers=found)
+        return self._listings.autoscalers.problem if self._listings.autoscalers else ""
 
     def prepare_volume(self, volume: str) -> Sequence[str]:
         """Read the PersistentVolume of the volume, and list the VMs' pods in the namespace of its claim."""
@@ -180,10 +188,12 @@ class LiveReader:
         """Return the claims of a namespace."""
         return self._run(self._listed(namespace, "persistentvolumeclaims", PersistentVolumeClaim))
 
-    async def _listed(self, namespace: str, plural: str, type_: type[Any], selector: str = "") -> Listed[Any]:
+    async def _listed(
+        self, namespace: str, plural: str, type_: type[Any], selector: str = "", fields: str = ""
+    ) -> Listed[Any]:
         try:
-            path = f"/api/v1/{reader.within(namespace)}/{plural}"
-            return Listed(await reader.get_all(self._api, path, Decoders(type_), selector=selector))
+            path = f"/api/v1/{reader.within(namespace)}/{plural}" if namespace else f"/api/v1/{plural}"
+            return Listed(await reader.get_all(self._api, path, Decoders(type_), selector=selector, fields=fields))
         except ApiError as problem:
             return Listed(problem=str(problem))
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import ConfigMap, NamespacedName
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import claim_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import NoObject, Ref
+from webhook.explain.sources.cluster_reader import Listed
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import CallView, LiveRead
 
@@ -27,6 +28,7 @@ class Listings(Struct, frozen=True, kw_only=True):
         longhorn_nodes: whether any nodes.longhorn.io exist; None if they were not listed.
         volumes: Longhorn volume -> its PersistentVolume, if that has another name.
         virt_launchers: namespace -> its virt-launcher pods.
+        autoscalers: the ConfigMaps in which a cluster-autoscaler writes its status; None if they were not listed.
         snapshot: all pods and nodes; SnapshotUnavailable if they could not be listed, NotCounted if nothing asked.
     """
 
@@ -34,6 +36,7 @@ class Listings(Struct, frozen=True, kw_only=True):
     longhorn_nodes: bool | None = None
     volumes: Mapping[str, str] = {}
     virt_launchers: Mapping[str, Sequence[Pod]] = {}
+    autoscalers: Listed[ConfigMap] | None = None
     snapshot: ListedSnapshot | SnapshotUnavailable | NotCounted = NOT_COUNTED
 
 
@@ -58,10 +61,13 @@ class LiveView(CallView):
         nodes = (self.node(name) for name in self.node_names())
         return sum(not isinstance(node, NoObject) and node.usable for node in nodes)
 
-    def has_karpenter_nodes(self) -> bool:
-        """Return whether Karpenter made any of the listed nodes."""
+    def has_autoscaler(self) -> bool:
+        """Return whether an autoscaler is seen, or the list that would show cluster-autoscaler was not read."""
         nodes = (self.node(name) for name in self.node_names())
-        return any(not isinstance(node, NoObject) and node.from_karpenter for node in nodes)
+        if any(not isinstance(node, NoObject) and node.from_karpenter for node in nodes):
+            return True
+        listed = self._listings.autoscalers
+        return listed is None or bool(listed.items or listed.problem)
 
     def snapshot(self) -> ListedSnapshot | SnapshotUnavailable | NotCounted:
         """Return the snapshot of the listed pods and nodes."""

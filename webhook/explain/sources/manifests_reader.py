@@ -7,10 +7,11 @@ from typing import Final
 
 from webhook.component_base.errors import did_you_mean
 from webhook.core.api.kubevirt import is_finished
-from webhook.core.api.meta import NamespacedName
+from webhook.core.api.meta import ConfigMap, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolumeClaim
+from webhook.core.placement.shortlist import SCORED_WHOLE_NODES
 from webhook.core.scheduler.state.snapshot import ListedSnapshot
 from webhook.core.view import Ref
 from webhook.explain.api import names
@@ -54,6 +55,10 @@ class ManifestsReader:
         snapshot = self.view.snapshot()
         if isinstance(snapshot, ListedSnapshot):
             snapshot.leave_out(is_gone)
+
+    def prepare_autoscaler(self) -> str:
+        """Return why `bundle` could not list the ConfigMap of cluster-autoscaler, if a short list is possible."""
+        return self._objects.unread(ConfigMap) if len(self.view.node_names()) > SCORED_WHOLE_NODES else ""
 
     def prepare_volume(self, volume: str) -> Sequence[str]:  # noqa: ARG002 - the protocol's signature
         """Do nothing: the files describe all claims and pods."""

@@ -112,10 +112,12 @@ class CallView:
         nodes = self._caches[Kind.NODE]
         return nodes.index.usable if nodes.fresh(self._now) and isinstance(nodes.index, NodeIndex) else 0
 
-    def has_karpenter_nodes(self) -> bool:
-        """Return whether Karpenter made any of the cached nodes."""
-        nodes = self._caches[Kind.NODE]
-        return isinstance(nodes.index, NodeIndex) and nodes.index.from_karpenter > 0
+    def has_autoscaler(self) -> bool:
+        """Return whether an autoscaler is seen, or its cache is not fresh. No other answer depends on that cache."""
+        nodes, statuses = self._caches[Kind.NODE], self._caches.get(Kind.CLUSTER_AUTOSCALER_STATUS)
+        if isinstance(nodes.index, NodeIndex) and nodes.index.from_karpenter:
+            return True
+        return statuses is None or bool(statuses.objects) or not statuses.fresh(self._now)
 
     def snapshot(self) -> AnySnapshot:
         """Return the cached nodes and pods; SnapshotUnavailable if a cache is not up to date."""

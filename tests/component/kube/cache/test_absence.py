@@ -192,6 +192,7 @@ async def test_the_states_of_fresh_caches(store: ClusterCache, cluster: Cluster)
         "pods",
         "csinodes",
         "namespaces",
+        "cluster-autoscaler-status",
     ]
     assert all(state.fresh for state in states.values())
     assert states["nodes.longhorn.io"].detail.startswith("1 objects, last event ")
