@@ -30,6 +30,7 @@ _DEATH_EVERY_SECONDS: Final = 12 * HOUR
 _DOWN_SECONDS: Final = (2.0, 5 * MINUTE)
 _AWAY_EVERY_SECONDS: Final = 2 * DAY
 _AWAY_SECONDS: Final = (2.0, 4 * MINUTE)
+_KINDS: Final = [kind for kind in Kind if kind is not Kind.CLUSTER_AUTOSCALER_STATUS]  # nobody watches that one here
 
 
 def plan(world: World, until: float) -> None:
@@ -73,7 +74,7 @@ def _plan_slow_watches(world: World, watcher: Watcher, rng: random.Random, until
     usual, late = watcher.lag, dict.fromkeys(Kind, 0.0)
     watcher.lag = lambda kind: usual(kind) + late[kind]
     for begins, ends in _slow_times(rng, until):
-        kind, seconds = rng.choice(list(Kind)), rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
+        kind, seconds = rng.choice(_KINDS), rng.uniform(0.0, SLOWEST_WATCH_SECONDS - 0.1)
         world.engine.at(begins, lambda kind=kind, seconds=seconds: late.update({kind: seconds}))
         world.engine.at(ends, lambda kind=kind: late.update({kind: 0.0}))
 
