@@ -16,12 +16,13 @@ _VOLUME: Final = "pvc-disk"
 
 
 def shelf() -> list[Object]:
-    """What Kubernetes needs for the VM's claim: nodes, the claim and its volume."""
+    """What Kubernetes needs for the VM's claim: nodes, the claim and its volume; and an object of each other kind."""
     return [
         *map(builders.node, NODES),
         *map(_csi_node, NODES),
         builders.persistent_volume_claim(CLAIM, volume_name="pv-disk"),
         builders.persistent_volume("pv-disk", claim=CLAIM, handle=_VOLUME),
+        builders.cluster_autoscaler_status(),
     ]
 
 
