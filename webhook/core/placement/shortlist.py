@@ -44,8 +44,8 @@ def pick(
     A list is a hard requirement. Therefore its nodes together must have enough for every pod that is limited to a short
     list and not bound yet, wherever those pods will run, and for this pod. A list holds for as long as the pod waits.
     Therefore there is none while most nodes are unusable: the usable nodes of the moment may be too few later. No
-    object is read for a list: a node that `view` does not have is left out. No autoscaler makes a node for a pod that
-    must run on nodes by metadata.name (Karpenter: provisioner.go, validateNodeSelectorTerm; cluster-autoscaler:
+    object is read for a list: a node that `view` does not have is left out. Karpenter and cluster-autoscaler make no
+    node for a pod that must run on nodes by metadata.name (provisioner.go, validateNodeSelectorTerm; and
     simulator/node_info_utils.go). Therefore there is none beside an autoscaler.
 
     Args:
