@@ -23,7 +23,7 @@ from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
 from support.objects import builders
 from support.scenarios.admitting import until
-from support.scenarios.vm_scenes import scenes
+from support.scenarios.vm_scenes import reasons_of, scenes
 from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
@@ -178,10 +178,10 @@ def test_a_vm_that_is_apart_is_migrated_once(control_plane: ControlPlane, tmp_pa
     """To the node of its share-manager, with the label and the short time-out. A later process creates no second."""
     with service(control_plane, tmp_path, "--dry-run", "off"):
         until(lambda: migrations(control_plane), "the migration")
-        until(lambda: "ReuniteStarted" in _reasons(control_plane), "the Event")
+        until(lambda: "ReuniteStarted" in reasons_of(control_plane.api, "moved"), "the Event")
     with service(control_plane, tmp_path, "--dry-run", "off") as log:
         until(lambda: "Migrating: a migration of the VM runs now" in log(), "the rule")
-        until(lambda: "ReuniteWaiting" in _reasons(control_plane), "the Event")
+        until(lambda: "ReuniteWaiting" in reasons_of(control_plane.api, "moved"), "the Event")
     (created,) = migrations(control_plane)
     assert created["metadata"]["name"] == "moved-reunite-1"
     assert created["metadata"]["labels"] == {"kubevirt-scheduler/reunite": "true"}
@@ -216,15 +216,11 @@ def test_a_dry_run_says_what_it_would_do(
     would = "create migration moved-reunite-1: from node node-b to node node-a, that of its share-manager"
     with service(control_plane, tmp_path) as log:
         until(lambda: would in log(), "the line")
-        until(lambda: "ReuniteDryRun" in _reasons(control_plane), "the Event")
+        until(lambda: "ReuniteDryRun" in reasons_of(control_plane.api, "moved"), "the Event")
     assert migrations(control_plane) == []
     cli.main(["status", "moved", "-n", NAMESPACE, "-o", "json", "--kubeconfig", str(tmp_path / "kubeconfig")])
     (row,) = json.loads(capsys.readouterr().out)["items"]
     assert row["reunite"] == f"would {would}; --dry-run=on, so nothing is done"
-
-
-def _reasons(control_plane: ControlPlane) -> set[str]:
-    return {each["reason"] for each in control_plane.api.items("v1", "Event", NAMESPACE)}
 
 
 def test_sigterm_ends_it(control_plane: ControlPlane, tmp_path: Path) -> None:

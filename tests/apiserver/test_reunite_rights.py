@@ -22,7 +22,7 @@ from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
 from support.objects import builders
 from support.scenarios.admitting import until
-from support.scenarios.vm_scenes import scenes
+from support.scenarios.vm_scenes import reasons_of, scenes
 
 from webhook.core.reunite.migration import LABEL_REUNITE
 
@@ -117,18 +117,13 @@ def names(api: Api) -> list[str]:
     return [each["metadata"]["name"] for each in api.items(*MIGRATIONS)]
 
 
-def told(api: Api) -> bool:
-    """Whether the VM has the Event of a migration that was created."""
-    return any(each["reason"] == "ReuniteStarted" for each in api.items("v1", "Event", NAMESPACE))
-
-
 def test_the_rights_of_the_component_suffice(account: Path, installed: Installed, tmp_path: Path) -> None:
     """A VM that is apart gets its migration and its Event, and the API server refuses no request."""
     api = installed.plane.api
     refusals = api.metric("apiserver_request_total", code="403")
     with service(account, tmp_path / "log") as log:
         until(lambda: names(api) == ["moved-reunite-1"], lambda: f"the migration: {log()}")
-        until(lambda: told(api), lambda: f"the Event: {log()}")
+        until(lambda: "ReuniteStarted" in reasons_of(api, "moved"), lambda: f"the Event: {log()}")
     assert api.metric("apiserver_request_total", code="403") == refusals
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from support.control_plane.kube_api import Api
+from support.drivers.status_runs import instance
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, disk, scheduled, served
 
@@ -69,3 +71,10 @@ def pod(vm: str, claim: str, node: str | None, at: str, *, decided: str = "", su
     made["metadata"]["name"] = f"virt-launcher-{vm}-{suffix}"
     made["metadata"]["ownerReferences"][0]["name"] = vm
     return {**made, "status": {"phase": "Running", "conditions": [scheduled(at)]}} if node else made
+
+
+def reasons_of(api: Api, vm: str) -> set[str]:
+    """The reasons of the Events on a VirtualMachineInstance. Those on the VMs of other tests live for an hour, too."""
+    uid = api.get(instance(vm))["metadata"]["uid"]
+    events = api.items("v1", "Event", "vms", fieldSelector=f"involvedObject.uid={uid}")
+    return {each["reason"] for each in events}
