@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from controlplane.build import programs
@@ -145,3 +145,20 @@ def _may(account: Api, verb: str, namespace: str | None, group: str, resource: s
 
 def _config_map(name: str) -> builders.Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
+
+
+def test_waiting_sees_what_is_removed_before_the_watch(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watch begins where the list ended."""
+    api = control_plane.api
+    target = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "removed", "namespace": "default"}}
+    api.create(target)
+    watch = api.watch
+
+    def late(*what: Any, **parameters: Any) -> Any:
+        api.delete(target)
+        return watch(*what, **parameters)
+
+    monkeypatch.setattr(api, "watch", late)
+    assert api.wait_for(target, lambda found: found is None, seconds=30, what="gone") is None

@@ -122,21 +122,28 @@ class Api:
         seconds: int = MAX_WAIT_SECONDS,
         what: str = "",
     ) -> Object | None:
-        """The object as soon as `accept` takes it; None stands for its absence, before it is there and after."""
-        namespace, name = target["metadata"].get("namespace"), target["metadata"]["name"]
-        if accept(found := self.find(target)):
-            return found
-        selected = {"fieldSelector": f"metadata.name={name}"}
+        """The object as soon as `accept` takes it; None stands for its absence, before it is there and after.
+
+        Each watch begins where a list ended: without that, a watch would never show what is removed before the watch.
+        """
+        version, kind, name = target["apiVersion"], target["kind"], target["metadata"]["name"]
+        namespace, named = target["metadata"].get("namespace"), f"metadata.name={name}"
         deadline = time.monotonic() + seconds
-        while (left := int(deadline - time.monotonic())) > 0:
-            with closing(
-                self.watch(target["apiVersion"], target["kind"], namespace, seconds=left, **selected)
-            ) as events:
+        while True:
+            listed = self.call("GET", self._all(version, kind, namespace), None, {"fieldSelector": named}).body
+            found = next(({"apiVersion": version, "kind": kind, **item} for item in listed["items"]), None)
+            if accept(found):
+                return found
+            if (left := int(deadline - time.monotonic())) <= 0:
+                raise TimeoutError(f"{kind} {name}: not {what or 'as expected'} in {seconds} s; last seen: {found}")
+            since = {"fieldSelector": named, "resourceVersion": listed["metadata"]["resourceVersion"]}
+            with closing(self.watch(version, kind, namespace, seconds=left, **since)) as events:
                 for event in events:
+                    if event["type"] == "ERROR":
+                        break  # the version is too old: list again
                     found = None if event["type"] == "DELETED" else event["object"]
                     if accept(found):
                         return found
-        raise TimeoutError(f"{target['kind']} {name}: not {what or 'as expected'} in {seconds} s; last seen: {found}")
 
     def request_token(self, namespace: str, service_account: str) -> str:
         """A token of a service account, by the TokenRequest API."""

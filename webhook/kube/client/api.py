@@ -21,7 +21,7 @@ from msgspec import Struct
 from webhook.component_base import api_client
 from webhook.component_base.kubeconfig import BadKubeconfig, Context, Kubeconfig
 from webhook.kube.client.errors import CONNECT_SECONDS, ApiError, request_error
-from webhook.kube.client.transport import Stream, open_streaming_client, set_keepalive
+from webhook.kube.client.transport import Stream, close_at_once, open_streaming_client, set_keepalive
 
 _OBJECT_MAX_BYTES: Final = 8 * 1024 * 1024  # etcd takes 1.5 MiB
 _RENEW_AT_MOST_EVERY_SECONDS: Final = 1.0
@@ -88,7 +88,7 @@ class Api:
                 set_keepalive(response)
                 yield Stream(response)
             finally:
-                response.close()  # not released to the pool: more bytes may follow
+                close_at_once(response)  # not released to the pool: more bytes may follow
         except aiohttp.SocketTimeoutError as error:
             raise ApiError(f"nothing came for {silence_seconds:g} s", silent=True) from error
         except _FAILURES as error:

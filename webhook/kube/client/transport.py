@@ -66,3 +66,14 @@ def set_keepalive(response: aiohttp.ClientResponse) -> None:
         for name, level, value in _KEEPALIVE:
             if hasattr(socket, name):
                 same.setsockopt(level, getattr(socket, name), value)
+
+
+def close_at_once(response: aiohttp.ClientResponse) -> None:
+    """Close a response whose end has not come, and its connection at once.
+
+    A graceful end of TLS waits for the peer. A command that ends meanwhile would leave the connection open.
+    """
+    transport = response.connection.transport if response.connection else None
+    response.close()
+    if transport:
+        transport.abort()
