@@ -20,7 +20,7 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.framework import Filter, PreFilter, VolumeFilter
 from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
 from webhook.core.scheduler.state.snapshot import NotCounted, SnapshotUnavailable
-from webhook.core.scheduler.status import PASSED, Passed, Rejected, Status, Unknown
+from webhook.core.scheduler.status import Passed, Rejected, Unknown
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef, Ref, need_objects
 
 _NotPassed: TypeAlias = Rejected | Unknown
@@ -127,11 +127,6 @@ def _evaluate_beside_pods(name: str, cycle: CycleState) -> NodeFit:
         return NodeFit(name, refused.why, preferable=preferable)
     verdict = replica_share.verdict_if_shared(name, cycle.incoming.usage, node, snapshot)
     return verdict or NodeFit(name, Reason.NODE_FEASIBLE.why(node=name))
-
-
-def filter_by_requests(cycle: CycleState, node: NodeInfo) -> Status:
-    """Return whether the node has the resources and host ports that the pod requests."""
-    return _filter(_FILTER_BY_REQUESTS, cycle, node) or PASSED
 
 
 def collect(evaluated: Iterable[NodeFit | NeedObjects]) -> list[NodeFit] | NeedObjects:
