@@ -180,5 +180,6 @@ async def test_nothing_is_cut_at_any_width(tmp_path: Path, browser: Browser, wid
         await tab.size(Size(width, 900))
         await tab.open(page.url)
         await tab.until(f"{ROWS} === 1")
+        await tab.laid_out()
         assert await tab.value(_CUT) == []
         assert await tab.value("document.documentElement.scrollWidth") <= width

@@ -119,6 +119,7 @@ async def test_nothing_of_a_row_is_cut_and_names_break_at_their_signs(
         await tab.open(page.url)
         await tab.until("document.querySelectorAll('#rows tr').length === 2")
         await tab.value("document.querySelectorAll('#rows .opener').forEach((each) => each.click())")
+        await tab.laid_out()
         assert await tab.value(_CUT) == []
         assert await tab.value("document.documentElement.scrollWidth") <= width
         await tab.value("document.querySelector('#rows .stuck').remove()")

@@ -63,6 +63,15 @@ _STILL: Final = """async (selector) => {
 }"""
 
 
+# The browser lays out a row (content-visibility: auto) in the first frame in which the row is near the screen. Before,
+# the row has no innerText and its parts have no size. Rows far from the screen stay so: three frames suffice to know.
+_LAID_OUT: Final = """async () => {
+  const parts = [...document.querySelectorAll("tbody tr > :first-child")];
+  const left = () => parts.some((part) => !part.checkVisibility({ contentVisibilityAuto: true }));
+  for (let frame = 0; frame < 3 && left(); frame++) await new Promise(requestAnimationFrame);
+}"""
+
+
 class Size(NamedTuple):
     """The size of a window, in CSS pixels."""
 
@@ -119,13 +128,17 @@ class Tab:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
+    async def laid_out(self) -> None:
+        """Wait until the browser has laid out the rows that are near the screen."""
+        await self.value(f"({_LAID_OUT})()")
+
     async def text(self, selector: str) -> str:
         """The text of the first element of this selector."""
-        found: str = await self.value(f"document.querySelector({json.dumps(selector)}).innerText")
-        return found
+        return (await self.texts(selector))[0]
 
     async def texts(self, selector: str) -> list[str]:
         """The text of each element of this selector."""
+        await self.laid_out()
         found: list[str] = await self.value(
             f"[...document.querySelectorAll({json.dumps(selector)})].map((each) => each.innerText)"
         )
