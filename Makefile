@@ -8,8 +8,9 @@ SHELL := /bin/bash
 VENV := .venv
 BENCH ?= admissions caches create_latency metrics_cost cold_starts status rules
 BIN := $(VENV)/bin
-# Processes that tests run in, each with a control plane of its own where one is asked for; auto: one for each core.
-WORKERS ?= auto
+# Processes that tests run in, at most 4, each with a control plane of its own where one is asked for. Many tests wait for
+# a program that they have started, so there is one process more than cores.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Of the soak: whole, or small.
 SIZE ?= whole
 PYTEST := -m pytest -q --numprocesses=$(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
