@@ -131,6 +131,7 @@ async def test_nothing_of_a_row_is_cut_and_names_break_at_their_signs(
 async def test_on_a_phone_a_row_is_a_card(tab: Tab) -> None:
     """State, name, node, share-managers and reason are below each other, as wide as the window."""
     await tab.size(Size(390, 844))
+    await tab.laid_out()
     tops = await tab.value(
         "['.state', '.vm', '.node', '.volumes', '.why'].map((part) =>"
         " document.querySelector(`#rows ${part}`).getBoundingClientRect().top)"
