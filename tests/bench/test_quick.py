@@ -69,17 +69,6 @@ def test_the_page_is_measured() -> None:
         assert _figure(shown, name) > 0, shown
 
 
-def test_the_candidates_are_measured() -> None:
-    """Some VMs that did not ask are looked at, and one of their share-managers moves."""
-    shown = _quick("candidates.py")
-    for name in (
-        "all templates, KiB",
-        "a pass after one share-manager has moved, ms",
-        "an answer without a pass and with 20 decisions, ms",
-    ):
-        assert _figure(shown, name) > 0, shown
-
-
 def test_knowing_every_pod_is_measured() -> None:
     """The bench starts servers that watch all pods, VM pods or no pods, calls them, and changes pods."""
     shown = _quick("pods.py")

@@ -24,13 +24,12 @@ from support.objects import builders
 
 IMAGES: Final = Path(__file__).resolve().parents[2] / "docs" / "images"
 PLANS: Final[Mapping[int, Plan]] = {
-    5: Plan(vms=5, nodes=4, apart=1, stuck=1, candidates=2),
-    500: Plan(vms=500, nodes=20, apart=14, stuck=2, candidates=12),
-    5000: Plan(vms=5000, nodes=200, apart=60, stuck=5, candidates=60),
+    5: Plan(vms=5, nodes=4, apart=1, stuck=1),
+    500: Plan(vms=500, nodes=20, apart=14, stuck=2),
+    5000: Plan(vms=5000, nodes=200, apart=60, stuck=5),
 }
 _OPEN: Final = "document.querySelector('#rows .apart .opener').click()"
 _SHOW_OPEN: Final = "document.querySelector('.open').scrollIntoView()"
-_CANDIDATES: Final = "document.getElementById('unfold').click(); document.getElementById('candidates').scrollIntoView()"
 _NODES: Final = "document.getElementById('fleet').scrollIntoView()"
 _DECISIONS: Final = 6
 _START_SECONDS: Final = 900  # 26 MB of JSON take 84 s to read on an idle machine
@@ -54,7 +53,6 @@ PICTURES: Final = (
         for scheme in ("light", "dark")
         for screen, size, first in _SCREENS
     ),
-    Picture("page-500-candidates", 500, "light", Size(1400, 900), _CANDIDATES),
     Picture("page-5000-nodes", 5000, "light", Size(1400, 1400), _NODES),
 )
 

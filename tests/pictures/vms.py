@@ -24,7 +24,6 @@ class Plan(NamedTuple):
     nodes: int
     apart: int
     stuck: int
-    candidates: int  # beside these VMs: they do not ask for co-scheduling
 
 
 class VM(NamedTuple):
@@ -37,7 +36,6 @@ class VM(NamedTuple):
     served_on: str | None
     at: datetime
     story: int
-    asks: bool
 
     @property
     def apart(self) -> bool:
@@ -55,10 +53,9 @@ def vms(plan: Plan, seed: int = 7) -> Iterator[VM]:
     """The VMs. The same plan and seed give the same VMs, with times that are the same from now."""
     random = Random(seed)  # noqa: S311 - not for secrets
     *nodes, _ = node_names(plan)  # the last one is cordoned and has no VM
-    for number in range(plan.vms + plan.candidates):
-        asks = number < plan.vms
+    for number in range(plan.vms):
         name, home, other = f"{_KINDS[number % len(_KINDS)]}-{number + 1:02}", *random.sample(nodes, 2)
-        apart = number < plan.apart if asks else number % 2 == 1
+        apart = number < plan.apart
         stuck = plan.apart <= number < plan.apart + plan.stuck
         minutes = random.choice((4, 25, 190)) if apart or stuck else random.randrange(9000)
         stopped = number % 29 == 28
@@ -70,7 +67,6 @@ def vms(plan: Plan, seed: int = 7) -> Iterator[VM]:
             served_on=other if apart else None if stopped else home,
             at=datetime.now(UTC) - timedelta(minutes=minutes),
             story=number % 3,
-            asks=asks,
         )
 
 
@@ -83,7 +79,7 @@ def objects(plan: Plan) -> Iterator[Object]:
         for claim in vm.claims:
             yield from _disk(vm, claim)
         yield pod_of(vm, plan)
-        if vm.apart and vm.asks and vm.story != 1:
+        if vm.apart and vm.story != 1:
             yield _said_by_reunite(vm)
 
 
@@ -119,11 +115,10 @@ def pod_of(vm: VM, plan: Plan) -> Object:
     migrated = vm.apart and vm.story == 2
     labels = {"kubevirt.io/migrationJobUID": builders.OWNER_UID} if migrated else {}
     pod = builders.virt_launcher_pod(
-        opt_in="true" if vm.asks else None,
         claims=vm.claims,
         namespace=vm.namespace,
         labels=labels,
-        annotations={} if migrated or not vm.asks else {builders.DECISION: _decision(vm)},
+        annotations={} if migrated else {builders.DECISION: _decision(vm)},
         **({"nodeName": vm.node} if vm.node else {}),
     )
     at = _text(vm.at)

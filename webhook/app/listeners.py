@@ -10,7 +10,6 @@ from webhook.app.handler import admit_functions
 from webhook.app.lifecycle import log_info, serve_calls, set_on_signal, shutdown_check, wait_for_first
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
-from webhook.page.candidates import CandidateFeed
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
 from webhook.page.routes import page_handler
@@ -66,8 +65,7 @@ def _health_handler(settings: ServeSettings, health: Handler, sources: Sources, 
     if not settings.page:
         return health
     about = About(replica=platform.node(), from_files=sources.from_files, reunite_messages=sources.reunite_messages)
-    feed = Feed(sources.vm_statuses, decisions, about)
-    return page_handler(feed, CandidateFeed(sources.candidates, audit=settings.audit), health)
+    return page_handler(Feed(sources.vm_statuses, decisions, about), health)
 
 
 def _call_handler(settings: ServeSettings, sources: Sources, on_record: Callable[[AdmissionRecord], None]) -> Handler:

@@ -20,7 +20,6 @@ from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
-from webhook.kube.candidates import CandidateTracker
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
 from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
@@ -63,7 +62,6 @@ async def live_sources(settings: ServeSettings, background: Background) -> Async
             ),
             vm_statuses=vm_statuses,
             reunite_messages=ReuniteMessages(lambda: read_messages(api, "")),
-            candidates=CandidateTracker(cache.caches, policy) if vm_statuses else None,
             on_answer=events.record if events else None,
         )
     finally:

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from webhook.app.background import Background
-from webhook.app.filed_candidates import FiledCandidates
 from webhook.app.settings import ServeSettings
 from webhook.app.sources import Sources, policy_of
 from webhook.core.api.meta import utc_text
@@ -67,8 +66,7 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
     assert settings.manifests  # noqa: S101 - for the type checker: the caller has checked this
     headroom = settings.headroom if settings.watch_pods == "all" else None
     cluster = Manifests.load(settings.manifests, longhorn_namespace=settings.longhorn_namespace, headroom=headroom)
-    policy = policy_of(settings)
-    rows = rows_from_manifests(cluster, policy)
+    rows = rows_from_manifests(cluster, policy_of(settings))
     messages = {(row.namespace, row.name): row.said_by_reunite for row in rows if row.said_by_reunite}
     try:
         yield Sources(
@@ -76,7 +74,6 @@ async def manifest_sources(settings: ServeSettings, background: Background) -> A
             {"objects": cluster.objects.size, "ignored": dict(cluster.objects.ignored)},
             from_files=True,
             vm_statuses=FiledVMStatuses(cluster, rows),
-            candidates=FiledCandidates(cluster, policy),
             reunite_messages=lambda: messages,
         )
     finally:

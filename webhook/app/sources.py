@@ -11,7 +11,6 @@ from webhook.app.handler import FactSource, OnAnswer
 from webhook.app.settings import ServeSettings
 from webhook.core.observe.reunite_messages import Messages
 from webhook.core.opt_in import Mode, Policy
-from webhook.page.candidates import CandidateSource
 from webhook.page.feed import VMStatusSource
 from webhook.serving.health import Check
 from webhook.telemetry.metrics import MetricSource
@@ -43,7 +42,6 @@ class Sources(Struct, frozen=True):
         from_files: whether `facts` are files, which do not change.
         vm_statuses: the states of the VMs for the page; None if the process watches no pods.
         reunite_messages: returns what `reunite` last said of VMs, for the page.
-        candidates: the VMs that did not ask for co-scheduling, for the page; None if the process watches no pods.
         on_answer: called with each answer, to write Events; None if the process writes none.
     """
 
@@ -54,5 +52,4 @@ class Sources(Struct, frozen=True):
     from_files: bool = False
     vm_statuses: VMStatusSource | None = None
     reunite_messages: Callable[[], Messages] = dict
-    candidates: CandidateSource | None = None
     on_answer: OnAnswer | None = None

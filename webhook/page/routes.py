@@ -1,6 +1,4 @@
-"""The paths of the page: its files, /api/state, which answers after a change, or after 10 s, and /api/candidates.
-
-GET and HEAD only.
+"""The paths of the page: its files, and /api/state, which answers after a change, or after 10 s. GET and HEAD only.
 
 Everything comes from memory, and the number of waiting pages is limited, so that pages do not slow the calls down.
 """
@@ -14,12 +12,10 @@ from aiohttp import web
 
 from webhook.page import assets
 from webhook.page.assets import Asset
-from webhook.page.candidates import CandidateFeed, CandidateQuery
 from webhook.page.feed import Cursor, Feed
 from webhook.serving.routes import Handler, refuse, shown
 
 STATE: Final = "/api/state"
-CANDIDATES_PATH: Final = "/api/candidates"
 WATCHERS_MAX: Final = 32  # pages that wait for an answer
 WAIT_SECONDS: Final = 10.0  # a page without an answer for 30 s reports that the connection is lost
 _SEND_SECONDS: Final = 30.0
@@ -39,9 +35,7 @@ HEADERS: Final = {
 }
 
 
-def page_handler(
-    feed: Feed, candidates: CandidateFeed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS
-) -> Handler:
+def page_handler(feed: Feed, otherwise: Handler, *, wait_seconds: float = WAIT_SECONDS) -> Handler:
     """Return a handler for the paths of the page. `otherwise` answers all other paths."""
     files = assets.load_assets()
     watchers = 0
@@ -49,7 +43,7 @@ def page_handler(
     async def handle(request: web.BaseRequest) -> web.Response:
         nonlocal watchers
         asset = files.get(request.path)
-        if asset is None and request.path not in (STATE, CANDIDATES_PATH):
+        if asset is None and request.path != STATE:
             return await otherwise(request)
         if request.method not in ("GET", "HEAD"):
             return refuse(405, f"got {shown(request.method)}, expected GET", {"Allow": "GET, HEAD"})
@@ -59,8 +53,6 @@ def page_handler(
             return refuse(503, f"{WATCHERS_MAX} pages are open on this replica; close one", {"Retry-After": "5"})
         watchers += 1
         try:
-            if request.path == CANDIDATES_PATH:
-                return await _sent(_json(await candidates.body(CandidateQuery.parse(request.query))), request)
             return await _sent(await _state(feed, request, wait_seconds), request)
         finally:
             watchers -= 1

@@ -19,7 +19,6 @@ PATHS: Final = {
     "/": "text/html; charset=utf-8",
     "/page.css": "text/css; charset=utf-8",
     "/page.js": "text/javascript; charset=utf-8",
-    "/candidates.js": "text/javascript; charset=utf-8",
     "/detail.js": "text/javascript; charset=utf-8",
     "/dom.js": "text/javascript; charset=utf-8",
     "/feed.js": "text/javascript; charset=utf-8",
@@ -59,7 +58,7 @@ def test_no_file_is_left_out() -> None:
     assert {path: each.content_type for path, each in assets.load_assets().items()} == PATHS
 
 
-@pytest.mark.parametrize("path", ["/", "/page.js", "/api/state", "/api/candidates"])
+@pytest.mark.parametrize("path", ["/", "/page.js", "/api/state"])
 async def test_every_answer_is_held_by_the_same_policy(page: Paged, path: str) -> None:
     """No resources of other origins, no guessing of types, no frames, and no referrer."""
     headers = (await answer(page, asking(path))).headers
@@ -94,7 +93,7 @@ async def test_the_page_has_nothing_inline_and_nothing_from_elsewhere(page: Page
     assert parser.found == []
 
 
-@pytest.mark.parametrize("path", ["/", "/page.css", "/api/state", "/api/candidates"])
+@pytest.mark.parametrize("path", ["/", "/page.css", "/api/state"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 async def test_nothing_can_be_changed(page: Paged, method: str, path: str) -> None:
     """Only GET and HEAD are allowed."""
@@ -102,7 +101,7 @@ async def test_nothing_can_be_changed(page: Paged, method: str, path: str) -> No
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
 
-@pytest.mark.parametrize("path", ["/", "/api/state", "/api/candidates"])
+@pytest.mark.parametrize("path", ["/", "/api/state"])
 async def test_a_head_gets_no_body(page: Paged, path: str) -> None:
     """The answer does not wait for a change."""
     async with await Wire.open(page.port) as wire:

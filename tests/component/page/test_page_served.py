@@ -75,21 +75,10 @@ def test_the_page_of_files_shows_their_vms(tmp_path: Path) -> None:
     assert state["nodes"] == {"node-c": "node node-c is cordoned"}
 
 
-def test_the_page_of_files_shows_their_candidates(tmp_path: Path) -> None:
-    """With what the next start would decide. A server that audits says that it does not carry this out."""
-    pod = builders.vm_pod("db01", claims=["cordoned"], node="node-a", opt_in=None)
-    audit = served(tmp_path, "--audit", "on", objects=[*serving.cluster(), pod])
-    with audit as (server, _), Client(server.health_port) as reader:
-        told = state_of(reader.ask(asking("/api/candidates?limit=5")))
-    (row,) = told["rows"]
-    assert (told["audit"], told["known"], row["name"], row["state"]) == (True, True, "db01", "apart")
-    assert (row["next"]["decision"], row["next"]["reason"]) == ("preferred", "NodeCordoned")
-
-
 def test_the_page_can_be_switched_off(tmp_path: Path) -> None:
     """Its paths then get 404, and the health paths answer."""
     with served(tmp_path, "--page", "off") as (server, _):
-        for path in ("/", "/page.js", "/api/state", "/api/candidates"):
+        for path in ("/", "/page.js", "/api/state"):
             with Client(server.health_port) as reader:
                 assert reader.ask(asking(path)).status == 404
         with Client(server.health_port) as reader:

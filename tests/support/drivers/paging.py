@@ -21,12 +21,9 @@ from support.objects.fleets import disk, running_pod, served, unschedulable
 
 from webhook.component_base.address import Address
 from webhook.core.opt_in import Policy
-from webhook.core.reasons import ANNOTATION_CO_SCHEDULE
 from webhook.kube.cache.cluster_cache import ClusterCache
-from webhook.kube.candidates import CandidateTracker
 from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
-from webhook.page.candidates import CandidateFeed
 from webhook.page.decisions import Decisions
 from webhook.page.feed import About, Feed
 from webhook.page.routes import WAIT_SECONDS, page_handler
@@ -46,20 +43,6 @@ def vm(name: str, node: str | None, share_manager: str | None, **running: Any) -
         *served(f"{name}-root", share_manager),
         running_pod(name, f"{name}-root", node, **running),
     ]
-
-
-def other_vm(
-    name: str, node: str | None, share_manager: str | None, *, annotation: str | None = None, namespace: str = "vms"
-) -> list[Object]:
-    """A VM that did not ask for co-scheduling."""
-    objects = vm(name, node, share_manager)
-    claim, volume, pod = objects[0], objects[1], objects[-1]
-    claim["metadata"]["namespace"] = pod["metadata"]["namespace"] = namespace
-    volume["spec"]["claimRef"]["namespace"] = namespace
-    del pod["metadata"]["annotations"][ANNOTATION_CO_SCHEDULE]
-    if annotation is not None:
-        pod["metadata"]["annotations"][ANNOTATION_CO_SCHEDULE] = annotation
-    return objects
 
 
 def stuck(name: str) -> list[Object]:
@@ -99,8 +82,6 @@ class Paged:
         self.words: dict[tuple[str, str], str] = {}
         about = About(replica=REPLICA, from_files=files, reunite_messages=lambda: self.words)
         self.feed = Feed(fleet, self.decisions, about)
-        self.tracker = CandidateTracker(store.caches, Policy())
-        self.candidates = CandidateFeed(self.tracker if fleet else None)
         self.listener: Listener
         self.port = 0
 
@@ -117,7 +98,7 @@ class Paged:
 
     async def listen(self, *, wait_seconds: float = WAIT_SECONDS) -> None:
         """Start to listen, on the previous port if there was one."""
-        handler = page_handler(self.feed, self.candidates, health_handler(list), wait_seconds=wait_seconds)
+        handler = page_handler(self.feed, health_handler(list), wait_seconds=wait_seconds)
         self.listener = Listener(handler)
         self.port = (await self.listener.start(Address("127.0.0.1", self.port))).port
 

@@ -102,7 +102,7 @@ def candidate_of(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> Cand
         view: the cluster. Its snapshot does not count these pods, because they are gone when the VM starts again.
         policy: the settings of the webhook.
     """
-    now = status_if_asked(pods, view, policy)
+    now = _status_if_asked(pods, view, policy)
     if now is None:
         return None
     return _at_next_start(_running(pods), now.volumes, now.state, view, policy)
@@ -143,17 +143,17 @@ def _at_next_start(
     )
 
 
-def status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
+def _status_if_asked(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> VMStatus | None:
     """Return the VM of these pods as `status` would show it if the VM had opted in; None as `candidate_of`."""
     unfinished = [pod for pod in pods if not kubevirt.is_finished(pod)]
     if not unfinished:
         return None
-    asking = unfinished if has_opted_in(unfinished, view, policy) else [_asking(each) for each in unfinished]
+    asking = unfinished if _has_opted_in(unfinished, view, policy) else [_asking(each) for each in unfinished]
     now = vm_status_of(asking, view, policy)
     return now if now and _has_share_manager(now.volumes) else None
 
 
-def has_opted_in(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> bool:
+def _has_opted_in(pods: Sequence[Pod], view: ClusterView, policy: Policy) -> bool:
     """Whether the VM of these pods, of which one at least is not finished, asks for co-scheduling."""
     pod = _running(pods)
     return isinstance(opt_in_of(pod, pod.metadata.namespace or "", view, policy), OptIn)

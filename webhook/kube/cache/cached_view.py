@@ -6,7 +6,7 @@ a cache is NOT_FOUND if the cache was synced once. Otherwise it is UNAVAILABLE, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.core.api.meta import NamespacedName
@@ -72,7 +72,8 @@ class CachedView(CallView):
 
     def late(self, now: float) -> tuple[str, ...]:
         """Return a sentence for each of these caches that is not fresh at `now`: its title and its problem."""
-        return late_sentences(cache for cache in self._caches_of_rows() if not cache.fresh(now))
+        late = (cache for cache in self._caches_of_rows() if not cache.fresh(now))
+        return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)
 
     def age(self, now: float) -> float:
         """Return the seconds since all of these caches that were synced were certainly up to date; 0 if they are."""
@@ -114,10 +115,6 @@ class CachedView(CallView):
             return {}
         return cache.index.virt_launchers if isinstance(cache.index, Pods) else cache.objects
 
-    def all_virt_launchers(self) -> list[tuple[str, VirtLauncher]]:
-        """Return the cache key and record of each virt-launcher pod."""
-        return list(self._records().items())
-
     def records_behind(self, key: str, virt_launcher: VirtLauncher) -> Iterator[object]:
         """Yield the records that a VM's row is made of. While they are the same objects, the row is the same."""
         namespaces = self._caches.get(Kind.NAMESPACE)
@@ -133,8 +130,3 @@ class CachedView(CallView):
             if volume and volume.handle:
                 yield share_managers.objects.get(volume.handle)
                 yield pods.objects.get(volume.handle)
-
-
-def late_sentences(late: Iterable[ListWatch]) -> tuple[str, ...]:
-    """Return a sentence for each of these caches, which are not fresh: its title and its problem."""
-    return tuple(f"{cache.resource.title}: {cache.problem or 'no event from the API server'}" for cache in late)

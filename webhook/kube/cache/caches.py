@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from enum import StrEnum
 from math import inf
 
@@ -16,7 +15,6 @@ from webhook.kube.cache.lookups import LookupCounts
 from webhook.kube.informer.freshness import STALE_AFTER_SECONDS
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.resource import Resource
-from webhook.kube.scheduler_cache.assumed_pods import Pods
 from webhook.kube.scheduler_cache.snapshot import CachedSnapshot
 
 
@@ -56,12 +54,6 @@ class Caches(dict[StrEnum, ListWatch]):
         """Count the assumed pod of this pod's VM no longer, because the webhook decides about it again."""
         if self._snapshot is not None:
             self._snapshot.forget(pod, namespace)
-
-    def without(self, keys: Iterable[str]) -> AbstractContextManager[None]:
-        """Do not count the pods of these cache keys until the block ends, which must not wait."""
-        cache = self[Kind.VIRT_LAUNCHER_POD]
-        assert isinstance(cache.index, Pods)  # noqa: S101 - for the type checker: kinds.py gives this index to this cache
-        return cache.index.without(cache.objects[key] for key in keys if key in cache.objects)
 
     def may_have_longhorn_nodes(self, now: float) -> bool:
         """Return False if a whole list, not older than 10 s, has no nodes.longhorn.io and none was ever seen."""

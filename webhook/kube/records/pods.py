@@ -6,21 +6,20 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Struct, field
 
 from webhook.core.api.affinity import PREFERRED, NodeAffinity
 from webhook.core.api.container import Workload
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_NODE, near_nodes
-from webhook.core.api.pod import PodSchedulingGate, PodStatus, Volume
+from webhook.core.api.pod import PodSchedulingGate, PodStatus
 from webhook.core.placement.replica_share import REPLICA_LABELS
 from webhook.core.scheduler.state.cache import PodHandle
 from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
 from webhook.core.scheduler.state.pod_requests import usage
 from webhook.kube.records import virt_launchers
 from webhook.kube.records.shared import share
-from webhook.kube.records.templates import template_of
-from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta
+from webhook.kube.records.virt_launchers import VirtLauncher, WireAffinity, WirePodMeta, WirePodVolume
 
 _REPLICA: Final = REPLICA_LABELS.items()
 
@@ -30,11 +29,8 @@ class _WireSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: WireAffinity | None = None
-    tolerations: Raw = Raw()  # what is Raw costs nothing until a template is made of it
-    topology_spread_constraints: Raw = Raw()
     scheduling_gates: list[PodSchedulingGate] | None = None
-    resource_claims: Raw = Raw()
-    volumes: list[Volume] | None = None
+    volumes: list[WirePodVolume] | None = None
 
     @property
     def node_affinity(self) -> NodeAffinity | None:
@@ -87,7 +83,7 @@ def transform(wire: WirePod) -> DecodedPod:
     """Return what the scheduler cache counts of a pod. Its index makes the PodRecord that the cache stores."""
     meta, spec, labels, affinity = wire.metadata, wire.spec, wire.metadata.labels or {}, wire.spec.affinity
     is_vm = labels.get(LABEL_APP) == VIRT_LAUNCHER
-    virt_launcher = virt_launchers.transform(wire, template_of(wire)) if is_vm else None
+    virt_launcher = virt_launchers.transform(wire) if is_vm else None
     nodes = pod_nodes(spec, wire.status, terminating=bool(meta.deletion_timestamp), is_vm=is_vm)
     if not nodes:
         return DecodedPod((), virt_launcher, meta.namespace, 0, replica=False)

@@ -53,7 +53,7 @@ class WirePodMeta(Struct, rename="camel", gc=False):
     owner_references: list[OwnerReference] | None = None
 
 
-class WireAffinity(Struct, rename="camel", omit_defaults=True, gc=False):
+class WireAffinity(Struct, rename="camel", gc=False):
     """v1.Affinity of a pod, as far as it is decoded."""
 
     node_affinity: NodeAffinity | None = None
@@ -61,7 +61,9 @@ class WireAffinity(Struct, rename="camel", omit_defaults=True, gc=False):
     pod_anti_affinity: InterPodTerms | None = None
 
 
-class _WireVolume(Struct, rename="camel", gc=False):
+class WirePodVolume(Struct, rename="camel", gc=False):
+    """v1.Volume of a pod, as far as it is decoded."""
+
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
 
 
@@ -70,7 +72,7 @@ class _WireSpec(Struct, rename="camel", gc=False):
     scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: WireAffinity | None = None
-    volumes: list[_WireVolume] | None = None
+    volumes: list[WirePodVolume] | None = None
 
 
 class WireVirtLauncher(Struct, gc=False):
@@ -107,8 +109,7 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     """88 bytes a pod, its times, and the name and uid of its VirtualMachineInstance (`vmi`, `uid`).
 
     `claims`: the cache keys of the claims that the pod uses. `scheduled_at`, `refusal`: as in `pod_status`. `decision`:
-    the annotation with the webhook's decision, without its evidence; many pods have the same one. `template`: what
-    decides about the VM's next start (webhook.kube.records.templates); None for a pod that asks for co-scheduling.
+    the annotation with the webhook's decision, without its evidence; many pods have the same one.
     """
 
     claims: tuple[str, ...]
@@ -120,7 +121,6 @@ class VirtLauncher(Struct, frozen=True, gc=False):
     refusal: str | None
     decision: str | None
     common: _VirtLauncherCommon
-    template: tuple[str, str] | None = None
 
 
 def vm_key(key: str, record: VirtLauncher) -> str:
@@ -129,7 +129,7 @@ def vm_key(key: str, record: VirtLauncher) -> str:
     return f"{namespace}/{record.vmi or name}"
 
 
-def transform(wire: Any, template: tuple[str, str] | None = None) -> VirtLauncher:
+def transform(wire: Any) -> VirtLauncher:
     """Return the record of a virt-launcher pod, from a WireVirtLauncher or a webhook.kube.records.pods.WirePod."""
     meta, spec = wire.metadata, wire.spec
     sources = (volume.persistent_volume_claim for volume in spec.volumes or ())
@@ -158,7 +158,6 @@ def transform(wire: Any, template: tuple[str, str] | None = None) -> VirtLaunche
         refusal(wire.status),
         None if decision is None else intern(without_evidence(decision)),
         share(common),
-        template,
     )
 
 

@@ -7,7 +7,6 @@ needed to stop counting its pod. Invariant: `scheduler_cache` is the sum of the 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from contextlib import AbstractContextManager
 
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
 from webhook.core.scheduler.state.pod_info import PodInfo
@@ -68,10 +67,6 @@ class Pods:
             del self.virt_launchers[key]
         for handle in _handles(old):
             self.scheduler_cache.remove(handle)
-
-    def without(self, bound: Iterable[PodRecord]) -> AbstractContextManager[None]:
-        """Do not count these pods, which are bound, until the block ends, which must not wait."""
-        return self.scheduler_cache.without(handle for record in bound for handle in _handles(record))
 
     def assume(self, owner: Hashable, pods: Iterable[PodInfo]) -> tuple[PodHandle, ...]:
         """Count a pod that is being created, on each of `pods`' nodes. An owner has one assumed pod: the last."""

@@ -91,10 +91,10 @@ function commandsOf({ namespace, name, state }) {
 }
 
 // A command with a button that copies it.
-export function command([title, text], index) {
+function command([title, text], index) {
   const button = el("button", { type: "button", "data-focus": `copy-${index}`, "aria-label": `Copy: ${text}` }, "Copy");
   button.addEventListener("click", () => copy(text, button));
-  return el("div", { class: "command" }, title ? el("p", { class: "soft" }, title) : null, el("code", {}, ...unbrokenFlags(text)), button);
+  return el("div", { class: "command" }, el("p", { class: "soft" }, title), el("code", {}, ...unbrokenFlags(text)), button);
 }
 
 // Return the parts of a command, so that no line ends within a flag.

@@ -105,12 +105,12 @@ function said(text) {
   return text ? el("p", { class: "cure" }, el("code", {}, "reunite"), " ", ...breakable(text)) : null;
 }
 
-export function badge(state) {
+function badge(state) {
   const { glyph, words } = STATES[state] ?? { glyph: "?", words: state };
   return el("span", { class: `badge ${state}`, title: words }, el("span", { class: "glyph", "aria-hidden": "true" }, glyph), state);
 }
 
-export function volumes(row) {
+function volumes(row) {
   const items = row.volumes.map((volume) =>
     el(
       "li",

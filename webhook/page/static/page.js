@@ -1,6 +1,5 @@
 // Connects the parts: answers of the server go into the model, and the model onto the page. The filter is in the URL.
 
-import { candidateNamespaces, candidateWords, restartCandidates, startCandidates } from "./candidates.js";
 import { $, clock, el, plural, setText } from "./dom.js";
 import { follow } from "./feed.js";
 import { restart, showDecisions, showTable, startTable } from "./lists.js";
@@ -29,13 +28,6 @@ function update(answer) {
   ahead = Date.parse(answer.now) - Date.now();
   model.take(answer);
   show();
-}
-
-// The headline has the count of the first answer at once.
-function candidatesChanged(first) {
-  if (first) summarizedAt = 0;
-  if (model.head) showNamespaces();
-  trust();
 }
 
 function lost(why) {
@@ -68,7 +60,7 @@ function trust() {
   $("banner").hidden = !words;
   $("banner").classList.toggle("mild", !stale);
   document.body.classList.toggle("stale", stale);
-  summarize(headline(head, stale, candidateWords()));
+  summarize(headline(head, stale));
   const { apart = 0, stuck = 0 } = head?.known ? head.counts : {};
   document.title = `${stale ? "(?) " : apart + stuck ? `(${apart + stuck}) ` : ""}kubevirt-coschedule`;
   $("none").hidden = $("rows").childElementCount > 0;
@@ -95,7 +87,6 @@ function summarize(text) {
 function showNamespaces() {
   const select = $("namespace");
   const spaces = model.namespaces();
-  for (const name of candidateNamespaces()) if (!spaces.some(([other]) => other === name)) spaces.push([name, 0]);
   if (filter.namespace && !spaces.some(([name]) => name === filter.namespace)) spaces.push([filter.namespace, 0]);
   const print = JSON.stringify([spaces, filter.namespace]);
   if (select.shown === print) return;
@@ -136,7 +127,6 @@ function filtered() {
   if (filter.states.size) chosen.set("state", [...filter.states].join(","));
   history.replaceState(null, "", chosen.size ? `?${chosen}` : location.pathname);
   restart();
-  restartCandidates();
   show();
 }
 
@@ -200,5 +190,4 @@ setInterval(() => {
   trust();
 }, 15000);
 setInterval(trust, 1000);
-startCandidates({ filter, changed: candidatesChanged, rests: () => document.hidden || paused });
 follow(update, lost, () => gate);

@@ -33,14 +33,13 @@ export function limitsOf(head, paused) {
   return limits;
 }
 
-// Return one sentence on all VMs. `stale`: the rows can have changed. `others`: what is said of VMs that did not ask.
-export function headline(head, stale, others) {
+// Return one sentence on all VMs. `stale`: the rows can have changed.
+export function headline(head, stale) {
   if (!head) return stale ? "The VMs are not known: the server does not answer" : "Not known yet";
   if (!head.follows) return head.source === "files" ? "No VMs are shown: this server answers from files" : "No VMs are shown: this server watches no pods";
   if (!head.known) return "The VMs are not known: the server has not read the cluster";
   const words = counted(head.counts, stale);
-  if (stale) return `Not up to date. At ${utc(certain(head))}: ${words}`;
-  return others ? `${words}. ${others}` : words;
+  return stale ? `Not up to date. At ${utc(certain(head))}: ${words}` : words;
 }
 
 function counted(counts, stale) {

@@ -19,8 +19,7 @@ webhook.kube.scheduler_cache.assumed_pods decides when. Here `add` counts, `conf
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -200,23 +199,6 @@ class SchedulerCache:
         if pods.is_empty():
             del self._nodes[handle.node]
         self.pod_index.remove(handle.indexed_pod)
-
-    @contextmanager
-    def without(self, bound: Iterable[PodHandle]) -> Iterator[None]:
-        """Do not count these bound pods until the block ends. The block must not wait, because admissions read this.
-
-        Unlike `remove` and `add`, this leaves everything as it was, also what is known of VMs that start together.
-        """
-        gone = tuple(bound)
-        for handle in gone:
-            self._nodes[handle.node].bound.remove(handle.usage)
-            self.pod_index.remove(handle.indexed_pod)
-        try:
-            yield
-        finally:
-            for handle in reversed(gone):
-                self._nodes[handle.node].bound.add(handle.usage)
-                self.pod_index.put_back(handle.indexed_pod)
 
 
 def _more(counts: dict[Usage, int], usage: Usage) -> None:

@@ -60,14 +60,6 @@ class ExistingAntiAffinity:
                 if not self._files[file]:
                     del self._files[file]
 
-    def put_back(self, held: ExistingTerm, node: str) -> None:
-        """Take a `remove` back, before any other change."""
-        if held.node_counts is None:
-            self._all[held.term, held.expected] = held
-            for file in held.filed:
-                self._files.setdefault(file, []).append(held)
-        held.node_counts = with_one_more(held.node_counts, node)
-
     def filed(self, namespace: str, labels: Mapping[str, str]) -> int:
         """Return how many terms `against` compares with a pod of this namespace and these labels."""
         return self._filed_there(tuple(self._about(namespace, labels)))

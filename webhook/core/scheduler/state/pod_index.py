@@ -119,20 +119,6 @@ class PodIndex:
         for existing_term in indexed_pod.existing_anti_affinity:
             self.existing_anti_affinity.remove(existing_term, indexed_pod.node)
 
-    def put_back(self, indexed_pod: IndexedPod) -> None:
-        """Take a `remove` back, before any other call: the same `indexed_pod` can then be removed again."""
-        self.changes += 1
-        labelled, node = indexed_pod.labelled, indexed_pod.node
-        home = self._homes.setdefault(labelled.home, labelled.home)
-        group = self._namespaces.setdefault(home.namespace, {}).setdefault(home, {})
-        if labelled.values in group:
-            labelled.node_counts = with_one_more(labelled.node_counts, node)
-        else:
-            group[labelled.values], labelled.node_counts = labelled, node
-        self._follow(labelled, node, 1)
-        for existing_term in indexed_pod.existing_anti_affinity:
-            self.existing_anti_affinity.put_back(existing_term, node)
-
     def _forget(self, labelled: _Labelled) -> None:
         """Remove a label set that no pod has any more."""
         home = labelled.home

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -172,23 +171,3 @@ def test_other_pods_do_not_start_together() -> None:
         coming(scheduler_cache, is_vm=False)
     assert common_start(scheduler_cache) == (False, False)
     assert n1(scheduler_cache).queued == 3
-
-
-def test_bound_pods_can_be_left_out_for_a_moment() -> None:
-    """Whatever ends the block, the pods count again, and what is known of VMs that start together stays."""
-    scheduler_cache = SchedulerCache()
-    bound = [scheduler_cache.add(pod_info(presence=Presence.BOUND)) for _ in range(2)]
-    vms = [coming(scheduler_cache), coming(scheduler_cache)]
-    for pod in vms:
-        scheduler_cache.remove(pod)
-    before = common_start(scheduler_cache)
-    assert before == (True, False)
-    without = scheduler_cache.without(iter(bound))
-    with suppress(ZeroDivisionError), without:
-        assert (n1(scheduler_cache).requested.pods, n1(scheduler_cache).requested.amounts["cpu"]) == (0, 0)
-        assert common_start(scheduler_cache) == before
-        raise ZeroDivisionError
-    assert (n1(scheduler_cache).requested.pods, common_start(scheduler_cache)) == (2, before)
-    for pod in bound:
-        scheduler_cache.remove(pod)
-    assert scheduler_cache._nodes == {}
