@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
+from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
 from webhook.core.scheduler.state.pod_info import PodInfo
 from webhook.kube.records.pods import DecodedPod, PodRecord
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -67,9 +67,9 @@ def _cache_with(**wrong: Callable[[NodeInfo], object]) -> Callable[[str], Pods]:
 
     class Cache(SchedulerCache):
         def node_info(
-            self, name: str, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], node: Node = UNLISTED
+            self, name: str, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, node: Node = UNLISTED
         ) -> NodeInfo:
-            found = super().node_info(name, allocatable, volume_limits, node)
+            found = super().node_info(name, allocatable, csi_drivers, node)
             return replace(found, **{field: value(found) for field, value in wrong.items()})
 
     class PodsOfCache(Pods):

@@ -272,6 +272,20 @@ class Reason(Enum):
             "so volume {volume} of data engine v2 can't be attached there"
         ),
     )
+    DRIVER_MISSING = (
+        "DriverMissing",
+        (
+            "kubelet on node {node} has no CSI driver driver.longhorn.io (see its CSINode), "
+            "so it can't mount the volume of claim {claim}"
+        ),
+    )
+    NFS_CLIENT_MISSING = (
+        "NfsClientMissing",
+        (
+            "Longhorn reports no usable NFS client on node {node} (nodes.longhorn.io, condition NFSClientInstalled), "
+            "so the volume of claim {claim} may not be mountable there"
+        ),
+    )
     PODS_UNKNOWN = "PodsUnknown", "the free resources of node {node} are not known: {problem}"
     NO_ROOM = (
         "NoRoom",

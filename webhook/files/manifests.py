@@ -19,7 +19,7 @@ from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import is_replica
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, volume_limits_of
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, csi_drivers_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
 from webhook.files.documents import BadDocument, Document, read_file
@@ -88,8 +88,8 @@ class Manifests:
         if unread:
             return SnapshotUnavailable(unread)
         pods = list(self.objects.of(Pod).values())
-        limits_of = {name: volume_limits_of(node.spec) for name, node in self.objects.within(CSINode, "").items()}
-        return ListedSnapshot(pods, self._nodes, limits_of, headroom, max(1, sum(map(is_replica, pods))))
+        drivers_of = {name: csi_drivers_of(node.spec) for name, node in self.objects.within(CSINode, "").items()}
+        return ListedSnapshot(pods, self._nodes, drivers_of, headroom, max(1, sum(map(is_replica, pods))))
 
     @classmethod
     def load(

@@ -10,7 +10,7 @@ from support.objects import builders
 
 from webhook.core.api.node import Node
 from webhook.core.scheduler.state.cache import SchedulerCache
-from webhook.core.scheduler.state.node_info import UNLISTED, NodeInfo
+from webhook.core.scheduler.state.node_info import UNLISTED, CSIDrivers, NodeInfo
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_requests import Usage
@@ -25,7 +25,7 @@ class OneNodeSnapshot(Struct):
 
     scheduler_cache: SchedulerCache = field(default_factory=SchedulerCache)
     headroom: Mapping[str, int] = {}
-    volume_limits: Mapping[str, int] = {}
+    csi_drivers: CSIDrivers | None = None
     replicas: int = 1
     has: Mapping[str, int] = field(default_factory=HAS.copy)
     node_labels: NodeLabels = field(default_factory=NodeLabels)
@@ -38,7 +38,7 @@ class OneNodeSnapshot(Struct):
 
     def node_info(self, name: str) -> NodeInfo:
         """Return the node; any name has the same allocatable."""
-        return self.scheduler_cache.node_info(name, self.has, self.volume_limits, self.nodes.get(name, UNLISTED))
+        return self.scheduler_cache.node_info(name, self.has, self.csi_drivers, self.nodes.get(name, UNLISTED))
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return what the cache has."""

@@ -22,9 +22,14 @@ _DEFAULT_TOLERATIONS: Final = (  # that kube-apiserver adds to a pod before it a
 )
 
 
-def longhorn_node(name: str, *, ready: str | None = "True", namespace: str = LONGHORN_NAMESPACE) -> Object:
+def longhorn_node(
+    name: str, *, ready: str | None = "True", nfs_client: bool = True, namespace: str = LONGHORN_NAMESPACE
+) -> Object:
     """Longhorn's object for a Kubernetes node; `ready` is the status of its Ready condition, None for none yet."""
-    conditions = [{"type": "Schedulable", "status": "True"}]
+    conditions = [
+        {"type": "Schedulable", "status": "True"},
+        {"type": "NFSClientInstalled", "status": str(nfs_client)},
+    ]
     if ready is not None:
         conditions.append({"type": "Ready", "status": ready})
     return {

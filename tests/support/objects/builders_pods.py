@@ -71,10 +71,11 @@ def asking(pod: Object, requests: Mapping[str, str] | None = None, host_port: in
     return {**pod, "spec": {**pod["spec"], "containers": [first, *others]}}
 
 
-def csi_node(name: str, limits: Mapping[str, int]) -> Object:
-    """The CSI drivers of a node, each with the number of volumes that it can attach there."""
+def csi_node(name: str, limits: Mapping[str, int | None]) -> Object:
+    """The CSI drivers of a node, each with the number of volumes that it can attach there; None for no limit."""
     drivers: list[dict[str, Any]] = [
-        {"name": driver, "nodeID": name, "topologyKeys": [], "allocatable": {"count": most}}
+        {"name": driver, "nodeID": name, "topologyKeys": []}
+        | ({} if most is None else {"allocatable": {"count": most}})
         for driver, most in limits.items()
     ]
     return {

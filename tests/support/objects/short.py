@@ -25,9 +25,8 @@ _POD_SPEC_KEYS: Final = frozenset(
 _ASKED_KEYS: Final = frozenset({"requests", "hostPort"})
 _SHARE_MANAGER_POD_ROW_KEYS: Final = frozenset({"volume", "dataEngine", "labels", "namespace", *_POD_SPEC_KEYS})
 _CLUSTER_KEYS: Final = frozenset({"nodes", "volumes", "longhornNodes", "vms", "pods", "clusterAutoscaler"})
-_NODE_KEYS: Final = frozenset(
-    {"ready", "cordoned", "deleting", "taints", "labels", "longhorn", "exists", "allocatable", "volumeLimits"}
-)
+_LONGHORN_KEYS: Final = frozenset({"longhorn", "nfsClient", "csiDrivers"})
+_NODE_KEYS: Final = _LONGHORN_KEYS | {"ready", "cordoned", "deleting", "taints", "labels", "exists", "allocatable"}
 _VOLUME_KEYS: Final = frozenset(
     {
         "claim",
@@ -172,13 +171,14 @@ def _named(value: Any, where: str) -> Iterator[tuple[str, Object]]:
 
 
 def _node(name: str, state: Object, *, with_longhorn: bool) -> Iterator[Object]:
-    longhorn, limits = state.pop("longhorn", "ready"), state.pop("volumeLimits", None)
-    if limits is not None:
-        yield builders_pods.csi_node(name, limits)
+    longhorn, drivers = state.pop("longhorn", "ready"), state.pop("csiDrivers", None)
+    nfs_client = state.pop("nfsClient", True)
+    if drivers is not None:
+        yield builders_pods.csi_node(name, drivers)
     if state.pop("exists", True):
         yield builders.node(name, **state)
     if with_longhorn and longhorn != _ABSENT:
-        yield builders.longhorn_node(name, ready=_LONGHORN_READY[longhorn])
+        yield builders.longhorn_node(name, ready=_LONGHORN_READY[longhorn], nfs_client=nfs_client)
 
 
 def _volume(claim: str, state: Object) -> Iterator[Object]:

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from support.control_plane.cluster_state import ClusterState
 from support.control_plane.kube_api import Api, Object
-from support.objects import builders
+from support.objects import builders, builders_pods
 from support.scenarios.admitting import Admission
 
 CLAIM: Final = "disk"
@@ -35,8 +35,8 @@ def longhorn() -> list[Object]:
 
 
 def _csi_node(name: str) -> Object:
-    """The CSINode of a node without drivers."""
-    return {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": []}}
+    """The CSINode of a node with Longhorn's driver."""
+    return builders_pods.csi_node(name, {builders.LONGHORN_DRIVER: None})
 
 
 class Truth:

@@ -38,10 +38,14 @@ class NodeStatus(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     @property
     def ready(self) -> bool:
         """Whether the condition Ready is True; a node without the condition is not ready."""
+        return self.condition("Ready") == "True"
+
+    def condition(self, type_: str) -> str | None:
+        """Return the status of the condition of this type; None if there is none."""
         for condition in self.conditions or ():
-            if condition.type == "Ready":
-                return condition.status == "True"
-        return False
+            if condition.type == type_:
+                return condition.status
+        return None
 
 
 class Node(Struct, rename="camel", frozen=True, kw_only=True, gc=False):

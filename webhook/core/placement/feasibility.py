@@ -50,6 +50,7 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
     why = longhorn_node.why_not_ready(name, longhorn)
     if why is None and not isinstance(node, NoObject):
         why = longhorn_node.why_no_data_engine(name, node, cycle.incoming)
+    why = why or longhorn_node.why_no_driver(name, cycle.snapshot, cycle.incoming)
     if why:
         return NodeFit(name, why, preferable=False)
     if isinstance(node, NoObject):
@@ -62,13 +63,17 @@ def evaluate(name: str, cycle: CycleState, view: ClusterView) -> NodeFit | NeedO
     if why is None:
         refused = _filter(_FILTER_BY_AFFINITY, cycle, info)
         why = refused.why if refused else None
-    return NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
+    node_fit = NodeFit(name, why) if why else _evaluate_beside_pods(name, cycle)
+    no_client = longhorn_node.why_no_nfs_client(name, longhorn, cycle.incoming) if node_fit.fits else None
+    return NodeFit(name, no_client) if no_client else node_fit
 
 
 def could_run(node: Node, cycle: CycleState) -> bool:
     """Whether kube-scheduler could choose this node for the pod, whatever other pods there are."""
     info = NodeInfo(node)
-    return _why_not_alone(cycle, info) is None and _filter(_FILTER_BY_AFFINITY, cycle, info) is None
+    if _why_not_alone(cycle, info) or _filter(_FILTER_BY_AFFINITY, cycle, info):
+        return False
+    return longhorn_node.why_no_driver(info.name, cycle.snapshot, cycle.incoming) is None
 
 
 def _unread(name: str, kind: Kind, view: ClusterView) -> Why:

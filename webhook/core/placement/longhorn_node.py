@@ -1,21 +1,32 @@
-"""Whether Longhorn can attach a volume on a node: its own node object, and data engine v2.
+"""Whether Longhorn can attach a volume on a node, and kubelet mount it: Longhorn's node, data engine v2, CSINode.
 
 Longhorn does not attach a volume on a node whose Longhorn node is absent or not Ready (longhorn-manager: "node is not
 ready, couldn't attach volume"). A node that disables v2 has no instance manager for v2 (longhorn-manager
 controller/node_controller.go). Longhorn accepts the attach of a v2 volume there (manager/volume.go, Attach), and the
 pod waits without end.
+
+A share-manager pod mounts no volume through kubelet: it needs neither the CSI driver nor an NFS client. If a node's
+CSINode is absent, nothing is known of its drivers. Kubelet writes that object before it reports the node as Ready
+(pkg/volume/csi/csi_plugin.go, initializeCSINode). Files that describe a cluster often lack this kind.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_CSI_DRIVER, SHARE_MANAGER, LonghornNode
+from webhook.core.api.longhorn import (
+    LABEL_LONGHORN_COMPONENT,
+    LONGHORN_CSI_DRIVER,
+    NFS_CLIENT_INSTALLED,
+    SHARE_MANAGER,
+    LonghornNode,
+)
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason, Why
 from webhook.core.scheduler.state.incoming_pod import IncomingPod
+from webhook.core.scheduler.state.snapshot import AnySnapshot, NoSnapshot
 from webhook.core.view import NoObject
 
 _DISABLES_V2: Final = "node.longhorn.io/disable-v2-data-engine"  # types/types.go, NodeDisableV2DataEngineLabelKey
@@ -56,10 +67,38 @@ def why_no_data_engine(name: str, node: Node, incoming: IncomingPod) -> Why | No
     return Reason.DATA_ENGINE_DISABLED.why(node=name, volume=volume) if volume else None
 
 
+def why_no_driver(name: str, snapshot: AnySnapshot, incoming: IncomingPod) -> Why | None:
+    """Return why kubelet on the node can mount no Longhorn volume, if the pod has one; None if that is not known."""
+    drivers = None if isinstance(snapshot, NoSnapshot) else snapshot.node_info(name).csi_drivers
+    if drivers is None or LONGHORN_CSI_DRIVER in drivers:
+        return None
+    bound = next((each for each in incoming.volumes if _is_longhorns(each.volume)), None)
+    return Reason.DRIVER_MISSING.why(node=name, claim=bound.claim) if bound else None
+
+
+def why_no_nfs_client(name: str, node: LonghornNode | NoObject | None, incoming: IncomingPod) -> Why | None:
+    """Return why kubelet on the node may be unable to mount what a share-manager serves, if the pod has such a volume.
+
+    Longhorn's condition is also False if the kernel's configuration can't be read (longhorn-manager
+    controller/monitor/environment_check_monitor.go, syncNFSClientVersion). Therefore it only forbids a hard pin.
+    """
+    if node is None or isinstance(node, NoObject) or not node.status:
+        return None
+    if node.status.condition(NFS_CLIENT_INSTALLED) != "False":
+        return None
+    bound = next((each for each in incoming.volumes if each.served_from is not None), None)
+    return Reason.NFS_CLIENT_MISSING.why(node=name, claim=bound.claim) if bound else None
+
+
+def _is_longhorns(volume: PersistentVolume) -> bool:
+    csi = volume.spec.csi if volume.spec else None
+    return csi is not None and csi.driver == LONGHORN_CSI_DRIVER
+
+
 def _v2_handle(volume: PersistentVolume) -> str | None:
     """Return the v2 Longhorn volume behind a PersistentVolume; a volume without the attribute is of v1."""
     csi = volume.spec.csi if volume.spec else None
-    if csi is None or csi.driver != LONGHORN_CSI_DRIVER or (csi.volume_attributes or {}).get("dataEngine") != _V2:
+    if csi is None or not _is_longhorns(volume) or (csi.volume_attributes or {}).get("dataEngine") != _V2:
         return None
     return csi.volume_handle
 

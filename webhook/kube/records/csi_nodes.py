@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.state.node_info import volume_limits_of
+from webhook.core.scheduler.state.node_info import CSIDrivers, csi_drivers_of
 from webhook.kube.client.metadata import BareMeta
 from webhook.kube.records.shared import share
 
@@ -19,11 +17,11 @@ class WireCSINode(Struct, gc=False):
     spec: CSINodeSpec | None = None
 
 
-def transform(wire: WireCSINode) -> Mapping[str, int]:
-    """Return the record of a CSINode: CSI driver -> the most volumes of it that the node can attach."""
-    return share(volume_limits_of(wire.spec))
+def transform(wire: WireCSINode) -> CSIDrivers:
+    """Return the record of a CSINode: its drivers, with their limits. Nearly all nodes share one."""
+    return share(csi_drivers_of(wire.spec))
 
 
-def to_object(_: str, record: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the record: core reads the limits only."""
+def to_object(_: str, record: CSIDrivers) -> CSIDrivers:
+    """Return the record: core reads the drivers only."""
     return record

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.placement.replica_share import is_replica
-from webhook.core.scheduler.state.node_info import volume_limits_of
+from webhook.core.scheduler.state.node_info import csi_drivers_of
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, SnapshotUnavailable
 from webhook.kube import reader
 from webhook.kube.client.api import Api
@@ -42,5 +42,5 @@ async def list_snapshot(
         drivers = await reader.get_all(api, _CSI_NODES, Decoders(CSINode))
     except ApiError as problem:
         return SnapshotUnavailable(str(problem))
-    limits_of = {each.metadata.name or "": volume_limits_of(each.spec) for each in drivers}
-    return ListedSnapshot(pods, nodes, limits_of, headroom, max(1, sum(map(is_replica, pods))))
+    drivers_of = {each.metadata.name or "": csi_drivers_of(each.spec) for each in drivers}
+    return ListedSnapshot(pods, nodes, drivers_of, headroom, max(1, sum(map(is_replica, pods))))

@@ -79,8 +79,8 @@ class CachedSnapshot:
         """Return the node of that name with its pods."""
         cache = self._caches[Kind.NODE]
         has = cache.index.allocatable.get(name, NO_AMOUNTS) if isinstance(cache.index, NodeIndex) else NO_AMOUNTS
-        limits = self._caches[Kind.CSI_NODE].objects.get(name, NO_AMOUNTS)
-        return self._pods.scheduler_cache.node_info(name, has, limits, cache.objects.get(name, UNLISTED))
+        drivers = self._caches[Kind.CSI_NODE].objects.get(name)
+        return self._pods.scheduler_cache.node_info(name, has, drivers, cache.objects.get(name, UNLISTED))
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound."""

@@ -130,7 +130,7 @@ def test_what_the_others_have_left(snapshot: OneNodeSnapshot, pod: Pod, expected
 
 def test_a_limit_of_volumes_is_not_decided() -> None:
     """How many are attached is not known: with a limit there is no hard pin, and a preference may stay."""
-    found = verdict(there(volume_limits={builders.LONGHORN_DRIVER: 16}), volumes=[VOLUME])
+    found = verdict(there(csi_drivers={builders.LONGHORN_DRIVER: 16}), volumes=[VOLUME])
     assert (found.why.reason, found.preferable) == (Reason.VOLUMES_LIMITED, True)
 
 

@@ -1,16 +1,22 @@
-"""Longhorn's data engine v2: which volumes can't be attached on a node that disables it."""
+"""What of Longhorn a node can lack: data engine v2, the CSI driver, and an NFS client for its kubelet."""
 
 from typing import Any
 
 import pytest
 from msgspec import convert
+from support.models.one_node import OneNodeSnapshot
 from support.objects.builders import node, persistent_volume, share_manager_pod, virt_launcher_pod
 
+from webhook.core.api.longhorn import LonghornNode
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume
-from webhook.core.placement.longhorn_node import why_no_data_engine
+from webhook.core.placement.longhorn_node import why_no_data_engine, why_no_driver, why_no_nfs_client
+from webhook.core.reasons import Reason
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume, IncomingPod
+from webhook.core.scheduler.state.node_info import CSIDrivers
+from webhook.core.scheduler.state.snapshot import NOT_COUNTED, AnySnapshot, SnapshotUnavailable
+from webhook.core.view import NoObject
 
 Object = dict[str, Any]
 WITHOUT = {"node.longhorn.io/disable-v2-data-engine": "true"}
@@ -90,3 +96,61 @@ def server(args: list[str] | None, **labels: str) -> Object:
 def test_a_share_managers_pod_says_what_it_serves(pod: Object, *, refused: bool) -> None:
     """Nothing has to be looked up for it."""
     assert told(pod) == (REFUSED if refused else None)
+
+
+LONGHORN = "driver.longhorn.io"
+
+
+def seen(drivers: CSIDrivers | None) -> AnySnapshot:
+    """A snapshot of n1 with these drivers in its CSINode."""
+    return OneNodeSnapshot(csi_drivers=drivers)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "made", "refused"),
+    [
+        pytest.param(seen({}), volume(), True, id="no driver at all"),
+        pytest.param(seen({"x.io": None}), volume(), True, id="another driver"),
+        pytest.param(seen({LONGHORN: None}), volume(), False, id="the driver"),
+        pytest.param(seen({LONGHORN: 8}), volume(), False, id="the driver with a limit"),
+        pytest.param(seen(None), volume(), False, id="no CSINode is known"),
+        pytest.param(SnapshotUnavailable("late"), volume(), False, id="CSINodes could not be read"),
+        pytest.param(NOT_COUNTED, volume(), False, id="CSINodes are not watched"),
+        pytest.param(seen({}), volume(driver="x.io"), False, id="a volume of another driver"),
+        pytest.param(seen({}), {**volume(), "spec": None}, False, id="a volume without a spec"),
+        pytest.param(seen({}), None, False, id="no volume: a share-manager pod mounts none"),
+    ],
+)
+def test_kubelet_mounts_with_longhorns_driver(snapshot: AnySnapshot, made: Object | None, *, refused: bool) -> None:
+    """A CSINode that is absent or not read says nothing against the node."""
+    volumes = [] if made is None else [ClaimVolume("disk", convert(made, PersistentVolume), "n2")]
+    found = why_no_driver("n1", snapshot, IncomingPod.of(convert(virt_launcher_pod(), Pod), "vms", volumes))
+    assert (found and found.reason) == (Reason.DRIVER_MISSING if refused else None)
+
+
+def with_client(condition: str | None) -> LonghornNode:
+    """Longhorn's node with this status of the condition."""
+    conditions = [] if condition is None else [{"type": "NFSClientInstalled", "status": condition}]
+    return convert({"metadata": {"name": "n1"}, "status": {"conditions": conditions}}, LonghornNode)
+
+
+@pytest.mark.parametrize(
+    ("node_", "served_from", "refused"),
+    [
+        pytest.param(with_client("False"), "n1", True, id="no client"),
+        pytest.param(with_client("False"), "", True, id="the share-manager is on no node yet"),
+        pytest.param(with_client("False"), None, False, id="a volume that no share-manager serves"),
+        pytest.param(with_client("True"), "n1", False, id="a client"),
+        pytest.param(with_client(None), "n1", False, id="a Longhorn without the condition"),
+        pytest.param(convert({"metadata": {}}, LonghornNode), "n1", False, id="no status"),
+        pytest.param(NoObject.UNAVAILABLE, "n1", False, id="not read"),
+        pytest.param(None, "n1", False, id="a cluster without such objects"),
+    ],
+)
+def test_what_a_share_manager_serves_needs_an_nfs_client(
+    node_: LonghornNode | NoObject | None, served_from: str | None, *, refused: bool
+) -> None:
+    """Only on the nodes of the VMs."""
+    volumes = [ClaimVolume("disk", convert(volume(), PersistentVolume), served_from)]
+    found = why_no_nfs_client("n1", node_, IncomingPod.of(convert(virt_launcher_pod(), Pod), "vms", volumes))
+    assert (found and found.reason) == (Reason.NFS_CLIENT_MISSING if refused else None)

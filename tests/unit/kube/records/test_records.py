@@ -74,7 +74,8 @@ def node_reads(found: Node) -> tuple[Any, ...]:
 
 def longhorn_node_reads(found: LonghornNode) -> tuple[Any, ...]:
     """What core reads of Longhorn's Node."""
-    return found.metadata.name, bool(found.status and found.status.ready)
+    status = found.status
+    return found.metadata.name, bool(status and status.ready), status and status.condition("NFSClientInstalled")
 
 
 def pod_reads(pod: Pod) -> tuple[Any, ...]:

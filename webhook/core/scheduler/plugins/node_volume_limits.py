@@ -19,7 +19,7 @@ def filter_volume(volume: ClaimVolume, node: NodeInfo) -> Status:
     csi = spec.csi if spec else None
     if csi is None:
         return PASSED
-    limit = node.volume_limits.get(csi.driver or "")
+    limit = (node.csi_drivers or {}).get(csi.driver or "")
     if limit is None:
         return PASSED
     names = {"node": node.name, "driver": csi.driver, "limit": limit, "claim": volume.claim}

@@ -28,6 +28,7 @@ from webhook.core.api.node import Node
 from webhook.core.scheduler.state.node_info import (
     NO_REQUESTS,
     UNLISTED,
+    CSIDrivers,
     NodeInfo,
     NodeRequests,
     fits_empty_node,
@@ -84,7 +85,7 @@ class _NodePods:
         return not self.bound.pods and not self.expected
 
     def node_info(
-        self, node: Node, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], last_shown: int
+        self, node: Node, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, last_shown: int
     ) -> NodeInfo:
         """Leave out a pod that is larger than the whole node: it is never bound there, so that it takes nothing."""
         requested, queued, waited_for = self.bound, NO_REQUESTS, False
@@ -101,7 +102,7 @@ class _NodePods:
             node,
             allocatable,
             requested,
-            volume_limits,
+            csi_drivers,
             queued.pods,
             waited_for,
             together,
@@ -137,13 +138,13 @@ class SchedulerCache:
         self._last_shown = 0  # the number of the latest of them that a watch has shown
 
     def node_info(
-        self, name: str, allocatable: Mapping[str, int], volume_limits: Mapping[str, int], node: Node = UNLISTED
+        self, name: str, allocatable: Mapping[str, int], csi_drivers: CSIDrivers | None, node: Node = UNLISTED
     ) -> NodeInfo:
         """Return the node of that name with its pods; valid until the next change."""
         pods = self._nodes.get(name)
         if pods is None:
-            return NodeInfo(node, allocatable, NO_REQUESTS, volume_limits)
-        return pods.node_info(node, allocatable, volume_limits, self._last_shown)
+            return NodeInfo(node, allocatable, NO_REQUESTS, csi_drivers)
+        return pods.node_info(node, allocatable, csi_drivers, self._last_shown)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return the number of pods of each shape that may run on a short list of nodes only, and are not bound.

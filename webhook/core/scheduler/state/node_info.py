@@ -19,6 +19,8 @@ from webhook.core.api.quantity import UNREADABLE, amounts, units
 from webhook.core.scheduler.state.pod_requests import CPU, HostPort, Usage, is_counted
 
 PODS: Final = "pods"
+CSIDrivers = Mapping[str, int | None]
+"""The CSI drivers of a node, each with the most volumes that can be attached there; None for no limit."""
 NO_AMOUNTS: Final[Mapping[str, int]] = MappingProxyType({})
 NO_HEADROOM: Final = NO_AMOUNTS
 MORE_THAN_ANY: Final = units(UNREADABLE)
@@ -80,7 +82,7 @@ class NodeInfo(Struct, frozen=True):
         node: the Node object.
         allocatable: what the node has for pods: milli-CPU or whole units by resource.
         requested: what its pods request, with the pods that will probably be bound to it.
-        volume_limits: the largest number of attached volumes by CSI driver.
+        csi_drivers: the CSI drivers in its CSINode (`csi_drivers_of`); None if no CSINode is known.
         queued: the number of pods that will probably be bound to it, and that kube-scheduler has not tried to
             schedule yet.
         waited_for: whether a VM that may run on no other node waits for this one.
@@ -93,7 +95,7 @@ class NodeInfo(Struct, frozen=True):
     node: Node
     allocatable: Mapping[str, int] = NO_AMOUNTS
     requested: NodeRequests = NO_REQUESTS
-    volume_limits: Mapping[str, int] = NO_AMOUNTS
+    csi_drivers: CSIDrivers | None = None
     queued: int = 0
     waited_for: bool = False
     starting_together: bool = False
@@ -132,13 +134,10 @@ def fits_empty_node(usage: Usage, allocatable: Mapping[str, int]) -> bool:
     )
 
 
-def volume_limits_of(spec: CSINodeSpec | None) -> dict[str, int]:
-    """Return the largest number of attached volumes by CSI driver, from a node's CSINode.
-
-    Only drivers that set a limit; none for a node without a CSINode.
-    """
+def csi_drivers_of(spec: CSINodeSpec | None) -> dict[str, int | None]:
+    """Return the CSI drivers of a node, from its CSINode: kubelet can mount no volume of another driver there."""
     return {
-        driver.name: driver.allocatable.count
+        driver.name: driver.allocatable.count if driver.allocatable else None
         for driver in (spec.drivers if spec else None) or ()
-        if driver.name and driver.allocatable and driver.allocatable.count is not None
+        if driver.name
     }

@@ -16,7 +16,7 @@ from webhook.core.api.meta import NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.scheduler.state.cache import PodHandle, SchedulerCache
-from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, NodeInfo, allocatable
+from webhook.core.scheduler.state.node_info import NO_HEADROOM, UNLISTED, CSIDrivers, NodeInfo, allocatable
 from webhook.core.scheduler.state.node_labels import NodeLabels
 from webhook.core.scheduler.state.pod_index import PodIndex
 from webhook.core.scheduler.state.pod_info import PodInfo, pod_nodes
@@ -89,16 +89,16 @@ class ListedSnapshot:
         self,
         pods: Iterable[Pod],
         nodes: Mapping[str, Node],
-        volume_limits: Mapping[str, Mapping[str, int]],
+        csi_drivers: Mapping[str, CSIDrivers],
         headroom: Mapping[str, int] = NO_HEADROOM,
         replicas: int = 1,
     ) -> None:
-        """Count every pod that is not over; `volume_limits` are `node_info.volume_limits_of` by node."""
+        """Count every pod that is not over; `csi_drivers` are `node_info.csi_drivers_of` by node."""
         self.nodes = nodes
         self.node_labels = NodeLabels(charges=False)
         self.headroom = headroom
         self.replicas = replicas
-        self._volume_limits = volume_limits
+        self._csi_drivers = csi_drivers
         self._pods = tuple(pods)
         self._cache = SchedulerCache()
         self._handles: dict[NamespacedName, list[PodHandle]] = {}
@@ -141,7 +141,7 @@ class ListedSnapshot:
         """Return the node of that name with its pods."""
         node = self.nodes.get(name, UNLISTED)
         has = allocatable(node.status.allocatable if node.status else None)
-        return self._cache.node_info(name, has, self._volume_limits.get(name, {}), node)
+        return self._cache.node_info(name, has, self._csi_drivers.get(name), node)
 
     def shortlisted(self, *, assumed: bool) -> Mapping[Usage, int]:
         """Return those among the listed pods; none of them is assumed."""

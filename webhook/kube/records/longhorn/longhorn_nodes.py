@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from webhook.core.api.longhorn import LonghornNode
-from webhook.core.api.meta import ObjectMeta
+from webhook.core.api.longhorn import NFS_CLIENT_INSTALLED, LonghornNode
+from webhook.core.api.meta import Condition, ObjectMeta
 from webhook.core.api.node import NodeStatus
 from webhook.kube.client.metadata import BareMeta
-from webhook.kube.records.nodes import ready_status
 from webhook.kube.records.shared import share
 
 
@@ -20,8 +19,10 @@ class WireLonghornNode(Struct, gc=False):
 
 
 def transform(wire: WireLonghornNode) -> NodeStatus:
-    """Return the record of a Longhorn node: its condition Ready. Equal records are one object."""
-    return share(ready_status(wire.status))
+    """Return the record of a Longhorn node: the conditions that core reads. Equal records are one object."""
+    status = wire.status or NodeStatus()
+    kept = ((each, status.condition(each)) for each in ("Ready", NFS_CLIENT_INSTALLED))
+    return share(NodeStatus(conditions=[Condition(type=each, status=value) for each, value in kept if value]))
 
 
 def to_object(key: str, record: NodeStatus | None) -> LonghornNode:

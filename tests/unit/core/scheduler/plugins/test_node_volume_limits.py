@@ -36,5 +36,5 @@ def test_only_a_limit_of_the_volumes_own_driver_counts(
     bound: ClaimVolume, limits: dict[str, int], expected: Status
 ) -> None:
     """The reason names driver and limit."""
-    node = node_of(builders.node("n1"), volume_limits=limits)
+    node = node_of(builders.node("n1"), csi_drivers=limits)
     assert node_volume_limits.filter_volume(bound, node) == expected

@@ -53,7 +53,7 @@ def test_a_node_has_its_allocatable_and_the_limits_of_its_drivers() -> None:
     """A node that is not listed has nothing."""
     there = snapshot()
     assert (there.headroom, there.node_info("node-a").allocatable["cpu"]) == ({"cpu": 500}, 4000)
-    assert [there.node_info(name).volume_limits for name in NODES] == [{"driver": 3}, {}]
+    assert [there.node_info(name).csi_drivers for name in NODES] == [{"driver": 3}, None]
     assert there.node_info("node-z").allocatable == {}
 
 

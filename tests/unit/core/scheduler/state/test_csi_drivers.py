@@ -6,7 +6,7 @@ import pytest
 from msgspec import convert
 
 from webhook.core.api.node import CSINodeSpec
-from webhook.core.scheduler.state.node_info import volume_limits_of
+from webhook.core.scheduler.state.node_info import csi_drivers_of
 
 LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
 
@@ -17,7 +17,11 @@ LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
         pytest.param(None, {}, id="no CSINode"),
         pytest.param({}, {}, id="no drivers"),
         pytest.param({"drivers": None}, {}, id="null drivers"),
-        pytest.param({"drivers": [{"name": LONGHORN}, {"name": CEPH, "allocatable": {}}]}, {}, id="no limits"),
+        pytest.param(
+            {"drivers": [{"name": LONGHORN}, {"name": CEPH, "allocatable": {}}]},
+            {LONGHORN: None, CEPH: None},
+            id="no limits",
+        ),
         pytest.param(
             {
                 "drivers": [
@@ -31,6 +35,6 @@ LONGHORN, CEPH = "driver.longhorn.io", "rbd.csi.ceph.com"
         pytest.param({"drivers": [{"allocatable": {"count": 1}}]}, {}, id="of no driver"),
     ],
 )
-def test_a_csinode_tells_limits(spec: dict[str, Any] | None, found: dict[str, int]) -> None:
-    """Of the drivers that have one."""
-    assert volume_limits_of(convert(spec, CSINodeSpec | None)) == found
+def test_a_csinode_tells_drivers_and_limits(spec: dict[str, Any] | None, found: dict[str, int | None]) -> None:
+    """A driver without a limit is one."""
+    assert csi_drivers_of(convert(spec, CSINodeSpec | None)) == found
