@@ -46,9 +46,6 @@ NEEDS_A_BUG = {"PatchNotProven", "InternalError"}
 NEEDS_A_SETTING = {
     "AuditPreferred",  # tests/component/test_audit.py
     "AuditRequired",
-    "AuditTakeOver",  # tests/unit/core/placement/test_other_scheduler.py
-    "SchedulerNotListed",
-    "SchedulerTakenOver",
     "NamespaceOptedOut",  # tests/unit/core/test_opt_in.py
     "BadNamespaceLabel",
 }

@@ -22,32 +22,10 @@ from webhook.cluster_options import (
 )
 from webhook.component_base.address import Address
 from webhook.component_base.errors import BadSettings
-from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff, Parsed
+from webhook.component_base.options import ADDRESS, COUNT, FILE, NAME, SECONDS, OneOf, OnOrOff
 
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
-
-
-def scheduler_name(text: str) -> str:
-    """Return a name that spec.schedulerName of a pod may have.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    from webhook.core.api.names import is_node_name  # noqa: PLC0415 - core is not for help and completion
-
-    if not is_node_name(text):
-        raise ValueError("expected the name of a scheduler, such as default-scheduler")
-    return text
-
-
-def scheduler_names(text: str) -> frozenset[str]:
-    """Return the names in NAME,...; none for an empty text.
-
-    Raises:
-        ValueError: says what was expected.
-    """
-    return frozenset(scheduler_name(each) for each in text.split(",")) if text else frozenset()
 
 
 SERVE: Final = (
@@ -125,22 +103,7 @@ SERVE: Final = (
         default="off",
         type=OnOrOff(),
         help="Whether the webhook only audits: on or off. With on it decides as always, and tells each decision in the "
-        "pod's annotation kubevirt-scheduler/decision (for --take-over-scheduler in kubevirt-scheduler/take-over), the "
-        "log, the metrics and the events. It changes nothing else.",
-    ),
-    option(
-        "--take-over-scheduler",
-        default="",
-        type=Parsed("NAMES", scheduler_names),
-        help="Schedulers, as NAME,..., whose virt-launcher pods get another spec.schedulerName (--take-over-to): those "
-        "of VMs that still name a scheduler which is gone. The API server sends such pods only with "
-        "manifests/components/take-over-scheduler.",
-    ),
-    option(
-        "--take-over-to",
-        default="default-scheduler",
-        type=Parsed("NAME", scheduler_name),
-        help="The scheduler that pods of --take-over-scheduler get.",
+        "pod's annotation kubevirt-scheduler/decision, the log, the metrics and the events. It changes nothing else.",
     ),
     WATCH_PODS,
     HEADROOM,
@@ -199,8 +162,6 @@ class ServeSettings:
     mode: Literal["required", "preferred", "off"]
     opt_in_all: OptInAll
     audit: bool
-    take_over_scheduler: frozenset[str]
-    take_over_to: str
     watch_pods: Literal["all", "virt-launcher", "none"]
     headroom: Mapping[str, int]
     shortlist: Literal["auto", "off"]
@@ -218,10 +179,6 @@ class ServeSettings:
         problems = two_clusters(self.manifests, self.kubeconfig, self.context)
         if self.events and self.manifests:
             problems.append(f"got --events on and --manifests {self.manifests}: expected a live cluster for the events")
-        if self.take_over_to in self.take_over_scheduler:
-            problems.append(
-                f"got {self.take_over_to} in --take-over-scheduler and in --take-over-to: expected two schedulers"
-            )
         if self.client_name is not None and self.client_ca_file is None:
             # A name is read from a certificate that somebody must have verified.
             problems.append(

@@ -24,8 +24,6 @@ def policy_of(settings: ServeSettings) -> Policy:
         opt_in_all=settings.opt_in_all,
         audit=settings.audit,
         shortlist=settings.shortlist == "auto",
-        taken_over=settings.take_over_scheduler,
-        scheduler_name=settings.take_over_to,
     )
 
 

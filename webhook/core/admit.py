@@ -40,7 +40,6 @@ from webhook.core.opt_in import Policy, not_a_pod_creation
 from webhook.core.patch import decision_patch, json_patch, unpatch
 from webhook.core.patch.json_patch import NotApplicable, Operation
 from webhook.core.placement.migration_target import place_migration_target
-from webhook.core.placement.other_scheduler import take_over
 from webhook.core.placement.share_manager import steer_share_manager
 from webhook.core.placement.virt_launcher import place_virt_launcher
 from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
@@ -80,7 +79,6 @@ class Entry(Enum):
     VIRT_LAUNCHER = "virt-launcher", place_virt_launcher
     SHARE_MANAGER = "share-manager", steer_share_manager
     MIGRATION_TARGET = "migration-target", place_migration_target  # asked only with manifests/components/homecoming
-    TAKE_OVER = "take-over", take_over  # asked only with manifests/components/take-over-scheduler
 
 
 class PodCreation(Struct, frozen=True):

@@ -64,15 +64,6 @@ class Leave(Struct, frozen=True, kw_only=True):
     node_fits: Sequence[NodeFit] = ()
 
 
-class TakeOver(Leave, frozen=True, kw_only=True):
-    """Another scheduler places the pod. The pod's affinity stays as it is.
-
-    `scheduler_name` is the new spec.schedulerName; None if the webhook only audits.
-    """
-
-    scheduler_name: str | None
-
-
 class Pin(Struct, frozen=True, kw_only=True):
     """The pod must run on certain nodes, or kube-scheduler is asked to prefer them.
 
@@ -122,14 +113,11 @@ class Steer(Pin, frozen=True, kw_only=True):
 
 Decision = Pin | Leave
 UNCHANGED: Final = "unchanged"
-TAKEN_OVER: Final = "taken-over"
 
 
 def outcome(decision: Decision) -> str:
-    """Return the decision in one word, for logs and metrics: required, preferred, unchanged or taken-over."""
-    if isinstance(decision, Pin):
-        return decision.strength.value
-    return TAKEN_OVER if isinstance(decision, TakeOver) and decision.scheduler_name else UNCHANGED
+    """Return the decision in one word, for logs and metrics: required, preferred or unchanged."""
+    return decision.strength.value if isinstance(decision, Pin) else UNCHANGED
 
 
 def audited(pin: Pin) -> Leave:

@@ -17,7 +17,7 @@ from webhook.core.api.kubevirt import (
     VIRT_LAUNCHER,
 )
 from webhook.core.api.meta import Namespace, NamespacedName
-from webhook.core.api.pod import DEFAULT_SCHEDULER, Pod
+from webhook.core.api.pod import Pod
 from webhook.core.reasons import ANNOTATION_CO_SCHEDULE, ANNOTATION_OPT_IN_ALL, LABEL_CO_SCHEDULE, Reason, Why
 from webhook.core.view import ClusterView, Kind, NeedObjects, NoObject, ObjectRef
 
@@ -61,7 +61,6 @@ class Policy(Struct, frozen=True):
         longhorn_namespace: the namespace of Longhorn's own objects.
         audit: the webhook writes each decision into the pod's annotation, and does not carry it out.
         shortlist: a preference in a large cluster can have a short list of nodes.
-        taken_over: the names of schedulers that are gone or will go. Their virt-launcher pods get `scheduler_name`.
     """
 
     mode: Mode = Mode.REQUIRED
@@ -69,8 +68,6 @@ class Policy(Struct, frozen=True):
     opt_in_all: OptInAll = "off"
     audit: bool = False
     shortlist: bool = True
-    taken_over: frozenset[str] = frozenset()
-    scheduler_name: str = DEFAULT_SCHEDULER
 
 
 def not_a_pod_creation(request: RequestHead) -> Why | None:

@@ -16,7 +16,6 @@ ANNOTATION_CO_SCHEDULE: Final = "kubevirt-scheduler/co-schedule"
 LABEL_CO_SCHEDULE: Final = ANNOTATION_CO_SCHEDULE  # of a Namespace
 ANNOTATION_DECISION: Final = "kubevirt-scheduler/decision"
 ANNOTATION_OPT_IN_ALL: Final = "kubevirt-scheduler/opt-in-all"  # of the webhook configuration
-ANNOTATION_TAKE_OVER: Final = "kubevirt-scheduler/take-over"
 ANNOTATION_APPLIED_PATCH: Final = "kubevirt-scheduler/written"  # for programs: webhook.core.patch.applied_patch
 ANNOTATION_NO_EVICTION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"  # pkg/descheduler/evictions/utils
 
@@ -69,19 +68,6 @@ class Reason(Enum):
     NOT_MIGRATION_TARGET = (
         "NotMigrationTarget",
         "the pod is not a live-migration target (no label kubevirt.io/migrationJobUID)",
-    )
-    # A virt-launcher pod of another scheduler. Only with manifests/components/take-over-scheduler.
-    SCHEDULER_NOT_LISTED = (
-        "SchedulerNotListed",
-        "spec.schedulerName is {scheduler}, which --take-over-scheduler does not name",
-    )
-    SCHEDULER_TAKEN_OVER = (
-        "SchedulerTakenOver",
-        "spec.schedulerName was {scheduler}, and the webhook wrote {into}",
-    )
-    AUDIT_TAKE_OVER = (
-        "AuditTakeOver",
-        "the webhook only audits (--audit=on); it would replace spec.schedulerName {scheduler} by {into}",
     )
 
     NOT_OPTED_IN = "NotOptedIn", f"the pod has no annotation {ANNOTATION_CO_SCHEDULE}, and its Namespace no such label"

@@ -82,7 +82,7 @@ class Family(MetricFamily):
         "admissions_total",
         "counter",
         ("entry", "decision", "reason"),
-        "Answers, by entry of the webhook, decision (required, preferred, unchanged, taken-over) and reason code.",
+        "Answers, by entry of the webhook, decision (required, preferred, unchanged) and reason code.",
     )
     DURATION = (
         "admission_duration_seconds",

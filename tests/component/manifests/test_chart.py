@@ -123,7 +123,6 @@ def test_components_stand_together_as_in_the_manifests(tmp_path: Path) -> None:
         "reunite",
         "restart-stuck",
         "without-pods",
-        "take-over-scheduler",
         "client-verification",
     )
     together = chart(DEFAULT, *(switch(each, on=True) for each in several))

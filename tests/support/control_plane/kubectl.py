@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -37,7 +37,8 @@ class Kubectl:
     def __init__(self, plane: ControlPlane, directory: Path) -> None:
         self._program = build.kubectl()
         kubeconfig = plane.kubeconfig(directory / "admin.kubeconfig", plane.admin)
-        self._environment = {"PATH": os.defpath, "HOME": str(directory), "KUBECONFIG": str(kubeconfig)}
+        path = f"{self._program.parent}{os.pathsep}{os.defpath}"
+        self._environment = {"PATH": path, "HOME": str(directory), "KUBECONFIG": str(kubeconfig)}
 
     def __call__(self, *words: str | Path) -> str:
         """What it prints; fails where it fails, or warns of something."""
@@ -47,8 +48,15 @@ class Kubectl:
 
     def said(self, *words: str | Path) -> Said:
         """Whatever comes of it."""
-        done = subprocess.run(  # noqa: S603 - a program that we have built
-            [self._program, *words],
+        return self._run([self._program, *words])
+
+    def shell(self, script: str) -> Said:
+        """Whatever comes of a script that calls kubectl."""
+        return self._run(["/bin/sh", "-c", script])
+
+    def _run(self, words: Sequence[str | Path]) -> Said:
+        done = subprocess.run(  # noqa: S603 - a program that we have built, and scripts of our docs
+            words,
             env=self._environment,
             capture_output=True,
             text=True,

@@ -29,7 +29,6 @@ HOMECOMING: Final = "components/homecoming"
 MONITORING: Final = "components/monitoring"
 OPT_IN_ALL: Final = "components/opt-in-all"
 REUNITE: Final = "components/reunite"
-TAKE_OVER: Final = "components/take-over-scheduler"
 
 
 @cache

@@ -2,8 +2,8 @@
 
 The operations touch only spec.affinity and the webhook's annotations, by `add` and `copy` alone. They append and never
 rewrite, so that the pod can't lose a field that the webhook does not know. An annotation records what they write;
-`webhook.core.patch.unpatch` removes it again by that record. Only TakeOver rewrites a field: spec.schedulerName.
-Invariant: no operation touches the affinity without the record.
+`webhook.core.patch.unpatch` removes it again by that record. Invariant: no operation touches the affinity without the
+record.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from webhook.core.api.affinity import PREFERRED, REQUIRED, InterPodTerms, NodeAf
 from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.decision import Decision, Leave, Pin, Steer, TakeOver, WeightedNode, decision_sentence
+from webhook.core.decision import Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
 from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import (
     ANNOTATION_APPLIED_PATCH,
     ANNOTATION_DECISION,
     ANNOTATION_NO_EVICTION,
-    ANNOTATION_TAKE_OVER,
     Reason,
     Why,
 )
@@ -35,7 +34,6 @@ NODE_AFFINITY: Final = f"{AFFINITY}/nodeAffinity"
 TERMS: Final = f"{NODE_AFFINITY}/{REQUIRED}/nodeSelectorTerms"
 POD_AFFINITY: Final = f"{AFFINITY}/podAffinity"
 ANNOTATIONS: Final = "/metadata/annotations"
-SCHEDULER_NAME: Final = "/spec/schedulerName"
 _COPIES: Final = 10  # of a preference: ten copies beside one foreign term have 10/11 of the weight; more add little
 _ANNOTATIONS_MAX_BYTES: Final = 256 * 1024  # apimachinery objectmeta.go TotalAnnotationSizeLimitB: more is rejected
 _UTF8_MAX_BYTES: Final = 4  # of one character
@@ -58,16 +56,7 @@ def for_decision(pod: Pod, decision: Decision) -> list[Operation] | Why:
 
 def for_leave(pod: Pod, decision: Leave) -> list[Operation]:
     """Return the operations for a pod whose affinity stays: the decision as an annotation, if the VM opted in."""
-    if isinstance(decision, TakeOver):
-        return list(_take_over(pod, decision))
     return list(_annotate(pod, decision, None)) if decision.opted_in else []
-
-
-def _take_over(pod: Pod, decision: TakeOver) -> Iterator[Operation]:
-    """Yield the new spec.schedulerName. If the annotation has no space, the pod must still get a scheduler."""
-    if decision.scheduler_name is not None:
-        yield add(SCHEDULER_NAME, decision.scheduler_name)
-    yield from _write(pod, {ANNOTATION_TAKE_OVER: str(decision.why)[:_TEXT_MAX_CHARS]})
 
 
 class _AffinityPatch:

@@ -23,14 +23,14 @@ class NotApplicable(Exception):
 
 
 def tree_of(pod: Pod) -> dict[str, Any]:
-    """Return the places of `pod` that a patch touches, as JSON: annotations, spec.affinity and spec.schedulerName.
+    """Return the places of `pod` that a patch touches, as JSON: annotations and spec.affinity.
 
     An absent field and a null field are the same here: an operation can't add below either of them.
     """
     annotations = pod.metadata.annotations
     return {
         "metadata": {"annotations": None if annotations is None else dict(annotations)},
-        "spec": {"affinity": msgspec.to_builtins(pod.spec.affinity), "schedulerName": pod.spec.scheduler_name},
+        "spec": {"affinity": msgspec.to_builtins(pod.spec.affinity)},
     }
 
 

@@ -153,16 +153,6 @@ async def test_a_pod_that_is_asked_about_twice_keeps_its_pin(store: ClusterCache
         assert _counted(store) == (1, 1)
 
 
-async def test_a_pod_that_is_taken_over_keeps_its_seat(store: ClusterCache) -> None:
-    """The entry for pods of other schedulers says nothing about nodes, so it leaves what was assumed."""
-    async with running(store):
-        assert await pinned(store, body(vm("vm"))) == [True]
-        take_over = admit_function(store, Policy(taken_over=frozenset({"old"})), lambda _: None, Entry.TAKE_OVER)
-        response = json.loads(await take_over(body(vm("vm", schedulerName="old")), now() + SOON))["response"]
-        assert response["auditAnnotations"]["decision"] == "taken-over"
-        assert _counted(store) == (1, 1)
-
-
 async def test_a_pod_that_became_too_large_loses_its_pin(store: ClusterCache) -> None:
     """A sidecar was added by a webhook after us: what was written goes, and the seat is not taken."""
     async with running(store):
