@@ -239,6 +239,13 @@ class Reason(Enum):
         "VolumeAffinityMismatch",
         "PersistentVolume {volume} of claim {claim} can't be used on node {node}",
     )
+    IN_TREE_VOLUME = (
+        "InTreeVolume",
+        (
+            "PersistentVolume {volume} of claim {claim} is of the in-tree kind {source}; whether kube-scheduler "
+            "accepts node {node} for the CSI volume that it takes it for is not known"
+        ),
+    )
     VOLUME_ZONE_MISMATCH = (
         "VolumeZoneMismatch",
         "PersistentVolume {volume} of claim {claim} is labeled for another zone or region than node {node}",

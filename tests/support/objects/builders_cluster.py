@@ -64,9 +64,13 @@ def persistent_volume(
     volume_mode: str = "Filesystem",
     terms: Sequence[Object] | None = None,
     labels: Mapping[str, str] | None = None,
+    source: Object | None = None,
 ) -> Object:
-    """A bound PersistentVolume; `driver` None makes it an NFS one, `terms` is its required node affinity."""
-    source: Object = {"nfs": {"server": "nas.example.com", "path": "/vms"}}
+    """A bound PersistentVolume; `terms` is its required node affinity.
+
+    `driver` None makes it one of `source`, by default an NFS one.
+    """
+    source = source or {"nfs": {"server": "nas.example.com", "path": "/vms"}}
     if driver is not None:
         source = {"csi": {"driver": driver, "volumeHandle": handle or name, "volumeAttributes": dict(attributes or {})}}
     affinity = {} if terms is None else {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}

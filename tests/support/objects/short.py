@@ -40,6 +40,7 @@ _VOLUME_KEYS: Final = frozenset(
         "driver",
         "attributes",
         "pvLabels",
+        "inTree",
         "pvTerms",
         "servedFrom",
         "shareManager",
@@ -206,10 +207,11 @@ def _volume(claim: str, state: Object) -> Iterator[Object]:
             claim=claim,
             namespace=namespace,
             handle=handle,
-            driver=state.get("driver", builders.LONGHORN_DRIVER),
+            driver=None if "inTree" in state else state.get("driver", builders.LONGHORN_DRIVER),
             attributes=state.get("attributes"),
             terms=state.get("pvTerms"),
             labels=state.get("pvLabels"),
+            source=state.get("inTree"),
             **common,
         )
     yield from _server(handle, state)

@@ -44,6 +44,7 @@ NAMES = {
     "rule",
     "scheduler",
     "since",
+    "source",
     "staleness",
     "state",
     "steering",

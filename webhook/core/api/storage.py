@@ -45,8 +45,35 @@ class VolumeNodeAffinity(Struct, rename="camel", frozen=True, kw_only=True, gc=F
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
-    """v1.PersistentVolumeSpec: the volume of a CSI driver, and the claim that the volume is bound to."""
+class InTreeVolumeSource(Struct, frozen=True, gc=False):
+    """A volume source of a driver that was once part of Kubernetes. Core reads only that there is one."""
+
+
+class InTreeSources(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """The in-tree sources that kube-scheduler translates to CSI (k8s.io/csi-translation-lib, translate.go)."""
+
+    aws_elastic_block_store: InTreeVolumeSource | None = None
+    azure_disk: InTreeVolumeSource | None = None
+    azure_file: InTreeVolumeSource | None = None
+    cinder: InTreeVolumeSource | None = None
+    gce_persistent_disk: InTreeVolumeSource | None = None
+    portworx_volume: InTreeVolumeSource | None = None
+    vsphere_volume: InTreeVolumeSource | None = None
+
+    def in_tree(self) -> str | None:
+        """Return the name of the source that is set, as in Kubernetes; None if the volume has another source."""
+        fields = zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True)
+        return next((encoded for name, encoded in fields if getattr(self, name) is not None), None)
+
+
+def in_tree_sources(encoded: str | None) -> dict[str, InTreeVolumeSource]:
+    """Return the field of the source with this name, for the constructor of an InTreeSources."""
+    fields = zip(InTreeSources.__struct_fields__, InTreeSources.__struct_encode_fields__, strict=True)
+    return {name: InTreeVolumeSource() for name, known in fields if known == encoded}
+
+
+class PersistentVolumeSpec(InTreeSources, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.PersistentVolumeSpec: the volume of a CSI or in-tree driver, and the claim that the volume is bound to."""
 
     csi: CSIPersistentVolumeSource | None = None
     claim_ref: ObjectReference | None = None

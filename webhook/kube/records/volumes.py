@@ -10,9 +10,11 @@ from webhook.core.api.longhorn import LONGHORN_CSI_DRIVER
 from webhook.core.api.meta import ObjectMeta, ObjectReference
 from webhook.core.api.storage import (
     CSIPersistentVolumeSource,
+    InTreeSources,
     PersistentVolume,
     PersistentVolumeSpec,
     VolumeNodeAffinity,
+    in_tree_sources,
 )
 from webhook.core.scheduler.plugins.volume_zone import TOPOLOGY_LABELS
 from webhook.kube.client.metadata import WireMeta
@@ -41,7 +43,7 @@ class _WireCSI(Struct, rename="camel", gc=False):
     volume_attributes: _WireAttributes | None = None
 
 
-class _WireSpec(Struct, rename="camel", gc=False):
+class _WireSpec(InTreeSources, rename="camel", frozen=True, kw_only=True, gc=False):
     csi: _WireCSI | None = None
     claim_ref: ObjectReference | None = None
     volume_mode: str | None = None
@@ -56,13 +58,17 @@ class WireVolume(Struct, gc=False):
 
 
 class _VolumeCommon(Struct, frozen=True, gc=False):
-    """A PersistentVolume without its names. `driver` is None if no CSI driver provides the volume."""
+    """A PersistentVolume without its names. `driver` is None if no CSI driver provides the volume.
+
+    `in_tree` is the name of its in-tree source, if kube-scheduler translates that to CSI.
+    """
 
     labels: dict[str, str] | None
     driver: str | None
     attributes: dict[str, str] | None
     volume_mode: str | None
     node_affinity: VolumeNodeAffinity | None
+    in_tree: str | None
 
 
 class VolumeRecord(Struct, frozen=True, gc=False):
@@ -86,6 +92,7 @@ def transform(wire: WireVolume) -> VolumeRecord:
         csi.volume_attributes.as_dict() if csi.volume_attributes else None,
         spec.volume_mode,
         spec.node_affinity,
+        spec.in_tree(),
     )
     bound = spec.claim_ref if csi.driver == LONGHORN_CSI_DRIVER else None
     claim = intern(namespaced_key(bound.namespace or "", bound.name)) if bound and bound.name else None
@@ -105,6 +112,7 @@ def to_object(key: str, record: VolumeRecord) -> PersistentVolume:
             claim_ref=None if record.claim is None else _reference(record.claim),
             volume_mode=common.volume_mode,
             node_affinity=common.node_affinity,
+            **in_tree_sources(common.in_tree),
         ),
     )
 

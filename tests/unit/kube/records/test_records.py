@@ -50,6 +50,7 @@ def volume_reads(volume: PersistentVolume) -> tuple[Any, ...]:
         csi and (csi.driver or "", csi.volume_handle, *map((csi.volume_attributes or {}).get, ATTRIBUTES)),
         spec and spec.volume_mode,
         spec and spec.node_affinity and spec.node_affinity.required,
+        spec and spec.in_tree(),
     )
 
 
@@ -112,6 +113,8 @@ SAMPLES: dict[Kind, tuple[type[Any], Callable[[Any], tuple[Any, ...]], Object, t
             "spec.csi.volumeAttributes",
             "spec.volumeMode",
             "spec.nodeAffinity",
+            "spec.awsElasticBlockStore",
+            "spec.vsphereVolume",
         ),
     ),
     Kind.SHARE_MANAGER: (ShareManager, manager_reads, _PARTS["manager"], ("status", "status.ownerID", "status.state")),
@@ -176,6 +179,7 @@ VALUES = st.sampled_from(
         [{"key": "k", "value": "", "effect": "NoSchedule"}],
         [{"type": "Ready", "status": "False"}, READY],
         [{"type": "DiskPressure", "status": "True"}, READY],
+        [{"type": "NFSClientInstalled", "status": "False"}, READY],
         [{"type": None}, {"status": "True"}],
         [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}],
         [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "x"}],

@@ -13,7 +13,7 @@ from webhook.core.api.storage import PersistentVolume
 from webhook.core.reasons import Reason
 from webhook.core.scheduler.plugins import volume_binding
 from webhook.core.scheduler.state.incoming_pod import ClaimVolume
-from webhook.core.scheduler.status import PASSED, Rejected, Status
+from webhook.core.scheduler.status import PASSED, Rejected, Status, Unknown
 
 NODE = node_of(builders.node("n1", labels={"zone": "a"}))
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -36,6 +36,28 @@ MISMATCH = Rejected(Reason.VOLUME_AFFINITY_MISMATCH, {"node": "n1", "volume": "p
 def test_a_node_matches_the_node_affinity_of_the_volume(terms: list[Any] | None, expected: Status) -> None:
     """The reason names volume and claim."""
     assert volume_binding.filter_volume(volume_of(terms=terms), NODE) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("awsElasticBlockStore", True),
+        ("azureDisk", True),
+        ("azureFile", True),
+        ("cinder", True),
+        ("gcePersistentDisk", True),
+        ("portworxVolume", True),
+        ("vsphereVolume", True),
+        ("nfs", False),
+        ("rbd", False),
+    ],
+)
+def test_a_source_that_kube_scheduler_translates_is_not_evaluated(name: str, *, unknown: bool) -> None:
+    """Those of csi-translation-lib; also if the PersistentVolume has a node affinity that the node meets."""
+    bound = volume_of(driver=None, source={name: {"fsType": "ext4"}}, terms=[ZONE_A])
+    names = {"volume": "pv", "claim": "disk", "source": name, "node": "n1"}
+    expected = Unknown(Reason.IN_TREE_VOLUME, names) if unknown else PASSED
+    assert volume_binding.filter_volume(bound, NODE) == expected
 
 
 def test_a_volume_without_a_spec_passes() -> None:
