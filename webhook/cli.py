@@ -99,7 +99,6 @@ no kubectl; with --manifests it reads files instead.""",
 # The VMs with a label; their names, for other programs
 {PROGRAM} status -A -l app=db --no-headers
 {PROGRAM} status -n prod-vms --apart -o name
-{PROGRAM} status -A -o jsonpath='{{range .items[*]}}{{.metadata.name}} {{.node}}{{"\\n"}}{{end}}'
 
 # Is this VM with its share-manager? The exit code says so
 {PROGRAM} status db01 -n prod-vms && echo yes

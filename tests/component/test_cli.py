@@ -161,14 +161,6 @@ TYPED: Final = {
     "unknown flag": (SERVE + "--lisen :1", ["unknown option '--lisen'; did you mean --listen?"]),
     "shortened flag": (SERVE + "--long x", ["unknown option '--long'; did you mean --longhorn-namespace?"]),
     "shortened flag, and another is near": ("status --al", ["unknown option '--al'; did you mean --all-namespaces?"]),
-    "jsonpath alone": (
-        "status -o jsonpath",
-        ["--output: got 'jsonpath' without a template, expected jsonpath={.items[*].metadata.name}"],
-    ),
-    "an empty template": (
-        "status -o jsonpath=",
-        ["--output: got 'jsonpath=': expected a template such as {.items[*].metadata.name}"],
-    ),
     "names and labels of candidates": (
         "candidates db -l app=db",
         ["got --selector and names of VMs: expected one of the two"],

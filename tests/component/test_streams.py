@@ -148,13 +148,6 @@ def test_what_is_found_is_explained_before_the_error(run: Callable[..., Ran]) ->
     assert told.err.splitlines()[-1].startswith("error: vm/nope: no VirtualMachine nope in namespace prod-vms")
 
 
-def test_an_index_that_a_list_does_not_have_is_an_error(run: Callable[..., Ran]) -> None:
-    """As in kubectl, which prints nothing in that case."""
-    told = run("status", "-A", "-f", EXAMPLES, "-o", "jsonpath={.items[0].name}{.items[9].name}")
-    assert (told.code, told.out) == (2, "")
-    assert told.err == "error: jsonpath: index 9 of a list of 5; expected an index that the list has\n"
-
-
 @pytest.mark.parametrize("words", ["status", "explain vm/db", "reunite --once"])
 @pytest.mark.parametrize("content", ["word", "12", "[clusters]", "clusters: 5"])
 def test_a_file_that_is_not_a_kubeconfig_is_called_so(

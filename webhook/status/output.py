@@ -15,7 +15,6 @@ from webhook.core.api.meta import utc_text
 from webhook.core.observe import vm_status
 from webhook.core.observe.vm_status import VMStatus
 from webhook.invocation import Invocation
-from webhook.jsonpath.template import Template
 from webhook.status import report, text
 from webhook.status.report import Asked, exit_code
 from webhook.status.settings import StatusSettings
@@ -32,7 +31,6 @@ class Output:
         self._format = chosen.output
         self._stdout, self._stderr = stdout, stderr
         self._invocation = Invocation.of(chosen)
-        self._template = None if chosen.template is None else Template(chosen.template)
         self.table = text.Table(
             wide=chosen.output == "wide",
             namespaces=chosen.all_namespaces,
@@ -95,9 +93,7 @@ class Output:
         return f"{sentence}{hint or f'; try: {explained}'}"
 
     def _print(self, value: object) -> None:
-        if self._template:
-            self.put(self._template.render(msgspec.to_builtins(value)))
-        elif self._format == "yaml":
+        if self._format == "yaml":
             self.put(to_yaml(msgspec.to_builtins(value)))
         else:
             self.put(to_json(value))
@@ -117,11 +113,9 @@ class Output:
             self._line({"at": at, "namespace": namespace, "name": name, "state": text.GONE})
 
     def _line(self, value: dict[str, Any]) -> None:
-        """Write one line of JSON, which is YAML too; or the VM's name, or the values of the template."""
+        """Write one line of JSON, which is YAML too; or the VM's name."""
         if self._format == _NAME:
             self.write(f"{report.resource_name(value['name'])}\n")
-        elif self._template:
-            self.write(self._template.render(value))
         else:
             self.write(msgspec.json.encode(value).decode() + "\n")
 

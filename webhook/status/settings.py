@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import click
+from typing import TYPE_CHECKING, Final
 
 from webhook.cluster_options import (
     CLUSTER_OPT_IN_ALL,
@@ -25,27 +23,6 @@ from webhook.component_base.options import NAMESPACE, OneOf
 if TYPE_CHECKING:
     from webhook.core.opt_in import OptInAll
     from webhook.core.scheduler.matching.label_selector import Selector
-
-_JSONPATH: Final = "jsonpath="
-
-
-class _Format(OneOf):
-    """One of a few words, or a JSONPath template."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The word, or the text with its template."""
-        if value == _JSONPATH.rstrip("="):
-            self.fail(f"got {value!r} without a template, expected {_JSONPATH}{{.items[*].metadata.name}}", param, ctx)
-        if not value.startswith(_JSONPATH):
-            return super().convert(value, param, ctx)
-        from webhook.jsonpath.template import Template  # noqa: PLC0415 - few command lines have one
-
-        try:
-            Template(value.removeprefix(_JSONPATH))
-        except ValueError as error:
-            self.fail(f"got {value!r}: {error}", param, ctx)
-        return value
-
 
 STATUS: Final = (
     option(
@@ -79,10 +56,9 @@ STATUS: Final = (
         "--output",
         "-o",
         default="table",
-        type=_Format("table", "wide", "json", "yaml", "name", f"{_JSONPATH}TEMPLATE"),
-        metavar="FORMAT",
-        help="Output format: table, wide (the table with more columns), json, yaml, name "
-        "(virtualmachineinstance.kubevirt.io/NAME) or jsonpath=TEMPLATE (values of what json prints, as in kubectl).",
+        type=OneOf("table", "wide", "json", "yaml", "name"),
+        help="Output format: table, wide (the table with more columns), json, yaml or name "
+        "(virtualmachineinstance.kubevirt.io/NAME).",
     ),
     NO_HEADERS,
     KUBECONFIG,
@@ -115,11 +91,6 @@ class StatusSettings:
     manifests: Path | None
     longhorn_namespace: str
     opt_in_all: OptInAll | None
-
-    @property
-    def template(self) -> str | None:
-        """The text of the JSONPath template; None for other formats."""
-        return self.output.removeprefix(_JSONPATH) if self.output.startswith(_JSONPATH) else None
 
     def __post_init__(self) -> None:
         """Report all contradictions at once."""

@@ -76,17 +76,6 @@ def test_names_are_for_other_programs(status: Status) -> None:
         assert status(f"{typed} -o name").out == "virtualmachineinstance.kubevirt.io/web\n"
 
 
-def test_a_template_selects_values(status: Status, described: Path) -> None:
-    """Over what -o json prints, where names are also at metadata.name."""
-    assert status("-o jsonpath={.items[*].metadata.name}").out == "cold db mail new web"
-    assert from_file(described, "-A", "-o", "jsonpath={.items[*].name}").out == " ".join(ALL)
-    template = '{range .items[?(@.state=="apart")]}{.metadata.namespace}/{.name} {.volumes[*].node}{"\\n"}{end}'
-    assert from_file(described, "-n", "vms", "-o", f"jsonpath={template}").out == "vms/web node-b\n"
-    ran = from_file(described, "-o", "jsonpath={.items")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("error: --output: got 'jsonpath={.items': a brace or a quote without its other half")
-
-
 def test_a_name_in_all_namespaces(status: Status) -> None:
     """Where kubectl refuses that, status shows the VMs of this name, each with its namespace."""
     ran = status("-A far")

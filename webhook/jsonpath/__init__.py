@@ -1,1 +1,0 @@
-"""JSONPath templates, as kubectl takes them."""
