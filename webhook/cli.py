@@ -103,8 +103,8 @@ no kubectl; with --manifests it reads files instead.""",
 # Is this VM with its share-manager? The exit code says so
 {PROGRAM} status db01 -n prod-vms && echo yes
 
-# Only VMs that are apart or stuck, and each change
-{PROGRAM} status -A --apart --watch
+# Only VMs that are apart or stuck
+{PROGRAM} status -A --apart
 
 # What would bring VMs together: look, then choose; live migrations need KubeVirt 1.5 or newer
 {PROGRAM} status -n prod-vms --plan

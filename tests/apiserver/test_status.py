@@ -1,11 +1,8 @@
-"""status on a real API server: VMs as in production, different users, a plan that kubectl takes, a watch."""
+"""status on a real API server: VMs as in production, different users, a plan that kubectl takes."""
 
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -19,13 +16,10 @@ from support.control_plane.kubectl import Kubectl
 from support.control_plane.kubevirt_kinds import crd
 from support.drivers.environment import remove_settings
 from support.drivers.explaining_plane import RBAC, service_account
-from support.drivers.serving import ROOT
 from support.drivers.status_runs import instance
 from support.objects import builders
 from support.objects.fleets import EARLY, LATER, served
-from support.scenarios.admitting import until
 from support.scenarios.vm_scenes import STATES, scenes
-from support.waits import MAX_WAIT_SECONDS
 
 from webhook import cli
 from webhook.status.settings import STATUS
@@ -176,29 +170,3 @@ def test_kubectl_takes_the_plan(status: Run, control_plane: ControlPlane, tmp_pa
         {"vmiName": "moved", "addedNodeSelector": {"kubernetes.io/hostname": "host-node-a"}}
     ]
     assert created[0]["metadata"]["name"].startswith("moved-together-")
-
-
-def test_a_watch_tells_what_changes(control_plane: ControlPlane, cluster: ClusterState, tmp_path: Path) -> None:
-    """As the API server's watches tell it; nobody asks for it again."""
-    kubeconfig = control_plane.kubeconfig(tmp_path / "kubeconfig", control_plane.admin)
-    words = ["status", "-n", NAMESPACE, "--watch", "-o", "json", "--kubeconfig", str(kubeconfig)]
-    printed = tmp_path / "printed"
-
-    def told() -> dict[str, str]:
-        lines = printed.read_text().splitlines(keepends=True)
-        rows = [json.loads(line) for line in lines if line.endswith("\n")]
-        return {row["name"]: row["state"] for row in rows}
-
-    with printed.open("wb") as out:
-        process = subprocess.Popen([sys.executable, "-m", "webhook", *words], cwd=ROOT, stdout=out)  # noqa: S603 - ours
-    try:
-        until(lambda: told() == STATES, "every VM")
-        rest = [each for each in scenes() if each["metadata"]["name"] != "share-manager-page"]
-        cluster.become([*rest, served("page", "node-b", EARLY)[1]])
-        until(lambda: told() == {**STATES, "moved": "together"}, "the one that has changed")
-        process.send_signal(signal.SIGINT)
-        assert process.wait(MAX_WAIT_SECONDS) == 130
-    finally:
-        process.kill()
-        process.wait()
-        cluster.become(scenes())

@@ -1,4 +1,4 @@
-"""LiveRows: the rows of a live cluster, with the permissions of the user's kubeconfig; read once, or watched.
+"""LiveRows: the rows of a live cluster, read once with the permissions of the user's kubeconfig.
 
 Invariant: nothing is written to the cluster. For objects that the user may not read, `problems` has the API server's
 message, which names the missing permission.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -38,19 +38,14 @@ from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.reader import ANSWER_SECONDS, connect_for_terminal
 from webhook.kube.records import virt_launchers
 from webhook.kube.reunite_events import read_messages
-from webhook.kube.vm_status import Changes, VMStatuses, VMStatusTracker
+from webhook.kube.vm_status import VMStatuses, VMStatusTracker
 from webhook.plan.planner import Planner
 from webhook.plan.step import Step
 
-_REFRESH_SECONDS: Final = 1.0  # between two passes over the caches; a pass takes 6 us a VM
-_AGE_SECONDS: Final = 10.0  # the table is shown again after this time, because it shows ages
-_POLL_SECONDS: Final = 0.05
 _TRIES: Final = 3  # for one page of a list
 _PODS_A_PAGE: Final = 200  # 20 KB a pod: 4 MB a page
 _NAMED: Final = "metadata.name="  # the field selector of one object
 _PERMANENT_CAUSES: Final = (Cause.FORBIDDEN, Cause.UNAUTHORIZED)
-
-Show = Callable[[VMStatuses, Changes], None]
 
 
 class NotReadable(UserError):
@@ -112,7 +107,7 @@ class LiveRows:
         Raises:
             NotReadable: the pods of the VMs can't be read.
         """
-        tracker = VMStatusTracker(self._cluster_cache(streams=False).caches, self._policy, once=True)
+        tracker = VMStatusTracker(self._cluster_cache().caches, self._policy, once=True)
         gc.disable()  # all objects that are made here stay: a collection would find none to free
         try:
             self._run(self._read(tracker))
@@ -138,31 +133,9 @@ class LiveRows:
         """Return a step for each of these rows, which `once` has read; and the version of KubeVirt."""
         return self._run(Planner(self._api, self._known, self._longhorn_namespace).steps(rows))
 
-    def watch(self, show: Show) -> None:
-        """Call `show` with all rows, and again after each change and every 10 s. Ends with KeyboardInterrupt.
-
-        Raises:
-            NotReadable: the pods of the VMs can't be read.
-        """
-        self._run(self._watch(show))
-
-    async def _watch(self, show: Show) -> None:
-        cluster = self._cluster_cache(streams=True)
-        tracker = VMStatusTracker(cluster.caches, self._policy)
-        async with _meanwhile(cluster.run()):
-            await _listed(cluster)
-            self._check()
-            async with _meanwhile(tracker.run(_REFRESH_SECONDS)):
-                version = 0
-                while True:
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(tracker.after(version), _AGE_SECONDS)
-                    show(tracker.snapshot, tracker.changes(version))
-                    version = tracker.snapshot.version
-
-    def _cluster_cache(self, *, streams: bool) -> ClusterCache:
+    def _cluster_cache(self) -> ClusterCache:
         kinds = _kinds(self._longhorn_namespace, self.namespace, self._selector)
-        cluster = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=streams)
+        cluster = ClusterCache(self._api, longhorn_namespace=self._longhorn_namespace, kinds=kinds, streams=False)
         self._caches, self._known = cluster.caches, CachedView(cluster.caches)
         return cluster
 
@@ -226,22 +199,3 @@ async def _page(api: Api, resource: Resource, query: Sequence[tuple[str, str]]) 
 
 def _has_failed(cache: ListWatch) -> bool:
     return cache.causes.total() >= _TRIES or any(cache.causes[cause] for cause in _PERMANENT_CAUSES)
-
-
-async def _listed(cluster: ClusterCache) -> None:
-    """Wait until each cache has synced or failed, for 20 s at most."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(ANSWER_SECONDS):
-            while not all(cache.synced or _has_failed(cache) for cache in cluster.caches.values()):  # noqa: ASYNC110 - no event
-                await asyncio.sleep(_POLL_SECONDS)
-
-
-@asynccontextmanager
-async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `work` until the block ends. An exception of the block is raised unchanged."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])

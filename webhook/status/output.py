@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 import msgspec
 
@@ -97,27 +97,6 @@ class Output:
             self.put(to_yaml(msgspec.to_builtins(value)))
         else:
             self.put(to_json(value))
-
-    def change(self, row: VMStatus, at: str) -> None:
-        """Write a row that has changed, as one line."""
-        if self._format in _TABLES:
-            self.write(text.change(row, at, self._invocation) + "\n")
-        else:
-            self._line({"at": at, **msgspec.to_builtins(report.item(row, self._invocation))})
-
-    def gone(self, namespace: str, name: str, at: str) -> None:
-        """Write that a VM has no row any more, as one line."""
-        if self._format in _TABLES:
-            self.write(text.gone(namespace, name, at) + "\n")
-        else:
-            self._line({"at": at, "namespace": namespace, "name": name, "state": text.GONE})
-
-    def _line(self, value: dict[str, Any]) -> None:
-        """Write one line of JSON, which is YAML too; or the VM's name."""
-        if self._format == _NAME:
-            self.write(f"{report.resource_name(value['name'])}\n")
-        else:
-            self.write(msgspec.json.encode(value).decode() + "\n")
 
 
 def nobody(asked: Asked, rows: Sequence[VMStatus]) -> str:

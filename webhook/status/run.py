@@ -1,4 +1,4 @@
-"""The command status: read the rows, or watch them; print them, or a plan."""
+"""The command status: read the rows; print them, or a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from webhook.core.opt_in import OptInAll, Policy
 from webhook.files.manifests import Manifests
 from webhook.files.vm_rows import opt_in_all_in, require_pods, rows_from_manifests, unread
 from webhook.status import report
-from webhook.status.follow import Lines, Screen
 from webhook.status.output import Output, nobody, now
 from webhook.status.report import Asked
 from webhook.status.settings import StatusSettings
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from webhook.core.observe.vm_status import VMStatus
     from webhook.kube.client.api import Api
     from webhook.plan.step import Step
-    from webhook.status.live_rows import LiveRows
 
 
 class _Planned(NamedTuple):
@@ -56,8 +54,6 @@ def run(chosen: StatusSettings, *, stdout: TextIO, stderr: TextIO, color: bool) 
         selector=chosen.selector,
     ) as live:
         asked = _asked(chosen, live.namespace)
-        if chosen.watch:
-            _watch(live, asked, out)
         snapshot, problems = live.once()
         if chosen.plan:
             return _plan(_Planned(live.plan, snapshot.rows, live.origin, snapshot.at), asked, problems, out)
@@ -99,15 +95,6 @@ def _asked(chosen: StatusSettings, namespace: str) -> Asked:
         labels=",".join(map(str, labels)),
         apart=chosen.apart,
     )
-
-
-def _watch(live: LiveRows, asked: Asked, out: Output) -> None:
-    """Watch until the user interrupts: the command line handles the KeyboardInterrupt."""
-    if not out.is_screen:
-        live.watch(Lines(out, asked, live.origin).show)
-        return
-    with Screen(out, asked, live.origin) as screen:
-        live.watch(screen.show)
 
 
 def _plan(planned: _Planned, asked: Asked, problems: Sequence[str], out: Output) -> int:

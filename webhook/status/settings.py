@@ -40,13 +40,6 @@ STATUS: Final = (
         "all VMs.",
     ),
     option(
-        "--watch",
-        "-w",
-        is_flag=True,
-        help="Go on until interrupted. In a terminal the program keeps the table up to date; elsewhere it prints a "
-        "line for each change.",
-    ),
-    option(
         "--plan",
         is_flag=True,
         help="Print the objects that would bring each VM that is apart together with its share-manager again, for "
@@ -82,7 +75,6 @@ class StatusSettings:
     all_namespaces: bool
     selector: Selector | None
     apart: bool
-    watch: bool
     plan: bool
     output: str
     no_headers: bool
@@ -97,9 +89,7 @@ class StatusSettings:
         both = (
             ("--all-namespaces and --namespace", self.all_namespaces and self.namespace),
             ("--selector and names of VMs", self.selector and self.names),
-            ("--plan and --watch", self.plan and self.watch),
             ("--plan and --output", self.plan and self.output != "table"),
-            ("--watch and --manifests", self.watch and self.manifests),
         )
         problems = [f"got {flags}: expected one of the two" for flags, given in both if given]
         problems += two_clusters(self.manifests, self.kubeconfig, self.context)

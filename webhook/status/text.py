@@ -1,4 +1,4 @@
-"""Rows of VMs as text for a terminal: a table as in kubectl, a summary, and a line for each change.
+"""Rows of VMs as text for a terminal: a table as in kubectl, and a summary.
 
 Names come from the cluster, so control characters are shown as escapes.
 """
@@ -27,14 +27,12 @@ _COLOR: Final = {
     State.PENDING: YELLOW,
     State.UNKNOWN: YELLOW,
 }
-_STATE_WIDTH: Final = max(len(state) for state in State)
 _DAY_SECONDS: Final = 86_400
 _HOUR_SECONDS: Final = 3_600
 _MINUTE_SECONDS: Final = 60
 _COLORED: Final = re.compile(r"\x1b\[\d+m")
 _REASON_CHARS: Final = 60  # a reason has at least this width beside the other columns, else it is below them
 _INDENT_CHARS: Final = 4
-GONE: Final = "gone"
 
 
 class Table:
@@ -150,20 +148,6 @@ def _wide_cells(row: VMStatus) -> list[str]:
     return [row.since or "-", row.pod, asked, row.decided.value, _volumes(row.volumes)]
 
 
-def change(row: VMStatus, at: str, invocation: Invocation = AS_STARTED) -> str:
-    """Return a row that has changed as one line. It has no columns: the widths of later rows are unknown."""
-    line = (
-        f"{at}  {row.state.value:{_STATE_WIDTH}}  {row.namespace}/{row.name} on {row.node or 'no node'} "
-        f"({_share_managers(row)}): {_why(row, invocation)}"
-    )
-    return printable(line)
-
-
-def gone(namespace: str, name: str, at: str) -> str:
-    """Return the line of a VM that does not run any more, or has not opted in any more."""
-    return printable(f"{at}  {GONE:{_STATE_WIDTH}}  {namespace}/{name}")
-
-
 def summary(counts: Mapping[State, int]) -> str:
     """Return how many VMs there are, and how many in each state; for at least one VM."""
     total = sum(counts.values())
@@ -206,14 +190,3 @@ def age(since: str | None, now: str) -> str:
     if seconds >= _HOUR_SECONDS:
         return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
     return f"{minutes}m" if minutes else f"{seconds}s"
-
-
-def cut(line: str, columns: int) -> str:
-    """Return the first `columns` characters of a line. Colors take no space."""
-    shown, left, place = "", columns, 0
-    while place < len(line) and left:
-        end = line.find("m", place) + 1 if line[place] == "\x1b" else place + 1
-        left -= line[place] != "\x1b"
-        shown += line[place:end]
-        place = end
-    return shown + (RESET if "\x1b" in shown and place < len(line) else "")

@@ -225,9 +225,7 @@ def test_files_can_describe_the_cluster(tmp_path: Path, capsys: pytest.CaptureFi
 CONTRADICTIONS: Final = {
     "-A -n vms": "got --all-namespaces and --namespace: expected one of the two",
     "db -l app=shop": "got --selector and names of VMs: expected one of the two",
-    "--plan --watch": "got --plan and --watch: expected one of the two",
     "--plan -o json": "got --plan and --output: expected one of the two",
-    "--watch --manifests x": "got --watch and --manifests: expected one of the two",
     "--manifests x --context y": "got --context y and --manifests x: expected a live cluster or one in files, not both",
 }
 

@@ -31,23 +31,6 @@ def test_an_age_has_two_units_at_most(since: str | None, shown: str) -> None:
     assert text.age(since, NOW) == shown
 
 
-LINE = "\x1b[31mapart\x1b[0m and more"
-CUTS = [
-    pytest.param("plain text", 5, "plain", id="plain"),
-    pytest.param("short", 10, "short", id="short enough"),
-    pytest.param(LINE, 100, LINE, id="colors, short enough"),
-    pytest.param(LINE, 5, "\x1b[31mapart\x1b[0m", id="after a color"),
-    pytest.param(LINE, 3, "\x1b[31mapa\x1b[0m", id="within a color"),
-    pytest.param(LINE, 0, "", id="no room"),
-]
-
-
-@pytest.mark.parametrize(("line", "columns", "shown"), CUTS)
-def test_a_line_is_cut_where_the_screen_ends(line: str, columns: int, shown: str) -> None:
-    """Colors take no space, and none continues on the next line."""
-    assert text.cut(line, columns) == shown
-
-
 @dataclass(frozen=True)
 class Counted:
     """VMs by state, and the summary of them."""
@@ -72,9 +55,8 @@ def test_names_send_nothing_to_the_terminal() -> None:
     """A control character is shown as an escape."""
     row = the_row(launcher("ro\x1b[2Jot", nodeName="node-a"))
     table = text.Table(wide=False, namespaces=False, color=True)
-    for line in (*table.lines([row], NOW), text.change(row, NOW), text.gone("vms", "d\x07b", NOW)):
+    for line in table.lines([row], NOW):
         assert "\x1b[2J" not in line
-        assert "\x07" not in line
     assert "ro\\x1b[2Jot: -" in table.lines([row], NOW)[1]
 
 
