@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -38,7 +37,6 @@ class Output:
             head=not chosen.no_headers,
             invocation=self._invocation,
         )
-        self.is_screen = stdout.isatty() and chosen.output in _TABLES
 
     def write(self, text: str) -> None:
         """Write to standard output, and flush. Raises BrokenPipeError if the program that reads has ended."""
@@ -67,8 +65,7 @@ class Output:
             )
             self._print(found)
         elif shown:
-            columns = shutil.get_terminal_size().columns if self.is_screen else None
-            self.put("".join(f"{line}\n" for line in self.table.lines(shown, at, columns)))
+            self.put("".join(f"{line}\n" for line in self.table.lines(shown, at)))
         self.tell(text.summary(vm_status.count_states(chosen)) if chosen else nobody(asked, rows))
         return self.conclude(asked, rows, problems)
 

@@ -5,12 +5,9 @@ Names come from the cluster, so control characters are shown as escapes.
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import chain
 from typing import Final
 
 from webhook.core.observe.vm_status import State, VMStatus
@@ -30,9 +27,6 @@ _COLOR: Final = {
 _DAY_SECONDS: Final = 86_400
 _HOUR_SECONDS: Final = 3_600
 _MINUTE_SECONDS: Final = 60
-_COLORED: Final = re.compile(r"\x1b\[\d+m")
-_REASON_CHARS: Final = 60  # a reason has at least this width beside the other columns, else it is below them
-_INDENT_CHARS: Final = 4
 
 
 class Table:
@@ -61,22 +55,11 @@ class Table:
         self._namespaces = namespaces
         self._color = color
 
-    def lines(self, rows: Sequence[VMStatus], now: str, columns: int | None = None) -> list[str]:
-        """Return the head and a line for each row.
-
-        Args:
-            rows: the rows.
-            now: the time from which ages count, as RFC 3339.
-            columns: of a terminal, in which a long reason goes on in the next lines; None for lines of any length.
-        """
+    def lines(self, rows: Sequence[VMStatus], now: str) -> list[str]:
+        """Return the head and a line for each row; ages count until `now`, as RFC 3339."""
         cells = [self._cells(row, now) for row in rows]
-        states = [row.state for row in rows]
         heads = [self._head()] if self._has_head else []
-        made = self._joined([*heads, *cells], [*(None for _ in heads), *states])
-        if columns is None:
-            return made
-        lines = (self._fold(line, row, columns) for line, row in zip(made[len(heads) :], rows, strict=True))
-        return [*made[: len(heads)], *chain.from_iterable(lines)]
+        return self._joined([*heads, *cells], [*(None for _ in heads), *(row.state for row in rows)])
 
     def _head(self) -> list[str]:
         return [
@@ -102,26 +85,6 @@ class Table:
             self._reason(row),
         ]
 
-    def _fold(self, line: str, row: VMStatus, columns: int) -> list[str]:
-        """The line of a row; if it is too long, the reason in several lines beside or below the other columns."""
-        width, reason = len(_COLORED.sub("", line)), printable(self._reason(row))
-        if width <= columns or row.state is State.TOGETHER:
-            return [line]
-        place = width - len(reason)
-        beside = columns - place >= _REASON_CHARS
-        reported = self._wrapped(row, " " * (place if beside else _INDENT_CHARS), columns)
-        others = line.removesuffix(reason)
-        return [others + reported[0].lstrip(), *reported[1:]] if beside else [others.rstrip(), *reported]
-
-    def _wrapped(self, row: VMStatus, indent: str, columns: int) -> list[str]:
-        """The reason in lines. A command has a line of its own, whatever its length, so that it can be copied."""
-        cure = row.cure
-        to_do = [f"to do: {cure.sentence}" + (":" if cure.arguments else "")] if cure else []
-        lines = [each for part in (str(row.why), *to_do) for each in _wrap(part, indent, columns)]
-        if cure and cure.arguments:
-            lines.append(printable(f"{indent}  {self._invocation.line(cure.arguments)}"))
-        return lines + (_wrap(f"reunite: {row.said_by_reunite}", indent, columns) if row.said_by_reunite else [])
-
     def _reason(self, row: VMStatus) -> str:
         return "-" if row.state is State.TOGETHER else f"{_why(row, self._invocation)}{_said_by_reunite(row)}"
 
@@ -135,12 +98,6 @@ class Table:
                 cells[place] = f"{_COLOR[state]}{cells[place]}{RESET}"
             lines.append(_GAP.join(cells))
         return lines
-
-
-def _wrap(text: str, indent: str, columns: int) -> list[str]:
-    room = columns - len(indent)
-    words = textwrap.wrap(printable(text), room, break_long_words=False, break_on_hyphens=False)
-    return [indent + line for line in words]
 
 
 def _wide_cells(row: VMStatus) -> list[str]:

@@ -72,30 +72,6 @@ def test_states_are_painted_within_their_column() -> None:
     assert len({line.index(state) for line, state in zip(plain[1:], ("together", "apart", "free"), strict=True)}) == 1
 
 
-@pytest.mark.parametrize(("columns", "indent"), [(80, 4), (130, 49)])
-def test_a_long_reason_goes_on_in_the_next_lines_of_a_terminal(columns: int, indent: int) -> None:
-    """Beside the other columns if there is room, else below them. A command stays in one line, for copying."""
-    row = the_row(launcher("root", nodeName="node-b"), objects=[*disk("root"), *served("root", "node-a")])
-    table = text.Table(wide=False, namespaces=False, color=True)
-    whole, folded = (table.lines([row], NOW, width) for width in (None, columns))
-    head, first, *rest = folded
-    assert [head] == whole[:1]
-    words = " ".join(" ".join((first, *rest)).split()).replace("run there: ", "run there; ")
-    assert words.replace("answer to do", "answer; to do") == " ".join(whole[1].split()).replace("there: ", "there; ")
-    assert {len(line) - len(line.lstrip()) for line in rest} == {indent, indent + 2}
-    assert rest[-1] == " " * (indent + 2) + "kubevirt-coschedule status --plan db01 -n vms"
-    assert max(len(line) for line in rest[:-1]) <= columns
-
-
-def test_a_short_line_and_a_vm_that_is_together_stay_one_line() -> None:
-    """Whatever the width of the terminal."""
-    objects = [*disk("root"), *served("root", "node-a")]
-    rows = [the_row(launcher("root", nodeName=node), objects=objects) for node in ("node-a", "node-b")]
-    table = text.Table(wide=False, namespaces=False, color=False)
-    assert table.lines(rows, NOW, 1000) == table.lines(rows, NOW)
-    assert table.lines(rows[:1], NOW, 20) == table.lines(rows[:1], NOW)
-
-
 def test_a_migration_is_shown() -> None:
     """The VM is about to leave one of the two nodes."""
     old = launcher("root", name="virt-launcher-db01-zzzzz", nodeName="node-a")
