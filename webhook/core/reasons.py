@@ -417,6 +417,10 @@ class Reason(Enum):
         "VmStuck",
         "pod {pod} may run only on the nodes that its affinity names, and fits none: {message}",
     )
+    VM_SHARE_MANAGER_POD_GONE = (
+        "VmShareManagerPodGone",
+        "claim {claim}: its share-manager's pod is gone; ShareManager {volume} still says {state}",
+    )
 
     # What made a VM apart from a share-manager, by the times and annotations of both pods.
     VM_SHARE_MANAGER_MOVED = (

@@ -96,6 +96,13 @@ def test_a_vm_that_kubevirt_can_not_migrate_has_no_migration(files: Files) -> No
     assert "KubeVirt can't migrate it: DisksNotLiveMigratable" in sentences(ran, "web")[0]
 
 
+def test_nothing_moves_a_vm_to_a_share_manager_whose_pod_is_gone(files: Files) -> None:
+    """longhorn/longhorn#7684: the ShareManager is `running` without a pod, and its ownerID moves between managers."""
+    manager = builders.share_manager("page", state="running", ownerID="node-c")
+    ran = files(*disk("page"), manager, *map(builders.node, NODES), instance("web"), running_pod("web", "page"))
+    assert (ran.code, ran.out, ran.err) == (0, "", "nothing to do: no VM is apart or stuck\n")
+
+
 def test_the_example_cluster_has_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
     """Its VM that is apart is migrated, and its VM that is stuck is restarted."""
     code = cli.main(["status", "-A", "--plan", "--manifests", str(EXAMPLES)])

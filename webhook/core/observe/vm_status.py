@@ -51,8 +51,8 @@ _MEANINGS: Final = {
     State.STUCK: "the VM's pod may run only on nodes that its affinity names (the webhook's or its own), and "
     "kube-scheduler reports that it fits none",
     State.PENDING: "the VM, or a share-manager that Longhorn is creating, is not on a node yet",
-    State.FREE: "the VM is on a node, and there is no share-manager that it could be with: none runs, or its volumes "
-    "need none",
+    State.FREE: "the VM is on a node, and there is no pod of a share-manager that it could be with: none runs, "
+    "whatever the ShareManager says, or its volumes need none",
     State.UNKNOWN: "an object that decides the state could not be read",
 }
 

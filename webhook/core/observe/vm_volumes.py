@@ -29,7 +29,7 @@ class VMVolumeStatus(Struct, frozen=True, kw_only=True, gc=False):
         state: the state of the ShareManager.
         together: whether VM and share-manager are on one node, None if there is nothing to compare.
         since: when the share-manager's pod was bound to its node, None if unknown.
-        why: the reason of the finding.
+        why: the reason of the finding; for a share-manager without a live pod that this is so.
     """
 
     claim: str
@@ -69,9 +69,12 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolum
     share_manager = NoObject.NOT_FOUND if handle is None else view.share_manager(handle)
     status = None if isinstance(share_manager, NoObject) else share_manager.status
     state = status.state if status else None
-    # While the share-manager starts, its ownerID without a pod is interim: Longhorn can still change it.
-    settled = finding.firm and not (finding.why.reason is Reason.SHARE_MANAGER_OWNER and state == STARTING)
-    node = finding.node if settled else None
+    node, why = finding.node if finding.firm else None, finding.why
+    if why.reason is Reason.SHARE_MANAGER_OWNER:
+        # No live pod: nothing serves the volume there. The ownerID is interim while the share-manager starts. Longhorn
+        # also leaves ShareManagers `running` for hours after their pod is gone (longhorn/longhorn#7684, #9828).
+        reason = Reason.SHARE_MANAGER_NO_NODE if state == STARTING else Reason.VM_SHARE_MANAGER_POD_GONE
+        node, why = None, reason.why(claim=finding.claim, volume=handle, state=state or "absent")
     return VMVolumeStatus(
         claim=finding.claim,
         volume=handle,
@@ -79,12 +82,12 @@ def _volume(finding: Finding, vm_node: str | None, view: ClusterView) -> VMVolum
         state=state,
         together=None if node is None or not vm_node else node == vm_node,
         since=_serving_since(handle, view) if handle and node else None,
-        why=finding.why,
+        why=why,
     )
 
 
 def _serving_since(handle: str, view: ClusterView) -> str | None:
-    """Return when the share-manager's pod was bound to its node; None if there is only an ownerID."""
+    """Return when the share-manager's pod was bound to its node; None if the view has no such pod."""
     pod = view.share_manager_pod(handle)
     return None if isinstance(pod, NoObject) else bound_or_waiting_since(pod)
 

@@ -11,6 +11,8 @@ from webhook.core.view import Kind, NoObject, ObjectRef
 
 Object = dict[str, Any]
 
+TERMINATING = builders.share_manager_pod("root", nodeName="node-b", deleting=True)
+COMPLETED = builders.share_manager_pod("root", nodeName="node-b", phase="Succeeded")
 STATES = [
     pytest.param([*disk("root"), *served("root", "node-a")], State.TOGETHER, "ShareManagerPod", id="together"),
     pytest.param([*disk("root"), *served("root", "node-b")], State.APART, "VmWebhookNotAsked", id="apart"),
@@ -28,14 +30,32 @@ STATES = [
     ),
     pytest.param(
         [*disk("root"), builders.share_manager("root", state="running", ownerID="node-a")],
-        State.TOGETHER,
-        "ShareManagerOwner",
-        id="by its ownerID",
+        State.FREE,
+        "VmShareManagerPodGone",
+        id="no pod, and its ownerID is the VM's node",
+    ),
+    pytest.param(
+        [*disk("root"), builders.share_manager("root", state="running", ownerID="node-b")],
+        State.FREE,
+        "VmShareManagerPodGone",
+        id="no pod, and its ownerID is another node",
+    ),
+    pytest.param(
+        [*disk("root"), builders.share_manager("root", ownerID="node-b"), TERMINATING],
+        State.FREE,
+        "VmShareManagerPodGone",
+        id="its pod terminates",
+    ),
+    pytest.param(
+        [*disk("root"), builders.share_manager("root", state="running", ownerID="node-b"), COMPLETED],
+        State.FREE,
+        "VmShareManagerPodGone",
+        id="its pod has ended",
     ),
     pytest.param(
         [*disk("root"), builders.share_manager("root", state="starting", ownerID="node-b")],
         State.PENDING,
-        "ShareManagerOwner",
+        "ShareManagerNoNode",
         id="an interim ownerID is no place",
     ),
     pytest.param(

@@ -36,10 +36,10 @@ def vm(decision: str | None = None, at: str | None = EARLY, *claims: str, **part
 
 
 def share_manager(at: str | None = EARLY, decision: str | None = None, node: str = "node-b") -> list[Object]:
-    """The share-manager of claim root, on node-b since this time; with None only its ownerID says so."""
+    """The share-manager of claim root, on node-b since this time; with None its pod shows no time."""
+    manager, pod = served("root", node, at or EARLY)
     if at is None:
-        return [*disk("root"), builders.share_manager("root", state="running", ownerID=node)]
-    manager, pod = served("root", node, at)
+        del pod["status"]["conditions"]
     if decision is not None:
         pod["metadata"]["annotations"][builders.DECISION] = decision
     return [*disk("root"), manager, pod]
