@@ -27,7 +27,11 @@ from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
-_ASSUMED_SECONDS: Final = 10.0  # the longest that an API server waits for webhooks: then the pod exists, or is rejected
+# The longest that an API server holds a CREATE (staging apiserver pkg/endpoints/handlers/rest.go,
+# requestTimeoutUpperBound): other webhooks can take that long after this one. Then the pod exists, or never will.
+# Nothing tells that a call ended earlier. An API server that did not wait for the answer admits the pod without it, and
+# a watch shows that pod. If the CREATE failed, virt-controller creates another pod. Both replace what was assumed.
+_ASSUMED_SECONDS: Final = 34.0
 _READ: Final = (Kind.VIRT_LAUNCHER_POD, Kind.NODE, Kind.CSI_NODE)
 
 
