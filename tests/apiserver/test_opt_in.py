@@ -19,6 +19,7 @@ from support.control_plane.vm_starts import NODES, Start, Starting, decision, no
 from support.drivers.explaining_plane import service_account
 from support.drivers.serving import Serving
 from support.objects import builders
+from support.objects.builders import DECISION, WRITTEN
 from support.scenarios.admitting import admission_lines, created, until, until_watched
 
 from webhook import cli
@@ -125,6 +126,32 @@ def test_the_label_opts_in_and_its_removal_ends_that(installed: Installed, rows:
         until_decided(installed, "")
         assert decision(starting.vm(VM, "2", opt_in=None)) == ""
         assert rows() == {}
+
+
+@pytest.mark.parametrize("component", [None, OPT_IN_ALL], ids=["the label", "the setting"])
+def test_a_vm_with_an_annotation_of_its_own_is_sent_once(installed: Installed, component: str | None) -> None:
+    """The record that the first entry writes does not lead to a call of the second one."""
+    with started(installed, *(EVERY if component else ()), component=component) as (server, starting):
+        if component is None:
+            label(installed, "true")
+            until_decided(installed, f"required on {NODE}: ")
+        before = len(admission_lines(server))
+        assert decision(starting.vm(VM, opt_in="true")).startswith(f"required on {NODE}: ")
+        until(lambda: len(admission_lines(server)) > before, "the line of that call")
+        # A call for another pod: a second one for the first pod would have been logged before it.
+        assert tried(installed, "preferred").startswith(f"preferred on {NODE}: ")
+        until(lambda: len(admission_lines(server)) > before + 1, "the line of the other call")
+        assert len(admission_lines(server)) == before + 2
+
+
+def test_a_decision_that_a_user_copied_is_removed(installed: Installed) -> None:
+    """From a VM that opted out, and from one that nothing opts in. `kubectl describe` must not show what is not so."""
+    copied = {DECISION: "required on nowhere: copied", WRITTEN: '{"nodes":["nowhere"],"owner":"another-start"}'}
+    with started(installed) as (_, starting):
+        for start, opt_in in (("1", "false"), ("2", None)):
+            pod = starting.vm(VM, start, opt_in=opt_in, annotations=copied)
+            assert decision(pod) == ""
+            assert WRITTEN not in (pod["metadata"].get("annotations") or {})
 
 
 def test_a_share_manager_pod_follows_a_vm_that_the_label_opts_in(installed: Installed) -> None:

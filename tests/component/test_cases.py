@@ -165,10 +165,13 @@ def test_the_pod_afterwards_is_the_expected_one(case: Case) -> None:
 
 @every_case
 def test_the_annotation_shows_the_decision(case: Case) -> None:
-    """A pod that opted in has decision, reason and nodes in its annotation. Any other pod gets no patch."""
+    """A pod that opted in has decision, reason and nodes in its annotation. Any other pod has no such annotation."""
     _, response = ask(case, case.review)
     if case.expect.reason in BEFORE_OPT_IN:
-        assert "patch" not in response
+        carried = {DECISION, WRITTEN} & (case.pod["metadata"].get("annotations") or {}).keys()
+        assert ("patch" in response) is bool(carried)
+        assert patched(case.pod, response)["spec"] == case.pod["spec"]
+        assert not {DECISION, WRITTEN} & (patched(case.pod, response)["metadata"].get("annotations") or {}).keys()
         return
     assert ("patch" in response) is case.expect.patched
     told = patched(case.pod, response)["metadata"]["annotations"][DECISION]

@@ -12,7 +12,6 @@ import msgspec
 from webhook.core.api.pod import Pod
 from webhook.core.patch.json_patch import NotApplicable, apply
 from webhook.core.patch.unpatch import revert_operations
-from webhook.core.reasons import ANNOTATION_DECISION
 
 _Json = dict[str, Any]
 
@@ -26,7 +25,6 @@ def as_created(pod: _Json) -> _Json:
     except (msgspec.ValidationError, NotApplicable):
         return pod
     before["spec"].pop("nodeName", None)
-    (before["metadata"].get("annotations") or {}).pop(ANNOTATION_DECISION, None)
     if operations:
         _drop_empty(before["spec"])
     return before

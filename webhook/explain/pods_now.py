@@ -15,8 +15,8 @@ from webhook.core.evidence import share_managers
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy, opt_in_of
-from webhook.core.patch.applied_patch import from_annotation
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, Reason
+from webhook.core.patch.applied_patch import applied_to
+from webhook.core.reasons import Reason
 from webhook.core.view import ClusterView, NeedObjects
 from webhook.explain.api import names
 from webhook.explain.sources.cluster_reader import ClusterReader, answer_when_read
@@ -58,7 +58,7 @@ def vm_now(pods: Sequence[Pod], cluster: ClusterReader, policy: Policy) -> VMSta
 def stuck_hint(pod: Pod, cluster: ClusterReader) -> str | None:
     """Return what to do about a pod that the webhook pinned and that fits no node; None for any other pod."""
     scheduled = pod.status.scheduled if pod.status else None
-    written = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
+    written = applied_to(pod)
     if scheduled is None or scheduled.reason != UNSCHEDULABLE or not written.nodes or pod.spec.node_name:
         return None
     why = Reason.VM_STUCK.why(pod=pod.metadata.name, message=scheduled.message or "no reason given")

@@ -87,15 +87,17 @@ matchExpressions:
 {{- define "kubevirt-coschedule.annotated" -}}
 - name: asks-for-co-schedule
   expression: >-
-    has(object.metadata.annotations) && ('kubevirt-scheduler/written' in object.metadata.annotations
+    has(object.metadata.annotations) && ('kubevirt-scheduler/decision' in object.metadata.annotations
+    || 'kubevirt-scheduler/written' in object.metadata.annotations
     || 'kubevirt-scheduler/co-schedule' in object.metadata.annotations
     && object.metadata.annotations['kubevirt-scheduler/co-schedule'] != 'false')
 {{- end }}
 {{- define "kubevirt-coschedule.notAnnotated" -}}
 - name: has-no-annotation
   expression: >-
-    !(has(object.metadata.annotations) && 'kubevirt-scheduler/co-schedule' in object.metadata.annotations
-    && !('kubevirt-scheduler/written' in object.metadata.annotations))
+    !(has(object.metadata.annotations) && 'kubevirt-scheduler/co-schedule' in object.metadata.annotations)
+    || 'kubevirt-scheduler/written' in object.metadata.annotations
+    && object.metadata.annotations['kubevirt-scheduler/written'].contains('"by":')
 {{- end }}
 
 {{/* The namespaces with the label that opts VMs in, and those without it. */}}

@@ -19,7 +19,7 @@ from webhook.core.admit import Entry
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, SHARE_MANAGER
 from webhook.core.placement.replica_share import REPLICA_LABELS
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_CO_SCHEDULE, ANNOTATION_DECISION
 from webhook.core.view import Kind
 from webhook.kube import kinds
 from webhook.kube.informer.resource import Resource
@@ -216,12 +216,13 @@ def test_only_start_pods_are_sent() -> None:
 
 
 def test_the_selectors_use_the_names_that_the_rules_use() -> None:
-    """The label of a virt-launcher pod, and the annotation, unless it is "false" in a pod that we did not change."""
+    """The label of a virt-launcher pod, and the annotation, unless it is "false" and none of our own is there."""
     webhook = at(LAUNCHERS, the("MutatingWebhookConfiguration"))
     assert webhook["objectSelector"]["matchLabels"] == {LABEL_APP: VIRT_LAUNCHER}
     annotations = "object.metadata.annotations"
     asks = f"'{ANNOTATION_CO_SCHEDULE}' in {annotations} && {annotations}['{ANNOTATION_CO_SCHEDULE}'] != 'false'"
-    expression = f"has({annotations}) && ('{ANNOTATION_APPLIED_PATCH}' in {annotations} || {asks})"
+    ours = " || ".join(f"'{key}' in {annotations}" for key in (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH))
+    expression = f"has({annotations}) && ({ours} || {asks})"
     assert [condition["expression"] for condition in webhook["matchConditions"]] == [expression]
     assert builders.OPT_IN == ANNOTATION_CO_SCHEDULE
 

@@ -26,17 +26,17 @@ from support.drivers.command_lines import values
 
 from webhook import cli
 from webhook.core.admit import Entry
-from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION
 
 LABEL: Final = "kubevirt-scheduler/co-schedule"
 ANNOTATION: Final = "object.metadata.annotations"
 HAS: Final = f"'{LABEL}' in {ANNOTATION}"
 ANNOTATIONS: Final = (None, "false", "true")
 WRITTEN: Final = f"'{ANNOTATION_APPLIED_PATCH}' in {ANNOTATION}"
-LETS: Final = {
-    f"has({ANNOTATION}) && ({WRITTEN} || {HAS} && {ANNOTATION}['{LABEL}'] != 'false')": ["true"],
-    f"!(has({ANNOTATION}) && {HAS} && !({WRITTEN}))": [None],
-}
+DECIDED: Final = f"'{ANNOTATION_DECISION}' in {ANNOTATION}"
+ASKS: Final = f"has({ANNOTATION}) && ({DECIDED} || {WRITTEN} || {HAS} && {ANNOTATION}['{LABEL}'] != 'false')"
+WRITTEN_FOR_OTHERS: Final = f"{WRITTEN} && {ANNOTATION}['{ANNOTATION_APPLIED_PATCH}'].contains('\"by\":')"
+LETS: Final = {ASKS: ["true"], f"!(has({ANNOTATION}) && {HAS}) || {WRITTEN_FOR_OTHERS}": [None]}
 """Expression -> the values of the annotation of the pods that it lets through, if we did not write into the pod."""
 PODS: Final = {
     Entry.VIRT_LAUNCHER: {"kubevirt.io": "virt-launcher"},

@@ -2,6 +2,8 @@
 
 If another webhook changes the pod afterwards, the API server calls this webhook again for the pod (apiserver
 mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
+KubeVirt copies annotations of a VM's template to its pods. So the record names the pod's owner, which has a new uid at
+each start: a record with another uid is a copy, and the webhook did not write into this pod.
 Invariant: the record is bounded: MAX_TERMS node names and fingerprints, and as many preferences.
 """
 
@@ -13,6 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from webhook.core.api.node_selector import NodeSelectorTerm
+from webhook.core.api.pod import Pod
+from webhook.core.reasons import ANNOTATION_APPLIED_PATCH
 
 
 class AppliedPatch(Struct, frozen=True, omit_defaults=True):
@@ -25,6 +29,8 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
         near_nodes: node and weight of each preferred pod affinity. Version 0.1.0 wrote other terms, and recorded them
             in the field `near`, which nothing reads: such a term stays.
         no_eviction: whether the annotation for the descheduler was added.
+        owner: the uid of the pod's owner (`owner_uid`). Version 0.1.0 did not write it.
+        by: NAMESPACE or CLUSTER if that opted the VM in, not its own annotation; matchConditions of manifests/ read it.
     """
 
     nodes: tuple[str, ...] = ()
@@ -32,6 +38,8 @@ class AppliedPatch(Struct, frozen=True, omit_defaults=True):
     preferred: tuple[tuple[str, int, int], ...] = ()
     near_nodes: tuple[tuple[str, int], ...] = ()
     no_eviction: bool = False
+    owner: str = ""
+    by: str = ""
 
 
 def to_annotation(applied: AppliedPatch) -> str:
@@ -45,6 +53,22 @@ def from_annotation(text: str | None) -> AppliedPatch:
         return msgspec.json.decode(text or "{}", type=AppliedPatch)
     except msgspec.DecodeError:  # ValidationError is one of these
         return AppliedPatch()
+
+
+def applied_to(pod: Pod) -> AppliedPatch:
+    """Return the record of what the webhook wrote into this pod; an empty record if it wrote nothing.
+
+    A record without an owner is that of version 0.1.0, in a pod that exists already. A VM's pod that is being created
+    has no name yet, and gets a new record.
+    """
+    applied = from_annotation(pod.metadata.annotation(ANNOTATION_APPLIED_PATCH))
+    is_older = not applied.owner and bool(pod.metadata.name)
+    return applied if is_older or applied.owner == owner_uid(pod) else AppliedPatch()
+
+
+def owner_uid(pod: Pod) -> str:
+    """Return the uid of the pod's owner, a VirtualMachineInstance or a ShareManager; empty if the pod has none."""
+    return next((each.uid for each in pod.metadata.owner_references or () if each.uid), "")
 
 
 def fingerprint(term: NodeSelectorTerm) -> str:

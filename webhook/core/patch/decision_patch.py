@@ -19,7 +19,8 @@ from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, pinned_nodes, prefers_only
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, Pin, Steer, WeightedNode, decision_sentence
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, to_annotation
+from webhook.core.opt_in import OptedInBy
+from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, owner_uid, to_annotation
 from webhook.core.patch.json_patch import Operation, add, copied, escaped
 from webhook.core.reasons import (
     ANNOTATION_APPLIED_PATCH,
@@ -71,6 +72,8 @@ class _AffinityPatch:
         self._terms: list[tuple[int, str]] = []
         self._preferred: list[tuple[str, int, int]] = []
         self._near = decision.near if isinstance(decision, Steer) else ()
+        self._owner = owner_uid(pod)
+        self._by = "" if decision.by is OptedInBy.VM else decision.by.name
         self._no_eviction = isinstance(decision, Steer) and pod.metadata.annotation(ANNOTATION_NO_EVICTION) is None
         preferred = decision.preferred if not isinstance(decision, Steer) or decision.by_node else ()
         affinity = pod.spec.affinity
@@ -99,6 +102,8 @@ class _AffinityPatch:
             preferred=tuple(self._preferred),
             near_nodes=tuple((each.node, each.weight) for each in self._near),
             no_eviction=self._no_eviction,
+            owner=self._owner,
+            by=self._by,
         )
 
     def _add(self, path: str, value: object) -> None:

@@ -2,7 +2,8 @@
 
 The inverse of webhook.core.patch.decision_patch. Each call is decided as if the webhook had never seen the pod. If
 others changed the pod afterwards, their changes stay: what they added to a required term remains in that term.
-Invariants: only what the record (webhook.core.patch.applied_patch) names is removed; nothing here raises.
+Invariants: of the affinity only what the record (webhook.core.patch.applied_patch) names is removed. The webhook's own
+annotations are always removed, because a user can have copied them into a VM. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from webhook.core.api.affinity import PREFERRED, REQUIRED, Affinity, InterPodTer
 from webhook.core.api.longhorn import near
 from webhook.core.api.node_selector import NodeSelectorTerm, pin, prefers_only
 from webhook.core.api.pod import Pod
-from webhook.core.patch.applied_patch import AppliedPatch, fingerprint, from_annotation
+from webhook.core.patch.applied_patch import AppliedPatch, applied_to, fingerprint
 from webhook.core.patch.decision_patch import ANNOTATIONS, NODE_AFFINITY, POD_AFFINITY, TERMS
 from webhook.core.patch.json_patch import Operation, apply, escaped, remove, tree_of
 from webhook.core.reasons import ANNOTATION_APPLIED_PATCH, ANNOTATION_DECISION, ANNOTATION_NO_EVICTION
 
+_OWN_KEYS: Final = (ANNOTATION_DECISION, ANNOTATION_APPLIED_PATCH)
 _LIKENESSES: Final[tuple[Callable[[int, str], object], ...]] = (
     lambda index, checksum: (index, checksum),
     lambda _, checksum: checksum,
@@ -64,14 +66,10 @@ def _plain(tree: Any) -> Any:
 def revert_operations(pod: Pod) -> list[Operation]:
     """Return the operations that remove what the record names, and the webhook's annotations."""
     annotations = pod.metadata.annotations or {}
-    if ANNOTATION_APPLIED_PATCH not in annotations:
+    if not any(key in annotations for key in _OWN_KEYS):
         return []
-    applied, affinity = from_annotation(annotations[ANNOTATION_APPLIED_PATCH]), pod.spec.affinity
-    own_keys = [
-        ANNOTATION_DECISION,
-        ANNOTATION_APPLIED_PATCH,
-        *([ANNOTATION_NO_EVICTION] if applied.no_eviction else []),
-    ]
+    applied, affinity = applied_to(pod), pod.spec.affinity
+    own_keys = [*_OWN_KEYS, *([ANNOTATION_NO_EVICTION] if applied.no_eviction else [])]
     operations = [remove(f"{ANNOTATIONS}/{escaped(key)}") for key in own_keys if key in annotations]
     if affinity and affinity.node_affinity:
         operations += _revert_preferred(affinity.node_affinity, applied)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import jsonpatch
 import pytest
 from msgspec import convert
-from support.objects.builders import on_node, virt_launcher_pod
+from support.objects.builders import OWNER_UID, on_node, virt_launcher_pod
 
 from webhook.core.api.node_selector import NodeSelectorTerm
 from webhook.core.api.pod import Pod
@@ -35,7 +35,7 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[int], own: int) -> None:
     """The unchanged term in its place comes first, then an unchanged one, then a changed one in its place."""
     checksum = fingerprint(convert(PINNED, NodeSelectorTerm))
-    record = AppliedPatch(nodes=("n1",), terms=tuple((index, checksum) for index in recorded))
+    record = AppliedPatch(nodes=("n1",), terms=tuple((index, checksum) for index in recorded), owner=OWNER_UID)
     pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
     pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(term) for term in terms]}}}
     after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
@@ -43,3 +43,24 @@ def test_the_closest_term_is_the_webhooks_own(terms: list[Any], recorded: list[i
     assert ["matchFields" in term for term in left] == [
         index != own and "matchFields" in term for index, term in enumerate(terms)
     ]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "is_ours"),
+    [
+        pytest.param(OWNER_UID, None, True, id="this-vm"),
+        pytest.param("8d1a5a5e-0000-4000-8000-000000000000", None, False, id="copied-from-another-start"),
+        pytest.param("8d1a5a5e-0000-4000-8000-000000000000", "virt-launcher-db01", False, id="copied-and-running"),
+        pytest.param("", None, False, id="copied-from-0.1.0"),
+        pytest.param("", "virt-launcher-db01", True, id="running-since-0.1.0"),
+    ],
+)
+def test_only_a_record_of_this_pod_removes_a_term(owner: str, name: str | None, *, is_ours: bool) -> None:
+    """KubeVirt copies a template's annotations to the pod. A copied record must not remove an administrator's term."""
+    record = AppliedPatch(nodes=("n1",), terms=((0, fingerprint(convert(PINNED, NodeSelectorTerm))),), owner=owner)
+    pod = virt_launcher_pod(annotations={ANNOTATION_APPLIED_PATCH: to_annotation(record)})
+    pod["metadata"]["name"] = name
+    pod["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [deepcopy(PINNED)]}}}
+    after = jsonpatch.apply_patch(pod, revert_operations(convert(pod, Pod)))
+    assert ("matchFields" in after["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][0]) is not is_ours
+    assert ANNOTATION_APPLIED_PATCH not in after["metadata"]["annotations"]
