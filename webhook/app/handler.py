@@ -25,6 +25,11 @@ from webhook.serving.routes import Admit
 from webhook.telemetry.log import failure
 from webhook.telemetry.record import LOGGER, AdmissionRecord, admission_record
 
+READS_MAX: Final = 32
+"""The objects that one call may read. If no cache is up to date, a pod with seven disks needs so many: four for each
+disk, and its node, Namespace and VM. Anybody who can connect may send a pod that names 10,000 claims, and each read is
+a request to the API server."""
+
 OnAnswer = Callable[[Answer, Entry], None]
 """Called with each answer after it is made. It must neither wait nor raise."""
 
@@ -39,10 +44,10 @@ class FactSource(Protocol):
         """Return the cluster as the source knows it now."""
         ...
 
-    async def read(self, view: Any, refs: Sequence[Ref], deadline: float) -> ClusterView:
+    async def read(self, view: Any, refs: Sequence[Ref], deadline: float, most: int) -> ClusterView:
         """Read these objects, and return the view with them. Ends by `deadline`, a time of the event loop.
 
-        In the returned view none of the objects is NOT_CACHED.
+        In the returned view none of the objects is NOT_CACHED. Only the first `most` of them are read.
         """
         ...
 
@@ -122,9 +127,9 @@ class _Deciding(Struct, frozen=True):
         view = facts.view()
         answer = core.answer(creation, view, policy)
         while not isinstance(answer, Answer):
-            spent.reads += len(answer.refs)
-            began = perf_counter_ns()
-            view = await facts.read(view, answer.refs, deadline)
+            most, began = READS_MAX - spent.reads, perf_counter_ns()
+            spent.reads += min(most, len(answer.refs))
+            view = await facts.read(view, answer.refs, deadline, most)
             spent.read_ns += perf_counter_ns() - began
             answer = core.answer(creation, view, policy)
         if counts and isinstance(answer.decision, Pin):  # at once, before the process answers another call

@@ -18,11 +18,12 @@ from webhook.component_base.kubeconfig import Kubeconfig
 from webhook.core.observe import restart
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
+from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.kube.cache.cluster_cache import ClusterCache
 from webhook.kube.cache.readiness import CacheState
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import EventRecorder
-from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
+from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.metrics import CacheMetrics, VMMetrics, event_families
 from webhook.kube.reunite_events import ReuniteMessages, read_messages
 from webhook.kube.vm_starts import VMStarts

@@ -17,8 +17,8 @@ The rules, by their numbers. Code, tests and documents use these numbers and no 
    Otherwise kube-scheduler is asked to prefer the node. For a share-manager pod it is always a preference, and so it is
    for the target of a live migration. A webhook that only audits writes the decision into the pod's annotation, and
    nothing else.
-9. What an earlier answer wrote into the pod is removed first. A pod that already carries the result gets no patch
-   (`patch.unpatch`).
+9. What an earlier answer wrote into the pod is removed first, and so are the webhook's annotations if a user copied
+   them. A pod that already carries the result gets no patch (`patch.unpatch`).
 
 An admission has three results: BadReview for a body that is not an AdmissionReview, the pod unchanged, or the pod with
 a patch. The webhook never rejects a pod.
@@ -46,6 +46,16 @@ from webhook.core.reasons import ANNOTATION_DECISION, Reason, Why
 from webhook.core.view import ClusterView, NeedObjects
 
 _WRONG_VALUES: Final = (Reason.BAD_CO_SCHEDULE, Reason.BAD_NAMESPACE_LABEL)
+_OTHER_PODS: Final = frozenset(  # which the entry is not for: nothing in them is touched
+    {
+        Reason.NOT_VIRT_LAUNCHER,
+        Reason.MIGRATION_TARGET,
+        Reason.NOT_MIGRATION_TARGET,
+        Reason.MIGRATION_RECEIVER,
+        Reason.EPHEMERAL_PROVISIONING,
+        Reason.NOT_SHARE_MANAGER,
+    }
+)
 AGAIN: Final = "again-"
 """Prefix of the audit annotations' keys if the API server calls the webhook for the same pod a second time."""
 
@@ -126,6 +136,8 @@ def answer(creation: PodCreation, view: ClusterView, policy: Policy) -> Answer |
     decision = creation.entry.decide(creation.before, creation.namespace, view, policy)
     if isinstance(decision, NeedObjects):
         return decision
+    if decision.why.reason in _OTHER_PODS:
+        return _encode(creation.request, creation.pod, decision, [])
     operations = decision_patch.for_decision(creation.before, decision)
     if isinstance(operations, Why):
         decision, operations = Leave(why=operations), []

@@ -18,7 +18,7 @@ from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
 from webhook.core.decision import Pin
-from webhook.core.placement.replica_share import is_replica
+from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, csi_drivers_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
@@ -89,7 +89,8 @@ class Manifests:
             return SnapshotUnavailable(unread)
         pods = list(self.objects.of(Pod).values())
         drivers_of = {name: csi_drivers_of(node.spec) for name, node in self.objects.within(CSINode, "").items()}
-        return ListedSnapshot(pods, self._nodes, drivers_of, headroom, max(1, sum(map(is_replica, pods))))
+        replicas = count_replicas(pods, own_namespace_of(self.objects.configuration()))
+        return ListedSnapshot(pods, self._nodes, drivers_of, headroom, replicas)
 
     @classmethod
     def load(
@@ -140,9 +141,9 @@ class Manifests:
         """Return itself: files do not change, so the cluster is its own view."""
         return self
 
-    async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float) -> Manifests:
+    async def read(self, view: ClusterView, refs: Sequence[Ref], deadline: float, most: int) -> Manifests:
         """Raise TypeError: nothing is NOT_CACHED, so core never needs to read an object."""
-        raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}")
+        raise TypeError(f"files hold everything, and core needs {refs} of {view} by {deadline}, {most} at most")
 
     def read_error(self, ref: Ref) -> str:
         """Return why `bundle` could not list the objects of this kind."""

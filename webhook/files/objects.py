@@ -38,6 +38,7 @@ TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
 
 _KIND_OF: Final = {type_: kind for kind, type_ in TYPES.items()}
 _ADMISSION: Final = "admissionregistration.k8s.io"
+CONFIGURATION: Final = (f"{_ADMISSION}/v1", "MutatingWebhookConfiguration")
 _LOOKED_UP: Final = (  # groups and kinds
     ("", "Pod"),
     ("", "Event"),
@@ -112,6 +113,11 @@ class DescribedObjects:
         """Return the documents of a kind that is looked up, whatever the version of its group."""
         taken = self._taken[_group_and_kind(api_version, kind)]
         return {key: each.document for key, each in taken.items() if each.document}
+
+    def configuration(self) -> Mapping[str, Any]:
+        """Return the configuration of the installed webhook; empty if the files have none."""
+        found = self.documents(*CONFIGURATION).get(NamespacedName("", "kubevirt-coschedule"))
+        return found.value if found else {}
 
     def problem(self, api_version: str, kind: str) -> str | None:
         """Return why it is unknown which objects of this kind exist; None if it is known.

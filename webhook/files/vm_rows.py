@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from webhook.component_base.errors import UserError
@@ -19,8 +17,8 @@ from webhook.core.opt_in import OptInAll, Policy, opt_in_all_of
 from webhook.core.scheduler.matching.label_selector import Selector
 from webhook.files.documents import BadDocument
 from webhook.files.manifests import Manifests
+from webhook.files.objects import CONFIGURATION
 
-_CONFIGURATION: Final = ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration")
 _READ = (PersistentVolumeClaim, PersistentVolume, ShareManager, Namespace)
 
 
@@ -71,9 +69,8 @@ def require_pods(manifests: Manifests, files: str) -> None:
 def opt_in_all_in(manifests: Manifests) -> tuple[OptInAll, str]:
     """Return the setting --opt-in-all of the cluster that files describe, and why a bundle does not know it."""
     objects = manifests.objects
-    found = objects.documents(*_CONFIGURATION).get(NamespacedName("", "kubevirt-coschedule"))
-    problem = objects.bundle.problem(*_CONFIGURATION) if objects.bundle else ""
-    return opt_in_all_of(found.value if found else {}), problem
+    problem = objects.bundle.problem(*CONFIGURATION) if objects.bundle else ""
+    return opt_in_all_of(objects.configuration()), problem
 
 
 def unread(manifests: Manifests) -> list[str]:

@@ -1,10 +1,11 @@
-"""The setting --opt-in-all of the installed webhook, as the configuration of the webhook tells it."""
+"""What the configuration of the installed webhook tells: the setting --opt-in-all, and the webhook's namespace."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from webhook.core.opt_in import OptInAll, opt_in_all_of
+from webhook.core.placement.replica_share import own_namespace_of
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
@@ -20,3 +21,11 @@ async def read_opt_in_all(api: Api) -> tuple[OptInAll, str]:
         return "off", ""
     except ApiError as problem:
         return "off", str(problem)
+
+
+async def read_own_namespace(api: Api) -> str:
+    """Return the namespace of the webhook's own pods; that of manifests/ if the configuration can't be read."""
+    try:
+        return own_namespace_of(await reader.get(api, _PATH))
+    except (reader.Missing, ApiError):
+        return own_namespace_of({})

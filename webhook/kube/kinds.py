@@ -9,6 +9,7 @@ from typing import Final
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS
+from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import Resource
@@ -18,7 +19,6 @@ from webhook.kube.records.longhorn import longhorn_nodes, share_manager_pods, sh
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 SELECTS_VIRT_LAUNCHERS: Final = f"{LABEL_APP}={VIRT_LAUNCHER}"
-OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, for a process that does not run in a pod
 
 
 class WatchedPods(StrEnum):

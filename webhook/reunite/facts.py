@@ -15,6 +15,7 @@ from msgspec import Struct
 from webhook.core.api.node import Node
 from webhook.core.observe.vm_status import VMStatus
 from webhook.core.opt_in import Policy
+from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.reunite.decide import VM, Situation
 from webhook.core.reunite.drains import drained
 from webhook.core.reunite.limits import KubeVirtLimits, ReuniteLimits
@@ -27,7 +28,7 @@ from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.informer.list_watch import ListWatch
 from webhook.kube.informer.reflector import Reflector
-from webhook.kube.kinds import OWN_NAMESPACE, WatchedPods, resources
+from webhook.kube.kinds import WatchedPods, resources
 from webhook.kube.vm_status import VMStatusTracker
 from webhook.plan.planner import KUBEVIRT_PATH, VERSION, Planner
 from webhook.reunite.kinds import KubeVirtKind, kubevirt_resources

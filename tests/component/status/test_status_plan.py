@@ -53,7 +53,8 @@ def test_nothing_is_written(status: Status, api: StaticApi) -> None:
     """A plan only reads: each VM's objects once, and the nodes and all pods once for all VMs."""
     put(api, *disk("more"), *served("more", "node-b"), running_pod("more", "more"), instance("more"))
     assert len(migrations(status("--plan"))) == 2
-    assert max(api.asked.count(path) for path in set(api.asked)) == 1
+    # The configuration of the webhook is read for its setting, and for the namespace of its pods.
+    assert max(api.asked.count(path) for path in set(api.asked) if "configurations" not in path) == 1
     assert len([path for path in api.asked if path.startswith("/api/v1/pods?limit")]) == 1
 
 

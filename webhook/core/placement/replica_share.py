@@ -25,8 +25,8 @@ pinned VM that no watch has shown yet. The same holds while a VM that may run on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from webhook.core.api.pod import Pod
 from webhook.core.decision import NodeFit
@@ -35,16 +35,31 @@ from webhook.core.scheduler.cycle_state import CycleState
 from webhook.core.scheduler.plugins.node_resources_fit import insufficient_resources
 from webhook.core.scheduler.plugins.pod_topology_spread import has_hard_constraint
 from webhook.core.scheduler.state.node_info import PODS, NodeInfo
-from webhook.core.scheduler.state.pod_requests import Usage
+from webhook.core.scheduler.state.pod_requests import Usage, is_over
 from webhook.core.scheduler.state.snapshot import NoSnapshot, Snapshot
 
 REPLICA_LABELS: Final = {"app.kubernetes.io/name": "kubevirt-coschedule", "app.kubernetes.io/component": "webhook"}
 """The labels of the webhook's own pods. The Service of manifests/base selects them, so the API server may call each."""
+OWN_NAMESPACE: Final = "kubevirt-coschedule"  # of manifests/, where nothing says another one
 
 
-def is_replica(pod: Pod) -> bool:
-    """Whether a pod is one of the webhook's own."""
-    return REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items()
+def own_namespace_of(configuration: Mapping[str, Any]) -> str:
+    """Return the namespace of the webhook that this MutatingWebhookConfiguration calls; OWN_NAMESPACE without one."""
+    try:
+        namespace = configuration["webhooks"][0]["clientConfig"]["service"]["namespace"]
+    except (LookupError, TypeError):
+        return OWN_NAMESPACE
+    return str(namespace or OWN_NAMESPACE)
+
+
+def count_replicas(pods: Iterable[Pod], namespace: str) -> int:
+    """Return the number of the webhook's own pods on nodes, 1 at least. Pods of other namespaces are none of them."""
+    return max(1, sum(_is_replica(pod) for pod in pods if pod.metadata.namespace == namespace))
+
+
+def _is_replica(pod: Pod) -> bool:
+    over = is_over(pod.status.phase if pod.status else None)
+    return bool(pod.spec.node_name) and not over and REPLICA_LABELS.items() <= (pod.metadata.labels or {}).items()
 
 
 def verdict_if_scarce(name: str, why: Why, node: NodeInfo) -> NodeFit:

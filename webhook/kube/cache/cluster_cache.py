@@ -69,12 +69,12 @@ class ClusterCache:
         """Return the cluster as the caches show it now."""
         return CallView(self.caches, loop_time(), {})
 
-    async def read(self, view: CallView, refs: Sequence[Ref], deadline: float) -> CallView:
+    async def read(self, view: CallView, refs: Sequence[Ref], deadline: float, most: int | None = None) -> CallView:
         """Return a view that also holds these objects; none of them is NOT_CACHED.
 
-        It returns by `deadline` (event-loop time) at the latest.
+        It returns by `deadline` (event-loop time) at the latest. Only the first `most` objects are read.
         """
-        reads = await self.live_reads.read(refs, deadline)
+        reads = await self.live_reads.read(refs, deadline, most)
         return CallView(self.caches, loop_time(), {**view.reads, **reads})
 
     def states(self) -> Sequence[CacheState]:

@@ -27,7 +27,6 @@ from webhook.kube.kinds import SELECTS_VIRT_LAUNCHERS
 _GET_SECONDS: Final = 5.0  # longer than the deadline of a call should be; then it fails for all calls that wait
 _GETS_AT_ONCE: Final = 64
 _LISTS_AT_ONCE: Final = 4  # 20 KB a pod, and a node may have 100 pods; calls that wait for the same list share it
-_READS_PER_CALL_MAX: Final = 256  # enough for a pod with 100 disks; a pod can name 10,000 claims
 _OK: Final = 200
 
 
@@ -43,17 +42,19 @@ class LiveReads:
         self._slots = asyncio.Semaphore(_GETS_AT_ONCE)
         self._list_slots = asyncio.Semaphore(_LISTS_AT_ONCE)
 
-    async def read(self, refs: Sequence[Ref], deadline: float) -> dict[Ref, LiveRead]:
-        """Read these objects. Return a result for each of them, by `deadline` (event-loop time) at the latest."""
-        tasks = {ref: self._shared(ref) for ref in refs[:_READS_PER_CALL_MAX]}
+    async def read(self, refs: Sequence[Ref], deadline: float, most: int | None = None) -> dict[Ref, LiveRead]:
+        """Read these objects, the first `most` of them. Return a result for each, by `deadline` (event-loop time)."""
+        rest = () if most is None else refs[most:]
+        tasks = {ref: self._shared(ref) for ref in refs[:most]}
         seconds = max(0.0, deadline - loop_time())
-        await asyncio.wait(tasks.values(), timeout=seconds)
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=seconds)
         late = ApiError(f"no answer in {seconds:.2f} s")
         for ref, task in tasks.items():
             self._caches.lookups[ref.kind].late += not task.done()
         reads = {ref: task.result() if task.done() else self._unread(ref, late) for ref, task in tasks.items()}
-        many = ApiError(f"this pod needs more than {_READS_PER_CALL_MAX} objects to be read")
-        return reads | {ref: self._unread(ref, many) for ref in refs[_READS_PER_CALL_MAX:]}
+        many = ApiError("this pod needs more objects to be read than one admission may read")
+        return reads | {ref: self._unread(ref, many) for ref in rest}
 
     def _shared(self, ref: Ref) -> asyncio.Task[LiveRead]:
         """Return the one read of this object that is under way. The read goes on if a call that waits for it ends."""

@@ -7,13 +7,14 @@ from typing import Final
 
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
-from webhook.core.placement.replica_share import is_replica
+from webhook.core.placement.replica_share import count_replicas
 from webhook.core.scheduler.state.node_info import csi_drivers_of
 from webhook.core.scheduler.state.snapshot import ListedSnapshot, SnapshotUnavailable
 from webhook.kube import reader
 from webhook.kube.client.api import Api
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders
+from webhook.kube.cluster_setting import read_own_namespace
 
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _CSI_NODES: Final = "/apis/storage.k8s.io/v1/csinodes"
@@ -43,4 +44,5 @@ async def list_snapshot(
     except ApiError as problem:
         return SnapshotUnavailable(str(problem))
     drivers_of = {each.metadata.name or "": csi_drivers_of(each.spec) for each in drivers}
-    return ListedSnapshot(pods, nodes, drivers_of, headroom, max(1, sum(map(is_replica, pods))))
+    replicas = count_replicas(pods, await read_own_namespace(api))
+    return ListedSnapshot(pods, nodes, drivers_of, headroom, replicas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from support.drivers import serving
@@ -11,8 +12,10 @@ from support.fakes.http_line import Asked, Line
 from support.fakes.live import PATHS, answered, cluster_of, gets, now, ref, running
 from support.objects import builders
 
+from webhook.app.handler import READS_MAX, admit_function
 from webhook.core.admit import Answer
 from webhook.core.decision import Pin
+from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.cluster_cache import ClusterCache
 
@@ -201,12 +204,32 @@ async def test_the_number_of_requests_at_the_same_time_is_limited(
 async def test_a_pod_with_too_many_objects_is_decided_on_the_first_of_them(
     store: ClusterCache, server: ApiServer
 ) -> None:
-    """The webhook reads 256 objects, which is 100 disks. The problem of the others says why they were not read."""
+    """The problem of the others says why they were not read."""
+    refs = [ref(Kind.NODE, f"n{i}") for i in range(42)]
+    view = await store.read(store.view(), refs, now() + SOON, 32)
+    assert len(server.asked) == 32
+    assert [view.node(each.key.name) for each in refs] == [NoObject.NOT_FOUND] * 32 + [NoObject.UNAVAILABLE] * 10
+    assert view.read_error(refs[-1]) == "this pod needs more objects to be read than one admission may read"
+
+
+async def test_a_call_reads_32_objects_at_most(store: ClusterCache, server: ApiServer) -> None:
+    """In all its rounds together: the claims of this pod exist, and lead to volumes that are then read, too."""
+    claims = [f"disk-{number}" for number in range(20)]
+    server.handler = cluster_of(
+        *(builders.persistent_volume_claim(claim, volume_name=f"pv-{claim}") for claim in claims)
+    )
+    admit = admit_function(store, Policy(), lambda _: None)
+    pod = builders.virt_launcher_pod(claims=claims)
+    answer = json.loads(await admit(json.dumps(builders.review(pod)).encode(), now() + SOON))
+    assert answer["response"]["allowed"]
+    assert len(server.asked) == READS_MAX == 32
+
+
+async def test_a_command_reads_all_that_a_pod_needs(store: ClusterCache, server: ApiServer) -> None:
+    """`explain` has the rights of its user, who asked for it."""
     refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
-    view = await store.read(store.view(), refs, now() + SOON)
-    assert len(server.asked) == 256
-    assert [view.node(each.key.name) for each in refs] == [NoObject.NOT_FOUND] * 256 + [NoObject.UNAVAILABLE] * 44
-    assert view.read_error(refs[-1]) == "this pod needs more than 256 objects to be read"
+    await store.read(store.view(), refs, now() + SOON)
+    assert len(server.asked) == 300
 
 
 # What can't be.
