@@ -3,7 +3,7 @@
 If another webhook changes the pod afterwards, the API server calls this webhook again for the pod (apiserver
 mutating/dispatcher.go, reinvocationPolicy IfNeeded). The record separates what the webhook wrote from the user's own.
 KubeVirt copies annotations of a VM's template to its pods. So the record names the pod's owner, which has a new uid at
-each start: a record with another uid is a copy, and the webhook did not write into this pod.
+each start. A record with another uid is a copy.
 Invariant: the record is bounded: MAX_TERMS node names and fingerprints, and as many preferences.
 """
 

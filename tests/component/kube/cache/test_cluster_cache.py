@@ -225,13 +225,6 @@ async def test_a_call_reads_32_objects_at_most(store: ClusterCache, server: ApiS
     assert len(server.asked) == READS_MAX == 32
 
 
-async def test_a_command_reads_all_that_a_pod_needs(store: ClusterCache, server: ApiServer) -> None:
-    """`explain` has the rights of its user, who asked for it."""
-    refs = [ref(Kind.NODE, f"n{i}") for i in range(300)]
-    await store.read(store.view(), refs, now() + SOON)
-    assert len(server.asked) == 300
-
-
 # What can't be.
 
 _LONG = "a" * 254
