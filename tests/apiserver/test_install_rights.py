@@ -30,6 +30,7 @@ CLUSTER_WIDE: Final = {
     ),
     *((group, kind, "", verb) for group, kind in (("", "pods"), ("storage.k8s.io", "csinodes")) for verb in READ[1:]),
     *(("", "configmaps", AUTOSCALER, verb) for verb in READ[1:]),
+    *(("kubevirt.io", kind, "", verb) for kind in ("virtualmachines", "virtualmachineinstances") for verb in READ),
 }
 IN_LONGHORN_S: Final = {
     *(("", "pods", "", verb) for verb in READ),

@@ -16,6 +16,7 @@ from support.objects import builders
 PODS: Final = "/api/v1/pods"
 _TENANTS: Final = 500
 _APPS: Final = 400
+_KUBEVIRT: Final = "/apis/kubevirt.io/v1"
 _FIRST_VERSION: Final = 1_000_000
 
 
@@ -34,7 +35,8 @@ class Scale(NamedTuple):
     @property
     def objects(self) -> int:
         """How many a cache of everything holds."""
-        return 3 * self.claims + self.pods + 3 * self.nodes + self.namespaces + self.launchers + self.others
+        of_vms = 3 * self.launchers  # with its VirtualMachine and its VirtualMachineInstance
+        return 3 * self.claims + self.pods + 3 * self.nodes + self.namespaces + of_vms + self.others
 
     @property
     def namespaces(self) -> int:
@@ -63,7 +65,7 @@ def version(collection: int, index: int) -> int:
 
 def last_version() -> int:
     """Higher than any object's."""
-    return version(10, 0)
+    return version(12, 0)
 
 
 def namespace(index: int) -> str:
@@ -138,11 +140,19 @@ def collections(scale: Scale) -> tuple[Collection, ...]:
         collection(7, "/apis/storage.k8s.io/v1/csinodes", scale.nodes, stored.csi_node, lambda name: int(name[5:])),
         collection(8, "/api/v1/namespaces", scale.namespaces, stored.namespace, lambda name: int(name[7:])),
         collection(9, "/api/v1/configmaps", 0, stored.namespace, int),  # no cluster-autoscaler
+        collection(10, f"{_KUBEVIRT}/virtualmachines", scale.launchers, stored.virtual_machine, _vm_index),
+        collection(
+            11, f"{_KUBEVIRT}/virtualmachineinstances", scale.launchers, stored.virtual_machine_instance, _vm_index
+        ),
     )
 
 
 def _uid(index: int) -> bytes:
     return b"%08x-%04x-4%03x-8%03x-%012x" % (index * 2654435761 % 2**32, index * 40503 % 65536, 7, 11, index)
+
+
+def _vm_index(name: str) -> int:
+    return int(name[-6:])
 
 
 def _volume_index(name: str) -> int:

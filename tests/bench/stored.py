@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from sample import sample_pod, set_fields
-from support.objects import builders
+from support.objects import builders, builders_kubevirt
 
 _CREATED: Final = "2026-01-02T03:04:05Z"
 _CPU_FEATURES: Final = (
@@ -258,6 +258,26 @@ def launcher() -> builders.Object:
         ],
     }
     return _stored(pod, "virt-controller", "kubelet")
+
+
+def virtual_machine() -> builders.Object:
+    """A VirtualMachine that runs, with one disk and cloud-init."""
+    made = builders_kubevirt.virtual_machine("%(vm)s", ["%(claim)s"], namespace="%(namespace)s")
+    template = made["spec"]["template"]
+    template["metadata"] = {"annotations": {"kubevirt-scheduler/co-schedule": "true"}, "labels": {"app": "%(vm)s"}}
+    template["spec"]["domain"] |= {"cpu": {"cores": 2, "model": "host-model"}, "memory": {"guest": "4Gi"}}
+    template["spec"]["volumes"].append({"name": "init", "cloudInitNoCloud": {"userData": "#cloud-config\n" * 100}})
+    made["status"] = {"created": True, "ready": True, "printableStatus": "Running"}
+    return _stored(made, "kubectl-create", "virt-controller")
+
+
+def virtual_machine_instance() -> builders.Object:
+    """The VirtualMachineInstance of that VirtualMachine."""
+    made = builders_kubevirt.virtual_machine_instance("%(vm)s", ["%(claim)s"], namespace="%(namespace)s")
+    template = virtual_machine()["spec"]["template"]
+    made["spec"] = template["spec"]
+    made["status"] = {"phase": "Running", "nodeName": "%(vm_node)s", "interfaces": [{"ipAddress": "%(ip)s"}]}
+    return _stored(made, "virt-controller", "virt-handler")
 
 
 def other_pod() -> builders.Object:

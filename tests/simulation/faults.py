@@ -30,7 +30,8 @@ _DEATH_EVERY_SECONDS: Final = 12 * HOUR
 _DOWN_SECONDS: Final = (2.0, 5 * MINUTE)
 _AWAY_EVERY_SECONDS: Final = 2 * DAY
 _AWAY_SECONDS: Final = (2.0, 4 * MINUTE)
-_KINDS: Final = [kind for kind in Kind if kind is not Kind.CLUSTER_AUTOSCALER_STATUS]  # nobody watches that one here
+_UNWATCHED: Final = {Kind.CLUSTER_AUTOSCALER_STATUS, Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE}  # here
+_KINDS: Final = [kind for kind in Kind if kind not in _UNWATCHED]
 
 
 def plan(world: World, until: float) -> None:

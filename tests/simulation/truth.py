@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import convert
@@ -11,6 +12,7 @@ from webhook.core.api.longhorn import ShareManager
 from webhook.core.api.meta import NamespacedName
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import VirtualMachineInstance
 from webhook.core.observe.vm_status import VMStatus, vm_status_of
 from webhook.core.opt_in import Policy
 from webhook.core.view import Kind, NoObject
@@ -20,7 +22,7 @@ _POLICY: Final = Policy()
 
 
 class TruthView:
-    """The four methods of a ClusterView that lead from a claim to its share-manager."""
+    """The methods of a ClusterView that lead from a claim to its share-manager. No VM is listed."""
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
@@ -30,7 +32,7 @@ class TruthView:
         """Return the row of `status` for the VirtualMachineInstance of this uid."""
         keys = self._api.pods_of_vmi.get(uid, {})
         pods = [pod for key in keys if not isinstance(pod := self._find(POD, key, Pod), NoObject)]
-        return vm_status_of(pods, self, _POLICY)  # type: ignore[arg-type]  # these four methods are enough
+        return vm_status_of(pods, self, _POLICY)  # type: ignore[arg-type]  # these methods are enough
 
     def persistent_volume_claim(self, key: NamespacedName) -> PersistentVolumeClaim | NoObject:
         """Return the claim."""
@@ -47,6 +49,14 @@ class TruthView:
     def share_manager_pod(self, volume: str) -> Pod | NoObject:
         """Return the share-manager's pod."""
         return self._find(POD, f"{LONGHORN}/share-manager-{volume}", Pod)
+
+    def virtual_machine_instance(self, _: NamespacedName) -> VirtualMachineInstance | NoObject:
+        """Return that VirtualMachineInstances are not listed."""
+        return NoObject.UNAVAILABLE
+
+    def virtual_machines_of(self, _: NamespacedName) -> Sequence[str] | NoObject:
+        """Return that VMs are not listed."""
+        return NoObject.UNAVAILABLE
 
     def _find(self, kind: Kind, key: str, type_: type[_T]) -> _T | NoObject:
         stored = self._api.objects[kind].get(key)

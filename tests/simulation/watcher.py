@@ -27,7 +27,7 @@ from webhook.kube.informer.requests import Wait
 from webhook.kube.informer.resource import Resource
 
 RESOURCES: Final = {  # these clusters have too few nodes for a short list, so nobody asks for an autoscaler
-    resource.kind: resource for resource in kinds.resources("longhorn-system", autoscaler=False)
+    resource.kind: resource for resource in kinds.resources("longhorn-system", autoscaler=False, kubevirt=False)
 }
 _WATCHED: Final = [resource for resource in RESOURCES.values() if resource.watched]
 _BOOKMARK_SECONDS: Final = 60.0  # the API server's pause between two bookmarks; they stand for each sign of life

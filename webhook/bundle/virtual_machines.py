@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Toleration
@@ -60,7 +61,7 @@ class _Lun(Struct, rename="camel", frozen=True, kw_only=True):
     reservation: bool | None = None
 
 
-class _Disk(Struct, rename="camel", frozen=True, kw_only=True):
+class _Disk(virtual_machine.Disk, rename="camel", frozen=True, kw_only=True):
     lun: _Lun | None = None
 
 
@@ -68,7 +69,7 @@ class _Devices(kubevirt.Devices, rename="camel", frozen=True, kw_only=True):
     interfaces: list[_Interface] | None = None
     gpus: list[Present] | None = None
     host_devices: list[Present] | None = None
-    disks: list[_Disk] | None = None
+    disks: list[_Disk] | None = None  # type: ignore[assignment]  # a list of a narrower type; nobody adds to it
 
 
 class _Domain(kubevirt.Domain, rename="camel", frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ class _Domain(kubevirt.Domain, rename="camel", frozen=True, kw_only=True):
 
 class _Spec(Struct, rename="camel", frozen=True, kw_only=True):
     domain: _Domain | None = None
-    volumes: list[kubevirt.Volume] | None = None
+    volumes: list[virtual_machine.Volume] | None = None
     architecture: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
@@ -105,16 +106,16 @@ class _VirtualMachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
     run_strategy: str | None = None
 
 
+class _VirtualMachineStatus(kubevirt.Status, rename="camel", frozen=True, kw_only=True):
+    start_failure: virtual_machine.StartFailure | None = None
+
+
 class KeptVirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
     """What stays of a VirtualMachine."""
 
     metadata: ObjectMeta
     spec: _VirtualMachineSpec = field(default_factory=_VirtualMachineSpec)
-    status: kubevirt.Status | None = None
-
-
-class _VMIMetadata(ObjectMeta, rename="camel", frozen=True, kw_only=True, gc=False):
-    uid: str | None = None
+    status: _VirtualMachineStatus | None = None
 
 
 class _VolumeStatus(Struct, rename="camel", frozen=True, kw_only=True):
@@ -130,6 +131,6 @@ class _VMIStatus(kubevirt.Status, rename="camel", frozen=True, kw_only=True):
 class KeptVMI(Struct, rename="camel", frozen=True, kw_only=True):
     """What stays of a VirtualMachineInstance. Its pods have its uid as a label."""
 
-    metadata: _VMIMetadata
+    metadata: virtual_machine.VMIMetadata
     spec: _Spec = field(default_factory=_Spec)
     status: _VMIStatus | None = None

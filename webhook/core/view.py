@@ -17,6 +17,7 @@ from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 
 
@@ -35,6 +36,8 @@ class Kind(StrEnum):
     CLUSTER_AUTOSCALER_STATUS = "ConfigMap cluster-autoscaler-status"
     VIRT_LAUNCHER_POD = "virt-launcher Pod"
     VIRT_LAUNCHERS_ON_NODE = "virt-launcher Pods on a node"
+    VIRTUAL_MACHINE = "VirtualMachine"
+    VIRTUAL_MACHINE_INSTANCE = "VirtualMachineInstance"
 
 
 class ObjectRef(NamedTuple):
@@ -153,6 +156,22 @@ class ClusterView(Protocol):
 
     def virt_launchers_on(self, namespace: str, node: str) -> Sequence[Pod] | NoObject:
         """The virt-launcher pods of a namespace that are on a node, from the API server and never from a cache."""
+        ...
+
+    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
+        """The VirtualMachine of that namespace and name; UNAVAILABLE if no cache follows VirtualMachines."""
+        ...
+
+    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
+        """The VirtualMachineInstance of that namespace and name; UNAVAILABLE if no cache follows them."""
+        ...
+
+    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
+        """The names of the VMs that name this claim, in their template or as they run; UNAVAILABLE if not known.
+
+        A VirtualMachineInstance and the VirtualMachine that owns it are one VM. The answer may lack a VM if the cache
+        of one of the two kinds is not up to date. It is never NOT_CACHED.
+        """
         ...
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:

@@ -17,11 +17,13 @@ from webhook.core.api.meta import ConfigMap, Namespace, NamespacedName
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.decision import Pin
 from webhook.core.placement.replica_share import count_replicas, own_namespace_of
 from webhook.core.scheduler.state.node_info import NO_HEADROOM, csi_drivers_of
 from webhook.core.scheduler.state.snapshot import NOT_COUNTED, ListedSnapshot, NotCounted, SnapshotUnavailable
 from webhook.core.view import ClusterView, Kind, NoObject, Ref
+from webhook.core.virtual_machines import ListedVirtualMachines
 from webhook.files.documents import BadDocument, Document, read_file
 from webhook.files.objects import DescribedObjects
 
@@ -40,10 +42,12 @@ _TYPES: Final[Mapping[Kind, type[Any]]] = {
     Kind.CLUSTER_AUTOSCALER_STATUS: ConfigMap,
     Kind.VIRT_LAUNCHER_POD: Pod,
     Kind.VIRT_LAUNCHERS_ON_NODE: Pod,
+    Kind.VIRTUAL_MACHINE: VirtualMachine,
+    Kind.VIRTUAL_MACHINE_INSTANCE: VirtualMachineInstance,
 }
 
 
-class Manifests:
+class Manifests(ListedVirtualMachines):
     """The cluster that documents describe; a ClusterView (webhook.core.view).
 
     `objects` are what the documents describe.
@@ -67,6 +71,7 @@ class Manifests:
             BadDocument: as `DescribedObjects`.
         """
         self.objects = objects = DescribedObjects(documents)
+        super().__init__(objects.all_of(VirtualMachine), objects.all_of(VirtualMachineInstance))
         self._claims = objects.of(PersistentVolumeClaim)
         self._claims_in: dict[str, list[PersistentVolumeClaim]] = {}
         for key, claim in sorted(self._claims.items()):

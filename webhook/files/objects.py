@@ -17,6 +17,7 @@ from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS, ConfigMap, Namespac
 from webhook.core.api.node import CSINode, Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION, VirtualMachine, VirtualMachineInstance
 from webhook.files import bundle
 from webhook.files.bundle import ClusterBundle
 from webhook.files.documents import BadDocument, Document
@@ -33,6 +34,10 @@ TYPES: Final[Mapping[tuple[str, str], type[Any]]] = {
     ("storage.k8s.io/v1", "CSINode"): CSINode,
     ("v1", "Namespace"): Namespace,
     ("v1", "ConfigMap"): ConfigMap,
+    ("kubevirt.io/v1alpha3", "VirtualMachine"): VirtualMachine,
+    ("kubevirt.io/v1alpha3", "VirtualMachineInstance"): VirtualMachineInstance,
+    (KUBEVIRT_API_VERSION, "VirtualMachine"): VirtualMachine,
+    (KUBEVIRT_API_VERSION, "VirtualMachineInstance"): VirtualMachineInstance,
 }
 """The kinds that core reads."""
 
@@ -99,15 +104,20 @@ class DescribedObjects:
                 problems += error.problems
         if problems:
             raise BadDocument(*problems)
-        self.size = sum(len(self.of(type_)) for type_ in TYPES.values())
+        self.size = sum(len(self.of(type_)) for type_ in _KIND_OF)
 
     def of(self, type_: type[_T]) -> dict[NamespacedName, _T]:
         """Return the objects of a type that core reads. The namespace of a cluster-wide object is empty."""
-        return {key: taken.value for key, taken in self._taken[_group_and_kind(*_KIND_OF[type_])].items()}
+        taken = self._taken[_group_and_kind(*_KIND_OF[type_])]
+        return {key: each.value for key, each in taken.items() if isinstance(each.value, type_)}
 
     def within(self, type_: type[_T], namespace: str) -> dict[str, _T]:
         """Return the objects of a type in one namespace, by name."""
         return {key.name: found for key, found in self.of(type_).items() if key.namespace == namespace}
+
+    def all_of(self, type_: type[_T]) -> dict[NamespacedName, _T] | None:
+        """As `of`; but None where it is not known which objects of this type exist (`problem`)."""
+        return None if self.problem(*_KIND_OF[type_]) else self.of(type_)
 
     def documents(self, api_version: str, kind: str) -> dict[NamespacedName, Document]:
         """Return the documents of a kind that is looked up, whatever the version of its group."""
@@ -144,7 +154,7 @@ class DescribedObjects:
         elif (type_ is None and looked_up not in _LOOKED_UP) or _is_other_config_map(document):
             self.ignored[f"{document.api_version} {document.kind}"] += 1
         else:
-            self._add(document, document.read(type_ or _Named), looked_up)
+            self._add(document, _read(document, type_ or _Named), looked_up)
 
     def _add(self, document: Document, value: Any, kind: tuple[str, str]) -> None:
         name, namespace = value.metadata.name, value.metadata.namespace or "default"
@@ -156,6 +166,16 @@ class DescribedObjects:
             shown = "/".join(filter(None, key))
             raise BadDocument(f"{document.place}: {document.kind} {shown} is described twice, first in {earlier.place}")
         self._taken[kind][key] = _Taken(value, document if kind in _LOOKED_UP else None, document.place)
+
+
+def _read(document: Document, type_: type[Any]) -> Any:
+    """Read a document. A VM with a field of a wrong type is left out, as from a cache."""
+    try:
+        return document.read(type_)
+    except BadDocument:
+        if type_ not in (VirtualMachine, VirtualMachineInstance):
+            raise
+        return document.read(_Named)
 
 
 def _is_other_config_map(document: Document) -> bool:

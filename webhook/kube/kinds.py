@@ -9,11 +9,12 @@ from typing import Final
 from webhook.core.api.kubevirt import LABEL_APP, VIRT_LAUNCHER
 from webhook.core.api.longhorn import LABEL_LONGHORN_COMPONENT, LONGHORN_API_VERSION, SHARE_MANAGER
 from webhook.core.api.meta import CLUSTER_AUTOSCALER_STATUS
+from webhook.core.api.virtual_machine import KUBEVIRT_API_VERSION
 from webhook.core.placement.replica_share import OWN_NAMESPACE
 from webhook.core.view import Kind
 from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import Resource
-from webhook.kube.records import claims, config_maps, csi_nodes, namespaces, nodes, volumes
+from webhook.kube.records import claims, config_maps, csi_nodes, namespaces, nodes, virtual_machines, volumes
 from webhook.kube.records import pods as pod_records
 from webhook.kube.records.longhorn import longhorn_nodes, share_manager_pods, share_managers, volume_attachments
 from webhook.kube.scheduler_cache.assumed_pods import Pods
@@ -35,13 +36,15 @@ def resources(
     own_namespace: str = OWN_NAMESPACE,
     *,
     autoscaler: bool = True,
+    kubevirt: bool = True,
 ) -> tuple[Resource, ...]:
     """Return the resource of every kind that core reads.
 
     Longhorn's kinds are read from `longhorn_namespace` only. `pods` says which pods are watched. The webhook's own pods
     are in `own_namespace`. `autoscaler`: whether the ConfigMap of cluster-autoscaler is watched.
+    `kubevirt`: whether the VirtualMachines and VirtualMachineInstances are.
     """
-    longhorn = f"/apis/{LONGHORN_API_VERSION}"
+    longhorn, kubevirt_prefix = f"/apis/{LONGHORN_API_VERSION}", f"/apis/{KUBEVIRT_API_VERSION}"
     return (
         Resource(
             kind=Kind.PERSISTENT_VOLUME_CLAIM,
@@ -152,6 +155,32 @@ def resources(
             transform=config_maps.transform,
             to_object=config_maps.to_object,
             watched=autoscaler,
+        ),
+        Resource(
+            kind=Kind.VIRTUAL_MACHINE,
+            title="virtualmachines.kubevirt.io",
+            prefix=kubevirt_prefix,
+            plural="virtualmachines",
+            namespaced=True,
+            wire=virtual_machines.WireVirtualMachine,
+            transform=virtual_machines.transform_vm,
+            to_object=virtual_machines.to_vm,
+            page_objects=100,  # 10 KB each
+            index=partial(Indexer, virtual_machines.by_named_claim),
+            watched=kubevirt,
+        ),
+        Resource(
+            kind=Kind.VIRTUAL_MACHINE_INSTANCE,
+            title="virtualmachineinstances.kubevirt.io",
+            prefix=kubevirt_prefix,
+            plural="virtualmachineinstances",
+            namespaced=True,
+            wire=virtual_machines.WireVirtualMachineInstance,
+            transform=virtual_machines.transform_vmi,
+            to_object=virtual_machines.to_vmi,
+            page_objects=100,  # 20 KB each
+            index=partial(Indexer, virtual_machines.by_named_claim),
+            watched=kubevirt,
         ),
         Resource(
             kind=Kind.VOLUME_ATTACHMENT,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from webhook.component_base.errors import UserError
 from webhook.component_base.kubeconfig import BadKubeconfig, Kubeconfig
 from webhook.component_base.runner import TerminalRunner
-from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import is_node_name
 from webhook.kube.client.api import Api, Reply
 from webhook.kube.client.errors import ApiError
 from webhook.kube.client.wire import Decoders, NotJSON

@@ -49,7 +49,7 @@ class Facts:
     def __init__(self, api: Api, policy: Policy, limits: ReuniteLimits) -> None:
         longhorn_namespace = policy.longhorn_namespace
         own_namespace = (api.namespace if api.in_pod else None) or OWN_NAMESPACE
-        kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace, autoscaler=False)
+        kinds = resources(longhorn_namespace, WatchedPods.ALL, own_namespace, autoscaler=False, kubevirt=False)
         self.cluster = ClusterCache(api, longhorn_namespace=longhorn_namespace, kinds=kinds)
         self.known = CachedView(self.cluster.caches)
         self._api, self._limits, self._longhorn_namespace = api, limits, longhorn_namespace

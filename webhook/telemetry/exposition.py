@@ -124,7 +124,7 @@ class Family(MetricFamily):
         "cache_fresh",
         "gauge",
         ("cache",),
-        "1 while calls use the cache, 0 while they read each object from the API server instead.",
+        "1 while calls use the cache, 0 while they read each object from the API server, or do without VMs and VMIs.",
     )
     CACHE_OBJECTS = "cache_objects", "gauge", ("cache",), "Objects in the cache."
     CACHE_LAST_EVENT = (

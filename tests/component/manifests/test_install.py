@@ -119,6 +119,7 @@ GROUPS: Final = {
     "/api/v1": "",
     "/apis/storage.k8s.io/v1": "storage.k8s.io",
     "/apis/longhorn.io/v1beta2": "longhorn.io",
+    "/apis/kubevirt.io/v1": "kubevirt.io",
 }
 CACHED_ALONE: Final = (Kind.VIRT_LAUNCHER_POD, Kind.CSI_NODE, Kind.CLUSTER_AUTOSCALER_STATUS)
 ONLY: Final = "metadata.name="

@@ -165,7 +165,7 @@ def cached(resource: Resource) -> set[tuple[str, str, str]]:
 
 def test_the_account_may_do_what_the_program_does_and_nothing_else(rendered: list[Object]) -> None:
     """It reads its caches and single objects, and writes migrations and Events."""
-    watched = (*kinds.resources(LONGHORN_NAMESPACE, autoscaler=False), *kubevirt_resources())
+    watched = (*kinds.resources(LONGHORN_NAMESPACE, autoscaler=False, kubevirt=False), *kubevirt_resources())
     needed = set().union(*map(cached, watched)) | NOT_CACHED
     everywhere, longhorn = (granted(the(kind, rendered, PROGRAM)) for kind in ("ClusterRole", "Role"))
     assert set(longhorn) == {each for each in needed if each[0] == "longhorn.io"}

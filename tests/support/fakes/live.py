@@ -110,11 +110,11 @@ async def reflecting(
 
 
 @asynccontextmanager
-async def running(store: ClusterCache, *, without: str = "") -> AsyncIterator[ClusterCache]:
-    """Keep the store's caches until the block ends. The block begins when all are synced, but the one `without`."""
-    task = asyncio.create_task(store.run())
+async def running(store: ClusterCache, *, without: str | Sequence[str] = ()) -> AsyncIterator[ClusterCache]:
+    """Keep the store's caches until the block ends. The block begins when all are synced, but those `without`."""
+    task, late = asyncio.create_task(store.run()), {without} if isinstance(without, str) else {*without}
     try:
-        await until(lambda: task.done() or all(state.fresh for state in store.states() if state.title != without))
+        await until(lambda: task.done() or all(state.fresh for state in store.states() if state.title not in late))
         yield store
     finally:
         await _cancelled(task)

@@ -12,6 +12,7 @@ from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.files.documents import Document
@@ -104,6 +105,18 @@ class Patchy:
         """Implement ClusterView."""
         found = self._gaps.get(VirtLaunchersOnNode(namespace, node))
         return found or self._whole.virt_launchers_on(namespace, node)
+
+    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
+        """Implement ClusterView."""
+        return self._gap(Kind.VIRTUAL_MACHINE, key) or self._whole.virtual_machine(key)
+
+    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
+        """Implement ClusterView."""
+        return self._gap(Kind.VIRTUAL_MACHINE_INSTANCE, key) or self._whole.virtual_machine_instance(key)
+
+    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
+        """Implement ClusterView."""
+        return self._whole.virtual_machines_of(claim)
 
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Implement ClusterView."""

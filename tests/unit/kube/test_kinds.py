@@ -14,6 +14,7 @@ from webhook.kube.client.wire import Decoders
 from webhook.kube.kinds import WatchedPods, resources
 
 LONGHORN = "/apis/longhorn.io/v1beta2/namespaces/longhorn-system"
+KUBEVIRT = "/apis/kubevirt.io/v1"
 PATHS = {
     Kind.PERSISTENT_VOLUME_CLAIM: (
         "/api/v1/persistentvolumeclaims",
@@ -31,9 +32,20 @@ PATHS = {
     Kind.VOLUME_ATTACHMENT: (f"{LONGHORN}/volumeattachments", f"{LONGHORN}/volumeattachments/disk"),
     Kind.NAMESPACE: ("/api/v1/namespaces", "/api/v1/namespaces/disk"),
     Kind.CLUSTER_AUTOSCALER_STATUS: ("/api/v1/configmaps", "/api/v1/namespaces/vms/configmaps/disk"),
+    Kind.VIRTUAL_MACHINE: (f"{KUBEVIRT}/virtualmachines", f"{KUBEVIRT}/namespaces/vms/virtualmachines/disk"),
+    Kind.VIRTUAL_MACHINE_INSTANCE: (
+        f"{KUBEVIRT}/virtualmachineinstances",
+        f"{KUBEVIRT}/namespaces/vms/virtualmachineinstances/disk",
+    ),
     Kind.CSI_NODE: ("/apis/storage.k8s.io/v1/csinodes", "/apis/storage.k8s.io/v1/csinodes/disk"),
 }
-IN_ANY_NAMESPACE = (Kind.PERSISTENT_VOLUME_CLAIM, Kind.VIRT_LAUNCHER_POD, Kind.CLUSTER_AUTOSCALER_STATUS)
+IN_ANY_NAMESPACE = (
+    Kind.PERSISTENT_VOLUME_CLAIM,
+    Kind.VIRT_LAUNCHER_POD,
+    Kind.CLUSTER_AUTOSCALER_STATUS,
+    Kind.VIRTUAL_MACHINE,
+    Kind.VIRTUAL_MACHINE_INSTANCE,
+)
 
 
 @pytest.mark.parametrize("kind", RESOURCES)
@@ -59,7 +71,7 @@ def test_a_name_can_not_leave_its_place_in_a_path() -> None:
 
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_an_object_is_stored_under_the_key_of_its_lookup(kind: Kind) -> None:
-    """Claims and virt-launcher pods have the namespace in the key. Other kinds are read from one namespace."""
+    """Claims, virt-launcher pods and VMs have the namespace in the key. Other kinds are read from one namespace."""
     resource = RESOURCES[kind]
     decode = Decoders(resource.wire).object
 

@@ -16,7 +16,7 @@ from support.strategies.quirks import Object
 from support.strategies.strategies import Scenario
 
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import is_node_name
 from webhook.core.decision import Leave, Pin, Steer
 from webhook.core.reasons import Reason
 from webhook.core.view import Kind

@@ -16,6 +16,9 @@ Upstream: kubernetes/autoscaler cluster-autoscaler/clusterstate/utils/status.go,
 """
 
 
+LABEL_VALUE_MAX_CHARS: Final = 63  # apimachinery pkg/util/validation
+
+
 class LabelSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """metav1.LabelSelectorRequirement: a label's key, an operator, and the values to compare with."""
 

@@ -6,6 +6,8 @@ scheduling/corev1/nodeaffinity/nodeaffinity.go and k8s.io/apimachinery pkg/label
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -19,6 +21,18 @@ kube-scheduler scores all of up to 99 nodes that are named by metadata.name (min
 
 _MAX_GROWTH_BYTES: Final = 64 * 1024  # of these copies; etcd accepts 1.5 MiB
 METADATA_NAME: Final = "metadata.name"
+# What the API server accepts as a name: apimachinery pkg/util/validation.
+_DNS_SUBDOMAIN: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_DNS_SUBDOMAIN_MAX_CHARS: Final = 253
+
+
+@lru_cache(maxsize=8192)  # as many as the largest clusters have nodes
+def is_node_name(name: str) -> bool:
+    """Whether the API server accepts this as a node's name in matchFields (validation.go, ValidateNodeName).
+
+    The API server rejects the whole pod for a term with any other name, so the webhook must never write such a term.
+    """
+    return len(name) <= _DNS_SUBDOMAIN_MAX_CHARS and _DNS_SUBDOMAIN.fullmatch(name) is not None
 
 
 class NodeSelectorRequirement(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True, gc=False):

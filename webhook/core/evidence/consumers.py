@@ -18,8 +18,7 @@ from msgspec import Struct
 from webhook.core.api import kubevirt
 from webhook.core.api.kubevirt import VirtualMachineInstanceRef
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.names import is_node_name
-from webhook.core.api.node_selector import only_node
+from webhook.core.api.node_selector import is_node_name, only_node
 from webhook.core.api.pod import Pod, uses
 from webhook.core.evidence.finding import Finding
 from webhook.core.opt_in import OptIn, Policy, opt_in_of

@@ -20,7 +20,7 @@ from webhook.core.api.longhorn import (
     ShareManager,
 )
 from webhook.core.api.meta import NamespacedName
-from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import is_node_name
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import CSIPersistentVolumeSource, PersistentVolume, PersistentVolumeClaim
 from webhook.core.evidence.finding import Finding

@@ -16,7 +16,7 @@ from webhook.core.api.longhorn import (
     SHARE_MANAGER,
     SHARE_MANAGER_POD_PREFIX,
 )
-from webhook.core.api.names import LABEL_VALUE_MAX_CHARS
+from webhook.core.api.meta import LABEL_VALUE_MAX_CHARS
 from webhook.core.api.pod import Pod
 from webhook.core.decision import Decision, Leave, NodeFit, Steer, evidence_for, rank, weigh
 from webhook.core.evidence import consumers

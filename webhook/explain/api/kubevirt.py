@@ -11,50 +11,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.core.api import virtual_machine
 from webhook.core.api.affinity import Affinity, TopologySpreadConstraint
 from webhook.core.api.meta import ObjectMeta
 from webhook.core.api.pod import Toleration
 
-API_VERSIONS: Final = ("kubevirt.io/v1", "kubevirt.io/v1alpha3")
-
-
-class ClaimSource(Struct, rename="camel", frozen=True, kw_only=True):
-    """PersistentVolumeClaimVolumeSource. KubeVirt attaches a hotpluggable volume with a pod of its own."""
-
-    claim_name: str | None = None
-    hotpluggable: bool | None = None
-
-
-class DataVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
-    """DataVolumeSource. The claim has the name of the DataVolume."""
-
-    name: str | None = None
-    hotpluggable: bool | None = None
-
-
-class EphemeralSource(Struct, rename="camel", frozen=True, kw_only=True):
-    """EphemeralVolumeSource: a claim that the VM only reads. This is not Kubernetes' generic ephemeral volume."""
-
-    persistent_volume_claim: ClaimSource | None = None
-
-
-class Volume(Struct, rename="camel", frozen=True, kw_only=True):
-    """Volume of a VirtualMachineInstance. A memoryDump has no field here, because KubeVirt always hotplugs it."""
-
-    name: str | None = None
-    persistent_volume_claim: ClaimSource | None = None
-    data_volume: DataVolumeSource | None = None
-    ephemeral: EphemeralSource | None = None
-
-    @property
-    def claim(self) -> str | None:
-        """The name of the claim that the virt-launcher pod mounts for this volume; None if it mounts none."""
-        if self.persistent_volume_claim and not self.persistent_volume_claim.hotpluggable:
-            return self.persistent_volume_claim.claim_name
-        if self.data_volume and not self.data_volume.hotpluggable:
-            return self.data_volume.name
-        base = self.ephemeral.persistent_volume_claim if self.ephemeral else None
-        return base.claim_name if base else None
+API_VERSIONS: Final = (virtual_machine.KUBEVIRT_API_VERSION, "kubevirt.io/v1alpha3")
 
 
 class Cpu(Struct, rename="camel", frozen=True, kw_only=True):
@@ -94,13 +56,13 @@ class Firmware(Struct, rename="camel", frozen=True, kw_only=True):
     bootloader: Bootloader | None = None
 
 
-class Devices(Struct, rename="camel", frozen=True, kw_only=True):
+class Devices(virtual_machine.Devices, rename="camel", frozen=True, kw_only=True):
     """Devices of a domain."""
 
     tpm: Tpm | None = None
 
 
-class Domain(Struct, rename="camel", frozen=True, kw_only=True):
+class Domain(virtual_machine.Domain, rename="camel", frozen=True, kw_only=True):
     """DomainSpec of a VMI."""
 
     cpu: Cpu | None = None
@@ -117,11 +79,10 @@ class Domain(Struct, rename="camel", frozen=True, kw_only=True):
         return bool((tpm and tpm.enabled is not False and tpm.persistent) or (efi and efi.persistent))
 
 
-class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
+class VMISpec(virtual_machine.VMISpec, rename="camel", frozen=True, kw_only=True):
     """VirtualMachineInstanceSpec, in part."""
 
     domain: Domain | None = None
-    volumes: list[Volume] | None = None
     architecture: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from webhook.component_base.errors import BadSettings
 from webhook.core.api.longhorn import LONGHORN_API_VERSION
-from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import is_node_name
 
 _EXPECTED: Final = "expected vm/NAME, vmi/NAME, pod/NAME or volume/NAME"
 

@@ -47,6 +47,10 @@ class CachedView(CallView):
         cache = self._caches.get(Kind.LONGHORN_NODE)
         return bool(cache and cache.objects)
 
+    def _follows(self, kind: Kind) -> bool:
+        cache = self._caches.get(kind)
+        return cache is not None and cache.installed and cache.synced
+
     def _find(self, kind: Kind, key: NamespacedName) -> Any:
         cache = self._caches.get(kind)
         if cache is None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import is_node_name
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.caches import Caches
 from webhook.kube.cache.view import LiveRead

@@ -19,6 +19,7 @@ from webhook.core.api.meta import Namespace, NamespacedName
 from webhook.core.api.node import Node
 from webhook.core.api.pod import Pod
 from webhook.core.api.storage import PersistentVolume, PersistentVolumeClaim, claim_of
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
 from webhook.core.scheduler.state.snapshot import AnySnapshot
 from webhook.core.view import Kind, NoObject, ObjectRef, Ref, VirtLaunchersOnNode
 from webhook.kube.cache.caches import Caches
@@ -26,6 +27,7 @@ from webhook.kube.informer.index import Indexer
 from webhook.kube.informer.resource import namespaced_key
 from webhook.kube.records.nodes import NodeIndex
 from webhook.kube.records.virt_launchers import to_object
+from webhook.kube.records.virtual_machines import vm_of
 from webhook.kube.scheduler_cache.assumed_pods import Pods
 
 
@@ -54,8 +56,11 @@ class CallView:
         self.reads = reads
 
     def read_error(self, ref: Ref) -> str:
-        """Return why this object could not be read."""
-        return self.reads[ref].problem
+        """Return why this object could not be read, or is not."""
+        read, cache = self.reads.get(ref), self._caches.get(ref.kind)
+        if read is not None:
+            return read.problem
+        return cache.problem if cache else "it is never listed"
 
     def staleness(self) -> str | None:
         """Return the staleness of the first object that has one; None if there is none."""
@@ -152,10 +157,41 @@ class CallView:
         found: Sequence[Pod] | NoObject = NoObject.NOT_CACHED if read is None else read.value
         return found
 
+    def virtual_machine(self, key: NamespacedName) -> VirtualMachine | NoObject:
+        """Return the VirtualMachine of this namespace and name."""
+        found: VirtualMachine | NoObject = self._find_followed(Kind.VIRTUAL_MACHINE, key)
+        return found
+
+    def virtual_machine_instance(self, key: NamespacedName) -> VirtualMachineInstance | NoObject:
+        """Return the VirtualMachineInstance of this namespace and name."""
+        found: VirtualMachineInstance | NoObject = self._find_followed(Kind.VIRTUAL_MACHINE_INSTANCE, key)
+        return found
+
+    def virtual_machines_of(self, claim: NamespacedName) -> Sequence[str] | NoObject:
+        """Return the names of the VMs that name this claim, as far as their caches are up to date."""
+        followed = [kind for kind in (Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE) if self._follows(kind)]
+        if not followed:
+            return NoObject.UNAVAILABLE
+        names = set[str]()
+        for cache in map(self._caches.__getitem__, followed):
+            keys = cache.index.index_keys(namespaced_key(*claim)) if isinstance(cache.index, Indexer) else ()
+            names.update(vm_of(key, cache.objects[key]) for key in keys)
+        return sorted(names)
+
     def volume_attachment(self, volume: str) -> VolumeAttachment | NoObject:
         """Return Longhorn's VolumeAttachment of a volume, as it was read for this view."""
         found: VolumeAttachment | NoObject = self._find(Kind.VOLUME_ATTACHMENT, NamespacedName("", volume))
         return found
+
+    def _find_followed(self, kind: Kind, key: NamespacedName) -> Any:
+        """As `_find`; but UNAVAILABLE where no cache follows the kind, so that no object of it is read live."""
+        known = ObjectRef(kind, key) in self.reads or self._follows(kind)
+        return self._find(kind, key) if known else NoObject.UNAVAILABLE
+
+    def _follows(self, kind: Kind) -> bool:
+        """Return whether a fresh cache has this kind, and the API server has the kind at all."""
+        cache = self._caches.get(kind)
+        return cache is not None and cache.installed and cache.fresh(self._now)
 
     def _find(self, kind: Kind, key: NamespacedName) -> Any:
         if self.reads:

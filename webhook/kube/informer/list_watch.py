@@ -36,6 +36,7 @@ class ListWatch(Store):
         problem: why the cache is not up to date, as a sentence; empty if it is.
         causes: how many lists and watches ended too early, by cause.
         unreadable: how many objects were left out so far because they could not be decoded.
+        installed: False while the API server says that it has no such kind.
     """
 
     def __init__(self, resource: Resource, *, random: Callable[[], float], streams: bool = True) -> None:
@@ -43,12 +44,11 @@ class ListWatch(Store):
         super().__init__(resource)
         self.problem = "not listed yet"
         self.causes: Counter[Cause] = Counter()
-        self.unreadable = 0
+        self.unreadable, self.installed = 0, True
         self._random = random
         self._backoff = Backoff(random)
         self._decoders = Decoders(resource.wire)
-        self._freshness = Freshness()
-        self._framing = Framing()
+        self._freshness, self._framing = Freshness(), Framing()
         self._streams = streams
         self._version = ""  # the resourceVersion of `objects`; empty: list first
         self._page_objects = resource.page_objects
@@ -221,6 +221,7 @@ class ListWatch(Store):
         self.complete_list()
         self._version, self.problem, self._page_objects = version, "", self.resource.page_objects
         self._freshness.listed(at)
+        self.installed = True
 
     # Failures.
 
@@ -233,6 +234,7 @@ class ListWatch(Store):
         elif cause is Cause.NOT_INSTALLED and self.resource.prefix.startswith("/apis/"):
             self._begin_list(now)
             self._end_list("", now)
+            self.installed = False
         elif needs_list(failure):
             self._version, self.listing = "", None
             if cause is Cause.EXPIRED and mode is RequestMode.PAGE:

@@ -193,6 +193,8 @@ async def test_the_states_of_fresh_caches(store: ClusterCache, cluster: Cluster)
         "csinodes",
         "namespaces",
         "cluster-autoscaler-status",
+        "virtualmachines.kubevirt.io",
+        "virtualmachineinstances.kubevirt.io",
     ]
     assert all(state.fresh for state in states.values())
     assert states["nodes.longhorn.io"].detail.startswith("1 objects, last event ")

@@ -13,7 +13,7 @@ from support.fakes.api_server import ApiServer, until
 from support.fakes.event_writes import SWIFT, Writing, answer, dropped, recording, silent
 
 from webhook.core.admit import Answer, Entry
-from webhook.core.api.names import is_node_name
+from webhook.core.api.node_selector import is_node_name
 from webhook.core.observe.events import Outcome
 from webhook.kube.client.api import Api
 from webhook.kube.events.recorder import DEFAULT_EVENT_LIMITS, EventRecorder

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from webhook.core.api.names import is_node_name
 from webhook.core.api.node_selector import (
     METADATA_NAME,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PreferredSchedulingTerm,
+    is_node_name,
 )
 from webhook.core.api.quantity import parse_int64
 

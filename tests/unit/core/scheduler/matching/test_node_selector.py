@@ -5,7 +5,7 @@ from msgspec import convert
 from support.models import oracle
 from support.objects.builders import on_node
 
-from webhook.core.api import names, node_selector
+from webhook.core.api import node_selector
 from webhook.core.api.node_selector import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
 from webhook.core.scheduler.matching import node_selector as node_affinity
 
@@ -160,7 +160,7 @@ def test_a_volume_is_asked_for_labels_alone(term: dict[str, Any], *, admitted: b
 )
 def test_a_node_name_is_a_dns_subdomain(name: str, *, good: bool) -> None:
     """What ValidateNodeName takes; anything else in matchFields has the pod rejected."""
-    assert names.is_node_name(name) is good
+    assert node_selector.is_node_name(name) is good
     assert oracle.is_subdomain(name) is good
 
 

@@ -1,0 +1,154 @@
+"""VirtualMachines and VirtualMachineInstances: what their caches answer, and that nothing waits for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.drivers import serving
+from support.fakes.api_server import ApiServer, Cluster, refusing, saying, until
+from support.fakes.http_line import Asked
+from support.fakes.live import (
+    LONGHORN_NAMESPACE,
+    PATHS,
+    RESOURCES,
+    answered,
+    cluster_of,
+    gets,
+    listed,
+    now,
+    put,
+    ref,
+    running,
+)
+from support.objects import builders
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
+from support.waits import MAX_WAIT_SECONDS
+
+from webhook.app.live_sources import _cache_check
+from webhook.core.api.meta import NamespacedName
+from webhook.core.view import Kind, NoObject
+from webhook.kube.cache.cached_view import CachedView
+from webhook.kube.cache.cluster_cache import ClusterCache
+from webhook.kube.cache.view import CallView
+from webhook.kube.client.api import Api
+from webhook.kube.kinds import resources
+
+VM, VMI = Kind.VIRTUAL_MACHINE, Kind.VIRTUAL_MACHINE_INSTANCE
+DB = NamespacedName(builders.NAMESPACE, "db01")
+DISK = NamespacedName(builders.NAMESPACE, "disk")
+UNKNOWN = (NoObject.UNAVAILABLE,) * 3
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Three nodes, and a share-manager on node-a."""
+    return cluster_of(*serving.cluster())
+
+
+def asked_of(view: Any) -> tuple[Any, ...]:
+    """What a view answers about the VM, its instance, and the VMs of its disk."""
+    return view.virtual_machine(DB), view.virtual_machine_instance(DB), view.virtual_machines_of(DISK)
+
+
+async def test_what_fresh_caches_have_needs_no_request(
+    store: ClusterCache, cluster: Cluster, server: ApiServer
+) -> None:
+    """The VM with its failed starts, its instance with its uid, and each VM of a claim once."""
+    async with running(store):
+        await put(store, cluster, VM, virtual_machine(start_failures=2), virtual_machine("stopped"))
+        await put(store, cluster, VMI, virtual_machine_instance(uid="u-1"), virtual_machine_instance("alone", vm=None))
+        vm, vmi, vms = asked_of(store.view())
+        assert asked_of(CachedView(store.caches)) == (vm, vmi, vms)
+    assert (vm.start_failures, vmi.metadata.uid, vmi.virtual_machine) == (2, "u-1", "db01")
+    assert vms == ["alone", "db01", "stopped"]
+    assert gets(server) == []
+
+
+async def test_a_vm_that_changes_its_disks_is_found_by_the_new_ones(store: ClusterCache, cluster: Cluster) -> None:
+    """And one that is deleted by none."""
+    async with running(store):
+        await put(store, cluster, VM, virtual_machine(), virtual_machine("other"))
+        await put(store, cluster, VM, virtual_machine("other", ["new"]))
+        assert store.view().virtual_machines_of(DISK) == ["db01"]
+        cluster.collections[PATHS[VM]].remove("db01", builders.NAMESPACE)
+        await until(lambda: store.view().virtual_machines_of(DISK) == [])
+
+
+async def test_what_a_fresh_cache_lacks_is_read_once(store: ClusterCache, cluster: Cluster, server: ApiServer) -> None:
+    """The watch can be behind the pod under admission."""
+    async with running(store):
+        view = store.view()
+        assert asked_of(view) == (NoObject.NOT_CACHED, NoObject.NOT_CACHED, [])
+        await put(store, cluster, VMI, virtual_machine_instance(uid="u-1"))
+        refs = [ref(VM, *reversed(DB)), ref(VMI, *reversed(DB))]
+        vm, vmi, _ = asked_of(await store.read(view, refs, now() + MAX_WAIT_SECONDS))
+    assert (vm, vmi.metadata.uid) == (NoObject.NOT_FOUND, "u-1")
+    assert len(gets(server)) == 2
+
+
+def of_a_vm(asked: Asked) -> bool:
+    """Whether a request is for a kind of KubeVirt."""
+    return "/kubevirt.io/" in asked.path
+
+
+NOT_INSTALLED = saying(404, b"404 page not found\n")
+
+
+@pytest.mark.parametrize(
+    "refusal", [refusing(403, "Forbidden", "no right"), refusing(500, "InternalError"), NOT_INSTALLED]
+)
+async def test_where_they_can_not_be_listed_they_are_unknown_and_nothing_waits(
+    refusal: Any, store: ClusterCache, cluster: Cluster, server: ApiServer
+) -> None:
+    """A pin stays a pin, a replica is ready, and nothing is read live: neither the right nor the kind need be there."""
+    titles = [RESOURCES[kind].title for kind in (VM, VMI)]
+    with cluster.fault(refusal, when=of_a_vm):
+        async with running(store, without=titles):
+            await until(lambda: all(store.caches[kind].problem != "not listed yet" for kind in (VM, VMI)))
+            assert asked_of(store.view()) == asked_of(CachedView(store.caches)) == UNKNOWN
+            assert store.view().read_error(ref(VMI, *reversed(DB))) == store.caches[VMI].problem
+            answer, view = await answered(store, builders.virt_launcher_pod(claims=["disk"]))
+            assert answer.audit_annotations["decision"] == "required"
+            assert view.staleness() is None
+            assert not any(map(of_a_vm, (asked for asked in server.asked if not asked.is_list)))
+            for state in store.states():
+                assert not _cache_check(state, starting=True).gates or state.title not in titles
+
+
+async def test_a_kind_that_is_installed_later_is_known_from_then_on(store: ClusterCache) -> None:
+    """Before, its cache is up to date and empty, and an object of it would be read live for nothing."""
+    cache, at = store.caches[VM], now()
+    cache.next(at)
+    cache.opened(404, None, at)
+    cache.feed(b"404 page not found\n", at)
+    cache.ended(at)
+    assert cache.fresh(at)
+    assert store.view().virtual_machine(DB) is NoObject.UNAVAILABLE
+    later = at + 3600
+    listed(cache, virtual_machine(), at=later)
+    assert CallView(store.caches, later, {}).virtual_machine(DB) == CachedView(store.caches).virtual_machine(DB)
+    assert CallView(store.caches, later, {}).virtual_machines_of(DISK) == ["db01"]
+
+
+async def test_old_lists_are_not_known_to_an_admission(store: ClusterCache) -> None:
+    """They still are to `status`, as all that was seen."""
+    listed(store.caches[VM], virtual_machine(), at=now() - 60)
+    listed(store.caches[VMI], virtual_machine_instance(), at=now() - 60)
+    assert asked_of(store.view()) == UNKNOWN
+    assert CachedView(store.caches).virtual_machines_of(DISK) == ["db01"]
+
+
+async def test_one_kind_is_enough_for_the_vms_of_a_claim(store: ClusterCache) -> None:
+    """More VMs can only be more reason to be careful."""
+    listed(store.caches[VMI], virtual_machine_instance(vm="owner"), at=now())
+    assert store.view().virtual_machines_of(DISK) == ["owner"]
+    assert store.view().virtual_machine(DB) is NoObject.UNAVAILABLE
+
+
+async def test_a_process_that_does_not_watch_them_does_not_know(api: Api) -> None:
+    """`reunite` and the simulation watch no VMs."""
+    kinds = resources(LONGHORN_NAMESPACE, kubevirt=False)
+    store = ClusterCache(api, longhorn_namespace=LONGHORN_NAMESPACE, kinds=kinds)
+    assert asked_of(store.view()) == UNKNOWN
+    assert store.view().read_error(ref(VM, *reversed(DB))) == "it is never listed"

@@ -1,0 +1,62 @@
+"""VirtualMachines and VirtualMachineInstances as an API server stores them, with the claims of their volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from support.objects.builders import NAMESPACE, Object
+
+API_VERSION = "kubevirt.io/v1"
+
+
+def vmi_spec(claims: Iterable[str] = (), *, hotpluggable: Iterable[str] = (), cdroms: Iterable[str] = ()) -> Object:
+    """The spec of a VM: a disk for each of `claims` and `hotpluggable`, a CD-ROM for each of `cdroms`."""
+    volumes: list[Any] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in (*claims, *cdroms)]
+    volumes += [{"name": name, "dataVolume": {"name": name, "hotpluggable": True}} for name in hotpluggable]
+    disks: list[Any] = [{"name": name, "disk": {"bus": "virtio"}} for name in (*claims, *hotpluggable)]
+    disks += [{"name": name, "cdrom": {"bus": "sata", "readonly": True}} for name in cdroms]
+    return {"domain": {"devices": {"disks": disks}}, "volumes": volumes}
+
+
+def virtual_machine(
+    name: str = "db01",
+    claims: Iterable[str] = ("disk",),
+    *,
+    namespace: str = NAMESPACE,
+    start_failures: int = 0,
+    **claims_by_use: Iterable[str],
+) -> Object:
+    """A VirtualMachine, which need not run; `claims_by_use` are those of `vmi_spec`."""
+    failure = {"consecutiveFailCount": start_failures, "lastFailedVMIUID": "f", "retryAfterTimestamp": None}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"runStrategy": "Always", "template": {"spec": vmi_spec(claims, **claims_by_use)}},
+        "status": {"startFailure": failure} if start_failures else {},
+    }
+
+
+def virtual_machine_instance(
+    name: str = "db01",
+    claims: Iterable[str] = ("disk",),
+    *,
+    namespace: str = NAMESPACE,
+    vm: str | None = "",
+    uid: str | None = None,
+    **claims_by_use: Iterable[str],
+) -> Object:
+    """A VirtualMachineInstance of the VirtualMachine `vm`: by default of the same name, of none for None."""
+    owner = {"apiVersion": API_VERSION, "kind": "VirtualMachine", "name": vm or name, "uid": "vm"}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "VirtualMachineInstance",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            **({} if uid is None else {"uid": uid}),
+            **({} if vm is None else {"ownerReferences": [owner]}),
+        },
+        "spec": vmi_spec(claims, **claims_by_use),
+    }

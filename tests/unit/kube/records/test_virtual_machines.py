@@ -1,0 +1,72 @@
+"""The records of VirtualMachines and VirtualMachineInstances."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import convert
+from support.fakes.watching import RESOURCES
+from support.objects.builders_kubevirt import virtual_machine, virtual_machine_instance
+
+from webhook.core.api.virtual_machine import VirtualMachine, VirtualMachineInstance
+from webhook.core.view import Kind
+from webhook.kube.client.wire import Decoders
+
+_NAMES = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=3)
+
+
+def stored(kind: Kind, described: dict[str, Any]) -> Any:
+    """The record of an object."""
+    resource = RESOURCES[kind]
+    return resource.transform(Decoders(resource.wire).object(json.dumps(described).encode()))
+
+
+@given(_NAMES, _NAMES, _NAMES, st.integers(0, 9))
+def test_a_vm_comes_out_as_core_reads_it(claims: list[str], hot: list[str], cdroms: list[str], failures: int) -> None:
+    """Its names, its claims and its failed starts."""
+    described = virtual_machine("db", claims, hotpluggable=hot, cdroms=cdroms, start_failures=failures)
+    found = RESOURCES[Kind.VIRTUAL_MACHINE].to_object("vms/db", stored(Kind.VIRTUAL_MACHINE, described))
+    asked = convert(described, VirtualMachine)
+    assert (found.metadata.namespace, found.metadata.name) == ("vms", "db")
+    assert (found.claims, found.start_failures) == (asked.claims, asked.start_failures)
+
+
+@pytest.mark.parametrize("vm", ["", "other", None])
+@given(claims=_NAMES, hot=_NAMES, cdroms=_NAMES)
+def test_an_instance_comes_out_as_core_reads_it(
+    vm: str | None, claims: list[str], hot: list[str], cdroms: list[str]
+) -> None:
+    """Its names, its uid, its claims and its VM."""
+    described = virtual_machine_instance("db", claims, vm=vm, uid="u-1", hotpluggable=hot, cdroms=cdroms)
+    kind = Kind.VIRTUAL_MACHINE_INSTANCE
+    found, asked = (
+        RESOURCES[kind].to_object("vms/db", stored(kind, described)),
+        convert(described, VirtualMachineInstance),
+    )
+    assert (found.metadata.namespace, found.metadata.name, found.metadata.uid) == ("vms", "db", "u-1")
+    assert (found.claims, found.virtual_machine) == (asked.claims, asked.virtual_machine)
+
+
+def test_records_share_their_parts() -> None:
+    """A VM and its instance have the same strings as the cache of claims, and equal marks are one object."""
+    vm = stored(Kind.VIRTUAL_MACHINE, virtual_machine("db", ["disk"], cdroms=["tools"]))
+    vmi = stored(Kind.VIRTUAL_MACHINE_INSTANCE, virtual_machine_instance("db", ["disk"], cdroms=["tools"]))
+    claims = RESOURCES[Kind.PERSISTENT_VOLUME_CLAIM]
+    wire: Any = Decoders(claims.wire).object(b'{"metadata": {"name": "disk", "namespace": "vms"}}')
+    assert vm.claims[0] is vmi.claims[0] is claims.key_of(wire.metadata)
+    assert vm.marks is vmi.marks
+    assert vmi.virtual_machine == ""
+
+
+def test_nothing_else_of_a_vm_is_kept() -> None:
+    """Cloud-init and whatever else the VM has is not decoded, whatever it is."""
+    described = virtual_machine("db", ["disk"])
+    described["spec"]["template"]["spec"]["volumes"].append(
+        {"name": "init", "cloudInitNoCloud": {"userData": "secret"}}
+    )
+    described["spec"]["template"]["spec"] |= {"hostname": 5, "accessCredentials": "no list"}
+    assert stored(Kind.VIRTUAL_MACHINE, described) == stored(Kind.VIRTUAL_MACHINE, virtual_machine("db", ["disk"]))

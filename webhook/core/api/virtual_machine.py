@@ -1,0 +1,190 @@
+"""KubeVirt's VirtualMachine and VirtualMachineInstance (kubevirt.io/v1), with the fields that core reads of them.
+
+The commands read more fields of the same objects: webhook.explain.api.kubevirt adds them. Upstream source:
+staging/src/kubevirt.io/api/core/v1 (types.go, schema.go).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from msgspec import Struct, field
+
+from webhook.core.api.meta import ObjectMeta
+
+VM_KIND: Final = "VirtualMachine"
+KUBEVIRT_API_VERSION: Final = "kubevirt.io/v1"
+
+
+class VMClaim(NamedTuple):
+    """A claim that a VM names.
+
+    Attributes:
+        name: the claim's name, in the VM's namespace.
+        hotpluggable: whether KubeVirt attaches the claim with a pod of its own, so that no virt-launcher pod has it.
+        cdrom: whether the VM has the claim as a CD-ROM.
+    """
+
+    name: str
+    hotpluggable: bool = False
+    cdrom: bool = False
+
+
+class ClaimSource(Struct, rename="camel", frozen=True, kw_only=True):
+    """PersistentVolumeClaimVolumeSource. KubeVirt attaches a hotpluggable volume with a pod of its own."""
+
+    claim_name: str | None = None
+    hotpluggable: bool | None = None
+
+
+class DataVolumeSource(Struct, rename="camel", frozen=True, kw_only=True):
+    """DataVolumeSource. The claim has the name of the DataVolume."""
+
+    name: str | None = None
+    hotpluggable: bool | None = None
+
+
+class EphemeralSource(Struct, rename="camel", frozen=True, kw_only=True):
+    """EphemeralVolumeSource: a claim that the VM only reads. This is not Kubernetes' generic ephemeral volume."""
+
+    persistent_volume_claim: ClaimSource | None = None
+
+
+class Volume(Struct, rename="camel", frozen=True, kw_only=True):
+    """Volume of a VirtualMachineInstance. A memoryDump has no field here, because no VM starts with one."""
+
+    name: str | None = None
+    persistent_volume_claim: ClaimSource | None = None
+    data_volume: DataVolumeSource | None = None
+    ephemeral: EphemeralSource | None = None
+
+    @property
+    def claim_name(self) -> str | None:
+        """The name of this volume's claim; None if it has none."""
+        base = self.ephemeral.persistent_volume_claim if self.ephemeral else None
+        source = self.persistent_volume_claim or base
+        if source:
+            return source.claim_name
+        return self.data_volume.name if self.data_volume else None
+
+    @property
+    def hotpluggable(self) -> bool:
+        """Whether KubeVirt attaches the volume with a pod of its own. It never does so with an ephemeral volume."""
+        source = self.persistent_volume_claim or self.data_volume
+        return bool(source and source.hotpluggable)
+
+    @property
+    def claim(self) -> str | None:
+        """The name of the claim that the virt-launcher pod mounts for this volume; None if it mounts none."""
+        return None if self.hotpluggable else self.claim_name
+
+
+class CDRomTarget(Struct, frozen=True):
+    """CDRomTarget of a disk. Only its presence is read."""
+
+
+class Disk(Struct, rename="camel", frozen=True, kw_only=True):
+    """Disk of a domain. Its volume has the same name. A volume of virtiofs has a filesystem instead of a disk."""
+
+    name: str | None = None
+    cdrom: CDRomTarget | None = None
+
+
+class Devices(Struct, rename="camel", frozen=True, kw_only=True):
+    """Devices of a domain."""
+
+    disks: list[Disk] | None = None
+
+
+class Domain(Struct, rename="camel", frozen=True, kw_only=True):
+    """DomainSpec of a VirtualMachineInstance."""
+
+    devices: Devices | None = None
+
+
+class VMISpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceSpec, in part."""
+
+    domain: Domain | None = None
+    volumes: list[Volume] | None = None
+
+    @property
+    def claims(self) -> tuple[VMClaim, ...]:
+        """The claims of all volumes that have one, in order."""
+        devices = self.domain.devices if self.domain else None
+        cdroms = {disk.name for disk in (devices.disks if devices else None) or () if disk.cdrom is not None}
+        return tuple(
+            VMClaim(name, each.hotpluggable, each.name in cdroms)
+            for each in self.volumes or ()
+            if (name := each.claim_name)
+        )
+
+
+class VMITemplateSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstanceTemplateSpec, in part."""
+
+    spec: VMISpec = field(default_factory=VMISpec)
+
+
+class VirtualMachineSpec(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineSpec, in part."""
+
+    template: VMITemplateSpec = field(default_factory=VMITemplateSpec)
+
+
+class StartFailure(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineStartFailure: how many VirtualMachineInstances in a row ended without ever Running.
+
+    KubeVirt clears it once one runs (pkg/virt-controller/watch/vm/vm.go, syncStartFailureStatus).
+    """
+
+    consecutive_fail_count: int | None = None
+
+
+class VirtualMachineStatus(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineStatus, in part."""
+
+    start_failure: StartFailure | None = None
+
+
+class VirtualMachine(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachine, in part."""
+
+    metadata: ObjectMeta
+    spec: VirtualMachineSpec = field(default_factory=VirtualMachineSpec)
+    status: VirtualMachineStatus | None = None
+
+    @property
+    def claims(self) -> tuple[VMClaim, ...]:
+        """The claims that the VM has from its next start on."""
+        return self.spec.template.spec.claims
+
+    @property
+    def start_failures(self) -> int:
+        """How many VirtualMachineInstances of this VM in a row ended without ever Running."""
+        failure = self.status.start_failure if self.status else None
+        return (failure.consecutive_fail_count if failure else None) or 0
+
+
+class VMIMetadata(ObjectMeta, rename="camel", frozen=True, kw_only=True, gc=False):
+    """metav1.ObjectMeta of a VirtualMachineInstance."""
+
+    uid: str | None = None
+
+
+class VirtualMachineInstance(Struct, rename="camel", frozen=True, kw_only=True):
+    """VirtualMachineInstance, in part. `claims` are those that the VM runs with, or starts with."""
+
+    metadata: VMIMetadata
+    spec: VMISpec = field(default_factory=VMISpec)
+
+    @property
+    def claims(self) -> tuple[VMClaim, ...]:
+        """The claims that the VM runs with, or starts with."""
+        return self.spec.claims
+
+    @property
+    def virtual_machine(self) -> str | None:
+        """The name of the VirtualMachine that owns this instance; None if none does."""
+        owners = self.metadata.owner_references or ()
+        return next((each.name for each in owners if each.kind == VM_KIND), None)

@@ -1,0 +1,147 @@
+"""VirtualMachines and VirtualMachineInstances: the record of one, and the index function over their claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sys import intern
+
+from msgspec import Struct, field
+
+from webhook.core.api.meta import ObjectMeta, OwnerReference
+from webhook.core.api.virtual_machine import (
+    VM_KIND,
+    CDRomTarget,
+    ClaimSource,
+    Devices,
+    Disk,
+    Domain,
+    StartFailure,
+    VirtualMachine,
+    VirtualMachineInstance,
+    VirtualMachineSpec,
+    VirtualMachineStatus,
+    VMClaim,
+    VMIMetadata,
+    VMISpec,
+    VMITemplateSpec,
+    Volume,
+)
+from webhook.kube.client.metadata import Annotations, BareMeta
+from webhook.kube.informer.resource import namespaced_key
+from webhook.kube.records.shared import share
+
+
+class WireVirtualMachine(Struct, gc=False):
+    """A VirtualMachine, as far as it is decoded."""
+
+    metadata: BareMeta
+    spec: VirtualMachineSpec = field(default_factory=VirtualMachineSpec)
+    status: VirtualMachineStatus | None = None
+
+
+class _WireVMIMeta(Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str | None = None
+    resource_version: str = ""
+    annotations: Annotations | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class WireVirtualMachineInstance(Struct, gc=False):
+    """A VirtualMachineInstance, as far as it is decoded."""
+
+    metadata: _WireVMIMeta
+    spec: VMISpec = field(default_factory=VMISpec)
+
+
+_Marks = tuple[tuple[bool, bool], ...]
+"""Of each claim whether it is hotpluggable and a CD-ROM; empty if none is, as of nearly all VMs."""
+
+
+class VirtualMachineRecord(Struct, frozen=True, gc=False):
+    """40 bytes a VM, and 48 for one claim. `claims`: their cache keys, which are the strings of the claims' cache."""
+
+    claims: tuple[str, ...]
+    marks: _Marks
+    start_failures: int
+
+
+class VirtualMachineInstanceRecord(Struct, frozen=True, gc=False):
+    """48 bytes a VMI, 48 for one claim, and its uid.
+
+    `virtual_machine`: the name of the VM that owns the VMI. It is None without such an owner, and empty for the name
+    that the VMI has, because KubeVirt gives it its VM's name.
+    """
+
+    claims: tuple[str, ...]
+    marks: _Marks
+    uid: str | None
+    virtual_machine: str | None
+
+
+def transform_vm(wire: WireVirtualMachine) -> VirtualMachineRecord:
+    """Return the record of a VirtualMachine."""
+    vm = VirtualMachine(metadata=ObjectMeta(), spec=wire.spec, status=wire.status)
+    keys, marks = _kept(wire.metadata.namespace, vm.claims)
+    return VirtualMachineRecord(keys, marks, vm.start_failures)
+
+
+def transform_vmi(wire: WireVirtualMachineInstance) -> VirtualMachineInstanceRecord:
+    """Return the record of a VirtualMachineInstance."""
+    meta = wire.metadata
+    owner = next((each.name for each in meta.owner_references or () if each.kind == VM_KIND), None)
+    keys, marks = _kept(meta.namespace, wire.spec.claims)
+    return VirtualMachineInstanceRecord(keys, marks, meta.uid, "" if owner == meta.name else owner)
+
+
+def to_vm(key: str, record: VirtualMachineRecord) -> VirtualMachine:
+    """Return the VirtualMachine of this cache key (NAMESPACE/NAME) and record."""
+    namespace, _, name = key.partition("/")
+    failure = StartFailure(consecutive_fail_count=record.start_failures)
+    return VirtualMachine(
+        metadata=ObjectMeta(namespace=namespace, name=name),
+        spec=VirtualMachineSpec(template=VMITemplateSpec(spec=_spec(record.claims, record.marks))),
+        status=VirtualMachineStatus(start_failure=failure) if record.start_failures else None,
+    )
+
+
+def to_vmi(key: str, record: VirtualMachineInstanceRecord) -> VirtualMachineInstance:
+    """Return the VirtualMachineInstance of this cache key (NAMESPACE/NAME) and record."""
+    namespace, _, name = key.partition("/")
+    owner = None if record.virtual_machine is None else OwnerReference(kind=VM_KIND, name=vm_of(key, record))
+    return VirtualMachineInstance(
+        metadata=VMIMetadata(
+            namespace=namespace, name=name, uid=record.uid, owner_references=None if owner is None else [owner]
+        ),
+        spec=_spec(record.claims, record.marks),
+    )
+
+
+def by_named_claim(_: str, record: VirtualMachineRecord | VirtualMachineInstanceRecord) -> tuple[str, ...]:
+    """Index a VM by the cache keys of its claims."""
+    return record.claims
+
+
+def vm_of(key: str, record: VirtualMachineRecord | VirtualMachineInstanceRecord) -> str:
+    """Return the name of the VM with this cache key (NAMESPACE/NAME) and record. Without a VM a VMI is one."""
+    owner = record.virtual_machine if isinstance(record, VirtualMachineInstanceRecord) else None
+    return owner or key.partition("/")[2]
+
+
+def _kept(namespace: str, claims: Sequence[VMClaim]) -> tuple[tuple[str, ...], _Marks]:
+    marks = tuple((claim.hotpluggable, claim.cdrom) for claim in claims)
+    keys = tuple(intern(namespaced_key(namespace, claim.name)) for claim in claims)
+    return keys, share(marks) if any(map(any, marks)) else ()
+
+
+def _spec(keys: Sequence[str], marks: _Marks) -> VMISpec:
+    """Return a spec with these claims. Each volume has the name of its claim, which the record lacks."""
+    names = [key.partition("/")[2] for key in keys]
+    volumes, disks = [], []
+    for name, (hotpluggable, cdrom) in zip(names, marks or ((False, False),) * len(names), strict=True):
+        volumes.append(
+            Volume(name=name, persistent_volume_claim=ClaimSource(claim_name=name, hotpluggable=hotpluggable))
+        )
+        disks.append(Disk(name=name, cdrom=CDRomTarget() if cdrom else None))
+    return VMISpec(domain=Domain(devices=Devices(disks=disks)), volumes=volumes)
