@@ -385,6 +385,7 @@ class Reason(Enum):
         ),
     )
     RESOURCE_CLAIMS = "ResourceClaims", "the pod claims devices (spec.resourceClaims) that only some nodes can have"
+    NODE_FEATURES = "NodeFeatures", "the pod has {field}, which needs a feature that only some nodes may declare"
     TOO_MANY_TERMS = "TooManyTerms", "the pod's required node affinity has more than {limit} terms"
 
     # Rule 8, and failures.

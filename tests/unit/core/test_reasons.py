@@ -17,6 +17,7 @@ NAMES = {
     "decision",
     "driver",
     "facts",
+    "field",
     "gate",
     "headroom",
     "into",

@@ -30,6 +30,12 @@ class ContainerPort(Struct, rename="camel", frozen=True, kw_only=True, gc=False)
     protocol: str | None = None
 
 
+class VolumeMount(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
+    """v1.VolumeMount: the field that needs a feature of the node."""
+
+    bind_mount_options: list[Any] | None = None
+
+
 class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.Container; an init container whose restartPolicy is Always is a sidecar."""
 
@@ -38,6 +44,8 @@ class Container(Struct, rename="camel", frozen=True, kw_only=True, gc=False):
     resources: ResourceRequirements | None = None
     ports: list[ContainerPort] | None = None
     restart_policy: str | None = None
+    restart_policy_rules: list[Any] | None = None
+    volume_mounts: list[VolumeMount] | None = None
 
     def option(self, name: str) -> str | None:
         """Return the argument that follows `name`, None if there is none."""

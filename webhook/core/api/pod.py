@@ -56,6 +56,8 @@ class PodSpec(Workload, rename="camel", frozen=True, kw_only=True, gc=False):
     """v1.PodSpec: what decides on which nodes the pod can run, and its volumes."""
 
     node_name: str | None = None
+    host_network: bool | None = None
+    host_users: bool | None = None
     scheduler_name: str | None = None
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None

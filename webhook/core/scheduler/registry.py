@@ -15,6 +15,7 @@ from webhook.core.scheduler.plugins import (
     dynamic_resources,
     inter_pod_affinity,
     node_affinity,
+    node_declared_features,
     node_ports,
     node_resources_fit,
     node_unschedulable,
@@ -31,6 +32,7 @@ PRE_FILTER: Final[Mapping[str, PreFilter]] = {
     "InterPodAffinity": inter_pod_affinity.pre_filter,
     "PodTopologySpread": pod_topology_spread.pre_filter,
     "DynamicResources": dynamic_resources.pre_filter,
+    "NodeDeclaredFeatures": node_declared_features.pre_filter,
 }
 
 # What the Node object and the incoming pod decide.
